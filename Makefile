@@ -1,0 +1,48 @@
+# Everything a newcomer needs: `make demo` runs the main job, `make test` passes the tests.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# uv of the machine when there is one, else a private copy in .uv/.
+UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
+# Cold starts are slow without byte code; some containers turn it off.
+export PYTHONDONTWRITEBYTECODE =
+export UV_COMPILE_BYTECODE = 1
+RUN = $(UV) run --frozen --all-extras
+
+help:  ## list these targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## */\1\t/' | expand -t 14
+
+$(UV):
+	python3 -m venv .uv && .uv/bin/pip --quiet install uv
+
+install: $(UV)  ## make .venv with everything in it, as locked
+	@$(UV) sync --quiet --frozen --all-extras
+
+demo: install  ## the main job on real data: validate, register, deliver, watch, check, alert
+	@$(RUN) dq demo
+
+lint: install  ## ruff, mypy, import floors
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+	$(RUN) lint-imports
+
+format: install  ## let ruff mend what it can
+	$(RUN) ruff check --fix .
+	$(RUN) ruff format .
+
+test: lint test-spark35  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
+	$(RUN) pytest
+
+test-spark35: install  ## the Spark subset of the tests on Spark 3.5
+	UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras
+	UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) pip install --quiet --python .venv-spark35 'pyspark==3.5.9'
+	.venv-spark35/bin/pytest -m spark
+
+bench: install  ## the quick form of every benchmark
+	@for b in benchmarks/[a-z]*.py; do echo "== $$b"; $(RUN) python $$b --quick || exit 1; done
+
+clean:  ## remove what the other targets made
+	rm -rf .venv .venv-spark35 .uv build dq-demo .dq
+
+.PHONY: help install demo lint format test test-spark35 bench clean

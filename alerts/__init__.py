@@ -1,0 +1,1 @@
+"""Telling people once: incidents, outbox, messages, channels."""

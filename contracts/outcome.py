@@ -1,0 +1,155 @@
+"""The words that all rooms share: where something stands, what was found, how a check ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How much a finding, a failed check or a breach matters, mildest first."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """0 for info to 3 for critical, for comparing."""
+        return list(Severity).index(self)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it turns a gate red: errors and worse do."""
+        return self.rank >= Severity.ERROR.rank
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A place in a file; line and column count from 1, as editors do."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with a contract, where, and how to mend it.
+
+    `path` is the place inside the document, such as `schema[0].properties[2].logicalType`.
+    """
+
+    rule: str
+    severity: Severity
+    message: str
+    mend: str
+    at: Location
+    path: str = ""
+    contract: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.at}: {self.severity} {self.rule}: {self.message} {self.mend}".rstrip()
+
+
+class Status(StrEnum):
+    """How a check ended. ERROR: could not be measured. SKIPPED: there was nothing to measure."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The answer to one clause of a contract on one scope of data.
+
+    `clause` is the clause's path inside the contract, which together with contract, object and scope is
+    its identity. `observed` and `allowed` are texts ready to print; `value` is the measured number, when
+    there is one. `samples` holds up to 20 keys of failing rows, classified columns masked.
+    """
+
+    check: str
+    clause: str
+    object: str
+    property: str
+    status: Status
+    severity: Severity
+    observed: str
+    allowed: str
+    message: str
+    at: Location
+    value: float | None = None
+    samples: tuple[Mapping[str, object], ...] = ()
+
+
+class CycleStatus(StrEnum):
+    """The status of one promised delivery; see docs/explanation/delivery.md."""
+
+    SCHEDULED = "scheduled"
+    PENDING = "pending"
+    ON_TIME = "on_time"
+    ON_TIME_IN_GRACE = "on_time_in_grace"
+    MISSING = "missing"
+    LATE = "late"
+    NEVER = "never"
+    EXCUSED = "excused"
+    UNKNOWN = "unknown"
+
+    @property
+    def good(self) -> bool:
+        """Counts for the service level."""
+        return self in (CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE)
+
+    @property
+    def bad(self) -> bool:
+        """Counts against the service level."""
+        return self in (CycleStatus.MISSING, CycleStatus.LATE, CycleStatus.NEVER)
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentKey:
+    """What an incident is about: at most one of a key is open at any time.
+
+    `group` is the SLO's id for deliveries and `quality` for failed checks.
+    """
+
+    contract: str
+    object: str
+    group: str
+
+    def __str__(self) -> str:
+        return f"{self.contract}/{self.object}/{self.group}"
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A promise that is broken as of `at`: opens an incident, or joins the open one.
+
+    `subject` names the cycle or the run (a due instant in UTC, a partition). `facts` are lines of
+    (label, value) for a reader: what was promised, what was seen, what to do.
+    """
+
+    key: IncidentKey
+    severity: Severity
+    subject: str
+    title: str
+    at: datetime
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """A broken promise that is made good for one subject; the incident resolves with its last subject."""
+
+    key: IncidentKey
+    subject: str
+    at: datetime
+    facts: tuple[tuple[str, str], ...] = field(default=())

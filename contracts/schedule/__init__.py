@@ -1,0 +1,1 @@
+"""When a delivery is due: strict cron, zone, daylight-saving policy, cycles."""

@@ -1,0 +1,42 @@
+"""Shelves: folders in which one file is one thing, discovered and never listed by hand."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from types import ModuleType
+from typing import Protocol, TypeVar, cast
+
+
+class Item(Protocol):
+    """What lies on a shelf: anything with an id that is unique there."""
+
+    @property
+    def id(self) -> str: ...
+
+
+T = TypeVar("T", bound=Item)
+
+
+class BrokenShelf(Exception):
+    """A file on a shelf defines no item, or two files define the same id: a fault of the one who added it."""
+
+
+def load(package: ModuleType, attribute: str, kind: type[T]) -> dict[str, T]:
+    """Every item on the shelf by id, in the order of the file names.
+
+    Each module of `package` (but those that start with an underscore) must define `attribute`, an
+    instance of `kind`. Raises BrokenShelf for a file without one, and for twins.
+    """
+    items: dict[str, T] = {}
+    for name in sorted(module.name for module in pkgutil.iter_modules(package.__path__)):
+        if name.startswith("_"):
+            continue
+        module = importlib.import_module(f"{package.__name__}.{name}")
+        item = getattr(module, attribute, None)
+        if not isinstance(item, kind):
+            raise BrokenShelf(f"{module.__name__} defines no {attribute} of type {kind.__name__}")
+        if item.id in items:
+            raise BrokenShelf(f"{module.__name__} defines {item.id!r}, which another file defines too")
+        items[item.id] = cast(T, item)
+    return items

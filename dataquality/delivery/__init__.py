@@ -1,0 +1,1 @@
+"""Deliveries against their SLO: evidence, cycles, status, budget."""

@@ -1,0 +1,1 @@
+"""The example registry that 'dq demo' replays."""

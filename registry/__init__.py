@@ -1,0 +1,1 @@
+"""Making the catalog match: table specifications, plan, apply, publish."""

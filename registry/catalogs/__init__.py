@@ -1,0 +1,1 @@
+"""SHELF: one file per catalog."""

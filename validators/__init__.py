@@ -1,0 +1,1 @@
+"""The gate: rules on contracts, policy, reports."""

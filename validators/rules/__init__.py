@@ -1,0 +1,1 @@
+"""SHELF: one file per rule; its docstring is the user's page and its test."""
