@@ -1,1 +1,1 @@
-"""The contract: YAML with positions to a typed model, its types, its schedule, and the words all rooms share."""
+"""The contract: YAML with places to a typed model, its types, its schedule, and the words of all rooms."""

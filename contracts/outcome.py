@@ -67,6 +67,9 @@ class Status(StrEnum):
     SKIPPED = "skipped"
 
 
+Row = Mapping[str, object]
+
+
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """The answer to one clause of a contract on one scope of data.
@@ -87,7 +90,7 @@ class CheckResult:
     message: str
     at: Location
     value: float | None = None
-    samples: tuple[Mapping[str, object], ...] = ()
+    samples: tuple[Row, ...] = ()
 
 
 class CycleStatus(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from types import ModuleType
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, TypeVar
 
 
 class Item(Protocol):
@@ -38,5 +38,5 @@ def load(package: ModuleType, attribute: str, kind: type[T]) -> dict[str, T]:
             raise BrokenShelf(f"{module.__name__} defines no {attribute} of type {kind.__name__}")
         if item.id in items:
             raise BrokenShelf(f"{module.__name__} defines {item.id!r}, which another file defines too")
-        items[item.id] = cast(T, item)
+        items[item.id] = item
     return items

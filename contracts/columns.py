@@ -1,0 +1,55 @@
+"""From a property to the physical type that its column must have."""
+
+from __future__ import annotations
+
+from dq.contracts.model import Property
+from dq.contracts.types import CARRIERS, DataType, NotAType, parse
+
+
+def physical_type(prop: Property) -> DataType | None:
+    """The exact type that the contract promises, or None when it leaves the choice open.
+
+    That is `physicalType` where it is a type of Spark, else a struct, array or map put together from
+    the parts that have one. A physicalType of another engine promises nothing here.
+    """
+    if prop.physical_type is not None:
+        try:
+            return parse(prop.physical_type)
+        except NotAType:
+            return None
+    if prop.logical_type == "object" and prop.properties:
+        return _struct(prop)
+    if prop.logical_type == "array" and prop.items is not None:
+        item = physical_type(prop.items)
+        return None if item is None else DataType("array", (), (item,))
+    if prop.map is not None:
+        key, value = physical_type(prop.map.key), physical_type(prop.map.value)
+        return None if key is None or value is None else DataType("map", (), (key, value))
+    return None
+
+
+def _struct(prop: Property) -> DataType | None:
+    parts = [physical_type(inner) for inner in prop.properties]
+    if any(part is None for part in parts):
+        return None
+    names = tuple(inner.column for inner in prop.properties)
+    return DataType("struct", (), tuple(part for part in parts if part is not None), names)
+
+
+def catalog_type(prop: Property) -> DataType:
+    """The type that a table is created with: what is promised, else the usual carrier of the logical type."""
+    promised = physical_type(prop)
+    if promised is not None:
+        return promised
+    if prop.logical_type == "object" and prop.properties:
+        parts = tuple(catalog_type(inner) for inner in prop.properties)
+        return DataType("struct", (), parts, tuple(inner.column for inner in prop.properties))
+    if prop.logical_type in ("array", "vector"):
+        item = catalog_type(prop.items) if prop.items is not None else DataType("string")
+        return DataType("array", (), (item,))
+    if prop.logical_type == "map" and prop.map is not None:
+        return DataType("map", (), (catalog_type(prop.map.key), catalog_type(prop.map.value)))
+    if prop.logical_type in ("object", "map"):
+        # Without its fields nothing can be said of its structure; text holds it as JSON.
+        return DataType("string")
+    return DataType(CARRIERS[prop.logical_type or "string"][0])

@@ -1,0 +1,215 @@
+"""What dq adds to ODCS: one custom property per place, its value typed and closed.
+
+| on | property | model |
+|---|---|---|
+| an SLA entry (ODCS 3.0 and 3.1: the contract, as `delivery:<sla id>`) | `delivery` | `Delivery` |
+| an object | `dataset` | `Dataset` |
+| a quality rule | `scope` | `Scope` |
+| a support channel | `route` | `Route` |
+
+On ODCS 3.2 the entry says `vendor: dq`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from dq.contracts.model import (
+    Contract,
+    CustomProperty,
+    Extensible,
+    Quality,
+    SchemaObject,
+    SlaProperty,
+    SupportChannel,
+)
+from dq.contracts.node import Node
+from dq.contracts.outcome import Finding, Severity
+from dq.contracts.parse import typed
+from dq.contracts.place import PLACE, Place, plain
+
+VENDOR = "dq"
+
+
+def _date(value: object) -> object:
+    if isinstance(value, str):
+        try:
+            return dt.date.fromisoformat(value)
+        except ValueError:
+            raise ValueError(f"{value!r} is not a date such as 2027-01-31") from None
+    return value
+
+
+def _partition(value: object) -> object:
+    """`{key: template}` or `{key: [template, …]}`, without the places that the reader left inside."""
+    if not isinstance(value, dict):
+        raise ValueError("it must be a mapping from partition columns to values")
+    made = {}
+    for key, templates in value.items():
+        if key == PLACE:
+            continue
+        listed = templates if isinstance(templates, list) else [templates]
+        if not listed or not all(isinstance(one, str) for one in listed):
+            raise ValueError(f"{key} must be text or a list of texts; quote numbers and dates")
+        made[key] = listed
+    if not made:
+        raise ValueError("it names no partition column")
+    return made
+
+
+Date = Annotated[dt.date, BeforeValidator(_date)]
+
+
+class Calendar(Node):
+    """Days in the schedule's zone on which nothing is due."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    skip: list[Date] = Field([], description="Dates without a delivery.")
+    weekdays_only: bool = Field(False, description="Nothing is due on Saturdays and Sundays.")
+    valid_until: Date | None = Field(None, description="The calendar is known up to this date.")
+
+
+class Delivery(Node):
+    """When a delivery is due, what it must bring and how it is known to have arrived."""
+
+    timezone: str = Field("UTC", description="IANA zone of the schedule.")
+    dialect: Literal["unix", "seconds_first", "eventbridge"] = Field(
+        "unix", description="How to read the cron."
+    )
+    dst: Literal["vixie", "skip", "shift"] = Field(
+        "vixie", description="What a time inside a DST change means."
+    )
+    grace: str = Field("0m", description="Elapsed time after the due instant that is still good.")
+    partition: Annotated[dict[str, list[str]], BeforeValidator(_partition)] = Field(
+        {},
+        description="Partition column to value template, such as '{due - 1d:%Y-%m-%d}'; a list makes a set.",
+    )
+    evidence: list[Literal["receipt", "marker", "commit", "file"]] = Field(
+        ["receipt", "marker", "commit", "file"], description="What shows the arrival, most trusted first."
+    )
+    empty: Literal["allowed", "forbidden"] = Field(
+        "forbidden", description="Whether zero rows are a delivery."
+    )
+    calendar: Calendar | None = None
+    objective: str = Field("95%", description="Share of good cycles that is promised.")
+    window: str = Field("90d", description="Rolling window of the objective.")
+    severity: Literal["info", "warning", "error", "critical"] = Field(
+        "error", description="Severity of a breach."
+    )
+    give_up_after: str | None = Field(None, description="A missing cycle is closed as never after this time.")
+
+
+class Dataset(Node):
+    """How an object's data lies and how it may change."""
+
+    additional_columns: Literal["forbid", "warn", "allow"] = Field(
+        "warn", description="What a column means that the contract does not name."
+    )
+    compatibility: Literal[
+        "FORWARD", "BACKWARD", "FULL", "NONE", "FORWARD_TRANSITIVE", "BACKWARD_TRANSITIVE", "FULL_TRANSITIVE"
+    ] = Field("FORWARD", description="Whom a change of this object may not break.")
+    marker: str = Field("_SUCCESS", description="The file that a producer writes last.")
+    format: Literal["parquet", "orc", "avro", "json", "csv", "iceberg", "delta", "hudi"] | None = None
+
+
+class Scope(Node):
+    """Which rows a quality rule speaks about."""
+
+    rows: Literal["partition", "window", "table"] | None = None
+    where: str | None = Field(None, description="SQL predicate; rows where it is not true are left out.")
+    window: str | None = Field(None, description="With rows: window, how far back.")
+
+
+class Route(Node):
+    """Which breaches a support channel is told about."""
+
+    severities: list[Literal["info", "warning", "error", "critical"]] = ["warning", "error", "critical"]
+    escalate_after: str | None = None
+
+
+MODELS: dict[str, type[Node]] = {"delivery": Delivery, "dataset": Dataset, "scope": Scope, "route": Route}
+
+N = TypeVar("N", bound=Node)
+
+
+def delivery(contract: Contract, sla: SlaProperty) -> tuple[Delivery | None, list[Finding]]:
+    """The delivery terms of an SLA entry, or None when it has none or they cannot be typed."""
+    custom = _ours(sla, "delivery")
+    if custom is None and sla.id is not None:
+        custom = contract.custom(f"delivery:{sla.id}")
+    return _read(custom, Delivery)
+
+
+def dataset(one: SchemaObject) -> tuple[Dataset, list[Finding]]:
+    """The object's dataset terms; the defaults where it has none."""
+    made, findings = _read(_ours(one, "dataset"), Dataset)
+    return made or _default(one, Dataset), findings
+
+
+def scope(quality: Quality) -> tuple[Scope, list[Finding]]:
+    """The rule's scope; the empty one where it has none."""
+    made, findings = _read(_ours(quality, "scope"), Scope)
+    return made or _default(quality, Scope), findings
+
+
+def route(channel: SupportChannel) -> tuple[Route, list[Finding]]:
+    """The channel's route; the defaults where it has none."""
+    made, findings = _read(_ours(channel, "route"), Route)
+    return made or _default(channel, Route), findings
+
+
+def _ours(node: Extensible, name: str) -> CustomProperty | None:
+    return next(
+        (one for one in node.custom_properties if one.property == name and one.vendor in (None, VENDOR)), None
+    )
+
+
+def _default(node: Node, model: type[N]) -> N:
+    return model.model_validate({PLACE: node.place})
+
+
+def _read(custom: CustomProperty | None, model: type[N]) -> tuple[N | None, list[Finding]]:
+    if custom is None:
+        return None, []
+    if not isinstance(custom.value, dict):
+        message = f"the value of {custom.property!r} must be a mapping."
+        at = custom.at("value")
+        return None, [
+            Finding("wrong-type", Severity.ERROR, message, "See 'dq schema'.", at, custom.path("value"))
+        ]
+    made, findings, _ = typed(model, _copied(custom.value))
+    return made, findings
+
+
+def _copied(value: Any) -> Any:
+    """A copy that may be cut without changing the contract; places are shared."""
+    if isinstance(value, dict):
+        return {key: inner if isinstance(inner, Place) else _copied(inner) for key, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
+
+
+def json_schema() -> dict[str, object]:
+    """JSON Schema (2020-12) of the four extension values, for editors."""
+    definitions: dict[str, object] = {}
+    for name, model in MODELS.items():
+        schema = model.model_json_schema(ref_template="#/$defs/{model}")
+        definitions.update(schema.pop("$defs", {}))
+        definitions[name] = schema
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "dq extension of ODCS custom properties",
+        "type": "object",
+        "required": ["property", "value"],
+        "allOf": [
+            {
+                "if": {"properties": {"property": {"const": name}}},
+                "then": {"properties": {"value": {"$ref": f"#/$defs/{name}"}}},
+            }
+            for name in MODELS
+        ],
+        "$defs": plain(definitions),
+    }

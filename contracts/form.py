@@ -1,0 +1,151 @@
+"""Errors of form in the reader's words: what pydantic found, said with the text that stands in the file."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import typing
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic_core import ErrorDetails
+
+from dq.contracts.node import Node
+from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.place import PLACE, Place
+
+# pydantic's error type -> what the value must be, and an example of it.
+_WANTED = {
+    "string_type": ("text", "some text"),
+    "bool_type": ("true or false", "true"),
+    "int_type": ("a whole number", "1"),
+    "int_from_float": ("a whole number", "1"),
+    "float_type": ("a number", "1.5"),
+    "list_type": ("a list", "[…]"),
+    "dict_type": ("a mapping", "{…}"),
+    "model_type": ("a mapping", "{…}"),
+    "model_attributes_type": ("a mapping", "{…}"),
+    "union_tag_invalid": ("a mapping or a list", "[…]"),
+    "date_type": ("a date", "2027-01-31"),
+    "finite_number": ("a finite number", "1.5"),
+}
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is most like this one, or None when none is near."""
+    by_lower = {one.lower(): one for one in known}
+    near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[near[0]] if near else None
+
+
+def explain(
+    detail: ErrorDetails, model: type[Node], holder: Place, key: str | int, index: int | None
+) -> Finding:
+    """The finding for one error of form.
+
+    `holder` is the mapping that the error is in, `key` the key there and `index` the place in its list,
+    if it is about an item.
+    """
+    kind, value = detail["type"], detail.get("input")
+    name = f"{key}[{index}]" if index is not None else str(key)
+    path = holder.below(name)
+    at = holder.at(str(key), index)
+    if kind == "extra_forbidden":
+        return _unknown_key(model, detail["loc"], holder, str(key), path)
+    if kind == "missing":
+        what = holder.path or "the contract"
+        return _finding("missing-key", f"{what} needs {key!r}.", f"Add '{key}: …'.", holder.at(), path)
+    if kind in ("literal_error", "enum"):
+        return _wrong_word(detail, name, value, at, path)
+    if value is None:
+        mend = f"Give '{key}' a value, or remove it."
+        return _finding("wrong-type", f"{name} is empty.", mend, at, path)
+    if kind not in _WANTED:
+        return _finding("wrong-type", f"{name}: {detail['msg']}.", "Mend the value.", at, path)
+    wanted, example = _WANTED[kind]
+    raw = holder.raw.get(str(key)) if index is None else None
+    if kind == "string_type" and isinstance(value, (bool, int, float, dt.date)):
+        written = raw or _yaml(value)
+        message = f"{name} must be text, and YAML reads {written} as {_read_as(value)}."
+        return _finding("wrong-type", message, f'Quote it: {key}: "{written}".', at, path)
+    message = f"{name} must be {wanted}, not {_read_as(value)}."
+    mend = f"Write {key}: {example}."
+    if isinstance(value, str) and kind in ("bool_type", "int_type", "float_type"):
+        message = f"{name} must be {wanted}, and {value!r} is text."
+        mend = f"Remove the quotes: {key}: {value}." if _looks_right(kind, value) else mend
+    return _finding("wrong-type", message, mend, at, path)
+
+
+def _unknown_key(
+    model: type[Node], loc: tuple[int | str, ...], holder: Place, key: str, path: str
+) -> Finding:
+    known = sorted(_keys_at(model, loc[:-1]))
+    where = holder.path or "the contract"
+    hint = nearest(key, known)
+    mend = f"Did you mean {hint!r}?" if hint else "Put what is your own under 'customProperties'."
+    return _finding("unknown-key", f"{where} has no key {key!r}.", mend, holder.at_key(key), path)
+
+
+def _wrong_word(detail: ErrorDetails, name: str, value: Any, at: Location, path: str) -> Finding:
+    expected = str(detail.get("ctx", {}).get("expected", ""))
+    words = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
+    shown = f"{value!r}" if isinstance(value, str) else _read_as(value)
+    hint = nearest(value, words) if isinstance(value, str) else None
+    mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(words)}."
+    return _finding("unknown-value", f"{name} is {shown}, which is not one that it can have.", mend, at, path)
+
+
+def _keys_at(model: type[Node], loc: tuple[int | str, ...]) -> set[str]:
+    """Every key that a mapping at this place may have, as written in the file."""
+    models = [model]
+    for part in loc:
+        if isinstance(part, int) or part.startswith("~"):
+            continue
+        models = [
+            inner
+            for one in models
+            for info in one.model_fields.values()
+            if info.alias == part
+            for inner in _node_types(info.annotation)
+        ]
+    return {
+        info.alias
+        for one in models
+        for info in one.model_fields.values()
+        if info.alias and info.alias != PLACE
+    }
+
+
+def _node_types(annotation: Any) -> list[type[Node]]:
+    if isinstance(annotation, type) and issubclass(annotation, Node):
+        return [annotation]
+    return [found for inner in typing.get_args(annotation) for found in _node_types(inner)]
+
+
+def _read_as(value: Any) -> str:
+    """The kind of value that YAML gave, in words."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return f"{str(value).lower()} (true or false)"
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    if isinstance(value, dt.date):
+        return "a date"
+    if isinstance(value, str):
+        return f"the text {value!r}" if len(value) < 40 else "a text"
+    return "a list" if isinstance(value, list) else "a mapping"
+
+
+def _yaml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _looks_right(kind: str, value: str) -> bool:
+    if kind == "bool_type":
+        return value in ("true", "false")
+    return value.replace(".", "", kind == "float_type").lstrip("-").isdigit()
+
+
+def _finding(rule: str, message: str, mend: str, at: Location, path: str) -> Finding:
+    return Finding(rule, Severity.ERROR, message, mend, at, path)

@@ -1,0 +1,66 @@
+"""What YAML 1.1 makes of a plain scalar, exactly as PyYAML's safe loader would."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from yaml.constructor import ConstructorError, SafeConstructor
+from yaml.nodes import ScalarNode
+from yaml.resolver import Resolver
+
+_BY_FIRST_CHARACTER = {
+    first: [(tag, pattern.match) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:merge"]
+    for first, resolvers in Resolver.yaml_implicit_resolvers.items()
+}
+_STR = "tag:yaml.org,2002:str"
+_CORE = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "timestamp")}
+_FAST: dict[str, object] = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+Value = str | int | float | bool | None | dt.date | dt.datetime
+
+
+class Unusable(ValueError):
+    """The text has a type that YAML knows and Python cannot hold, or a tag that is not plain data."""
+
+
+def value(text: str, tag: str | None, plain: bool) -> Value:
+    """The Python value of a scalar; `plain` says that it was written without quotes.
+
+    Raises Unusable for a value out of range (`2026-13-45`, an integer of a million digits) and for a tag
+    that does not stand for plain data.
+    """
+    if tag is None or tag == "!":
+        if not plain:
+            return text
+        if text in _FAST:
+            return _FAST[text]  # type: ignore[return-value]  # the table holds only scalars
+        tag = _resolved(text)
+    if tag == _STR:
+        return text
+    if tag not in _CORE:
+        raise Unusable(f"tag {_short(tag)!r} is not allowed")
+    return _construct(tag, text)
+
+
+def _resolved(text: str) -> str:
+    for tag, match in _BY_FIRST_CHARACTER.get(text[0], ()):
+        if match(text):
+            # `=` alone is YAML 1.1's "default value" type, which nobody means.
+            return _STR if tag.endswith(":value") else tag
+    return _STR
+
+
+def _construct(tag: str, text: str) -> Value:
+    kind = tag.rpartition(":")[2]
+    if len(text) > 1000:
+        raise Unusable(f"the {kind} has {len(text)} characters")
+    constructor = SafeConstructor()
+    node = ScalarNode(tag, text)
+    try:
+        return getattr(constructor, f"construct_yaml_{kind}")(node)  # type: ignore[no-any-return]
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError, ConstructorError) as error:
+        raise Unusable(f"{text!r} looks like a {kind} and is not one") from error
+
+
+def _short(tag: str) -> str:
+    return tag.replace("tag:yaml.org,2002:", "!!")

@@ -1,0 +1,268 @@
+"""YAML events to plain values with their places, in one pass, at bounded cost.
+
+Events and not nodes: the C parser gives them from a state machine without recursion, so depth and alias
+expansion can be bounded while they come, and each value is touched once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs leave it out
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from dq.contracts.place import PLACE, Place, Spot
+from dq.contracts.scalar import Unusable, value
+
+MAX_DEPTH = 64
+MAX_EXPANSION = 10_000
+MERGE = "<<"
+
+
+class Refusal(Exception):
+    """The document cannot be read as plain data: what is wrong, where, and the mend."""
+
+    def __init__(self, message: str, mend: str, spot: Spot) -> None:
+        super().__init__(message)
+        self.message = message
+        self.mend = mend
+        self.spot = spot
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A key that a mapping holds twice."""
+
+    key: str
+    path: str
+    spot: Spot
+    first: Spot
+
+
+class _Frame:
+    """A mapping or sequence that is being filled."""
+
+    __slots__ = (
+        "anchor",
+        "expecting",
+        "key",
+        "key_spot",
+        "merges",
+        "path",
+        "place",
+        "size",
+        "spots",
+        "target",
+    )
+
+    def __init__(self, target: Any, path: str, place: Place | None, anchor: str | None) -> None:
+        self.target = target
+        self.path = path
+        self.place = place
+        self.anchor = anchor
+        self.key: str | None = None
+        self.key_spot: Spot = (1, 1)
+        self.spots: list[Spot] = []
+        self.merges: list[Any] = []
+        self.size = 1
+
+
+class Builder:
+    """Builds the value of the first document, collecting twin keys; raises Refusal for the rest."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.twins: list[Twin] = []
+        self._stack: list[_Frame] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._open: set[str] = set()
+        self._expansion = 0
+        self._root: Any = None
+
+    def build(self, text: str) -> Any:
+        parser = CParser(text)
+        documents = 0
+        while True:
+            event = parser.get_event()
+            kind = event.__class__
+            if kind is ScalarEvent:
+                self._scalar(event)
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                self._start(event, kind is MappingStartEvent)
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                self._end()
+            elif kind is AliasEvent:
+                self._alias(event)
+            elif kind is DocumentStartEvent:
+                documents += 1
+                if documents > 1:
+                    raise Refusal(
+                        "the file holds several documents.", "Keep one contract per file.", _spot(event)
+                    )
+            elif kind is StreamEndEvent:
+                return self._root
+
+    def _scalar(self, event: Any) -> None:
+        mark = event.start_mark
+        spot = (mark.line + 1, mark.column + 1)
+        text = event.value
+        top = self._stack[-1] if self._stack else None
+        plain = event.implicit[0]
+        if top is not None and top.place is not None and top.key is None:
+            self._key(top, text, event.tag, plain, spot)
+            return
+        try:
+            made = value(text, event.tag, plain)
+        except Unusable as error:
+            raise Refusal(f"{error}.", f"Quote it: {_quoted(text)}.", spot) from error
+        if event.anchor:
+            self._anchors[event.anchor] = (made, 1)
+        raw = text if plain and made is not text and not (made is None or text in ("true", "false")) else None
+        self._add(made, spot, raw)
+
+    def _key(self, top: _Frame, text: str, tag: str | None, plain: bool, spot: Spot) -> None:
+        assert top.place is not None
+        if text == MERGE and plain:
+            top.key = MERGE
+            top.key_spot = spot
+            return
+        made: object = text
+        if plain or tag:
+            try:
+                made = value(text, tag, plain)
+            except Unusable:
+                made = None
+        if not isinstance(made, str):
+            raise Refusal(
+                f"the key {text!r} is not read as text but as {made!r}.", f"Quote it: {_quoted(text)}.", spot
+            )
+        if text in top.place.keys:
+            self.twins.append(Twin(text, top.path, spot, top.place.keys[text]))
+        top.key = text
+        top.key_spot = spot
+
+    def _start(self, event: Any, mapping: bool) -> None:
+        spot = _spot(event)
+        if len(self._stack) >= MAX_DEPTH:
+            raise Refusal(f"values are nested deeper than {MAX_DEPTH}.", "Flatten the structure.", spot)
+        tag = event.tag
+        if tag and tag not in ("!", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
+            name = tag.replace("tag:yaml.org,2002:", "!!")
+            raise Refusal(f"tag {name!r} is not allowed.", "Write plain YAML values.", spot)
+        path = ""
+        if self._stack:
+            top = self._stack[-1]
+            if top.place is None:
+                path = f"{top.path}[{len(top.target)}]"
+            elif top.key is None:
+                raise Refusal("a key is not text.", "Write the key as a word.", spot)
+            else:
+                path = f"{top.path}.{top.key}" if top.path else top.key
+        if event.anchor:
+            self._open.add(event.anchor)
+        if mapping:
+            place = Place(self.file, path, spot)
+            self._stack.append(_Frame({PLACE: place}, path, place, event.anchor))
+        else:
+            self._stack.append(_Frame([], path, None, event.anchor))
+        # Where a collection was begun is where its value stands in the parent.
+        self._stack[-1].key_spot = spot
+
+    def _end(self) -> None:
+        done = self._stack.pop()
+        begun = done.key_spot if done.place is None else done.place.spot
+        if done.merges:
+            _merge(done)
+        if done.anchor:
+            self._open.discard(done.anchor)
+            self._anchors[done.anchor] = (done.target, done.size)
+        if self._stack:
+            self._stack[-1].size += done.size - 1
+        self._add(done.target, begun, None, done.spots if done.place is None else None)
+
+    def _alias(self, event: Any) -> None:
+        spot = _spot(event)
+        if event.anchor in self._open:
+            raise Refusal(f"alias '*{event.anchor}' contains itself.", "Write the value out.", spot)
+        if event.anchor not in self._anchors:
+            raise Refusal(
+                f"alias '*{event.anchor}' has no anchor '&{event.anchor}' before it.",
+                "Write the value out.",
+                spot,
+            )
+        made, size = self._anchors[event.anchor]
+        self._expansion += size
+        if self._expansion > MAX_EXPANSION:
+            raise Refusal(
+                f"aliases expand to more than {MAX_EXPANSION:,} values.",
+                "Write the values out, or fewer.",
+                spot,
+            )
+        top = self._stack[-1] if self._stack else None
+        if top is not None:
+            top.size += size - 1
+            if top.place is not None and top.key is None:
+                raise Refusal("a key is an alias.", "Write the key as a word.", spot)
+        self._add(made, spot, None)
+
+    def _add(self, made: Any, spot: Spot, raw: str | None, items: list[Spot] | None = None) -> None:
+        if not self._stack:
+            self._root = made
+            return
+        top = self._stack[-1]
+        top.size += 1
+        place = top.place
+        if place is None:
+            top.target.append(made)
+            top.spots.append(spot)
+            return
+        key = top.key
+        assert key is not None
+        top.key = None
+        if key == MERGE:
+            top.merges.append((made, spot))
+            return
+        place.keys[key] = top.key_spot
+        place.values[key] = spot
+        if items is not None:
+            place.items[key] = items
+        if raw is not None:
+            place.raw[key] = raw
+        top.target[key] = made
+
+
+def _merge(frame: _Frame) -> None:
+    """YAML's `<<`: keys of the merged mappings, where the mapping has none of its own."""
+    assert frame.place is not None
+    for merged, spot in frame.merges:
+        for source in merged if isinstance(merged, list) else [merged]:
+            if not isinstance(source, dict):
+                raise Refusal("'<<' merges something that is not a mapping.", "Write the keys out.", spot)
+            theirs: Place = source[PLACE]
+            for key, inner in source.items():
+                if key not in frame.target:
+                    frame.target[key] = inner
+                    frame.place.keys[key] = theirs.keys[key]
+                    frame.place.values[key] = theirs.values[key]
+                    if key in theirs.items:
+                        frame.place.items[key] = theirs.items[key]
+
+
+def _spot(event: Any) -> Spot:
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1)
+
+
+def _quoted(text: str) -> str:
+    shown = text if len(text) <= 40 else text[:40] + "…"
+    return "'" + shown.replace("'", "''") + "'"

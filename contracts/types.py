@@ -1,0 +1,200 @@
+"""TABLE: logical types of ODCS and the physical types of Spark, Hive and Glue that may carry them.
+
+Sources: ODCS `logicalType`; Spark SQL "Data Types"; AWS Glue and Athena "Data types in Amazon Athena".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# Canonical name -> other spellings that Spark, Hive or Glue accept for the same thing.
+_SPELLINGS = {
+    "string": ("text",),
+    "boolean": ("bool",),
+    "tinyint": ("byte",),
+    "smallint": ("short",),
+    "int": ("integer",),
+    "bigint": ("long",),
+    "float": ("real",),
+    "double": ("double precision",),
+    "decimal": ("numeric", "dec"),
+    "date": (),
+    "timestamp": ("timestamp_ltz", "timestamp with local time zone"),
+    "timestamp_ntz": ("timestamp without time zone",),
+    "binary": (),
+    "char": (),
+    "varchar": (),
+    "array": (),
+    "map": (),
+    "struct": (),
+    "variant": (),
+    "interval": (),
+}
+CANONICAL = {spelling: name for name, others in _SPELLINGS.items() for spelling in (name, *others)}
+
+# Logical type -> the physical types that can carry it, the first being what we create by default.
+CARRIERS: dict[str, tuple[str, ...]] = {
+    "string": ("string", "varchar", "char", "binary", "variant"),
+    "integer": ("bigint", "int", "smallint", "tinyint", "decimal"),
+    "number": ("double", "float", "decimal", "bigint", "int", "smallint", "tinyint"),
+    "boolean": ("boolean",),
+    "date": ("date",),
+    "timestamp": ("timestamp", "timestamp_ntz"),
+    "time": ("string", "varchar", "char"),
+    "object": ("struct", "map", "variant", "string"),
+    "array": ("array",),
+    "map": ("map",),
+    "vector": ("array",),
+}
+
+MAX_PRECISION = 38
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """A physical type: canonical `name`, its numbers (precision and scale, or length) and its parts.
+
+    `parts` are the element of an array, key and value of a map, or the fields of a struct; `names` are
+    the struct's field names.
+    """
+
+    name: str
+    numbers: tuple[int, ...] = ()
+    parts: tuple[DataType, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """As Spark DDL, lower case: `decimal(18,2)`, `struct<a:int,b:array<string>>`."""
+        if self.numbers:
+            return f"{self.name}({','.join(str(number) for number in self.numbers)})"
+        if self.names:
+            fields = ",".join(f"{name}:{part}" for name, part in zip(self.names, self.parts, strict=True))
+            return f"{self.name}<{fields}>"
+        if self.parts:
+            return f"{self.name}<{','.join(str(part) for part in self.parts)}>"
+        return self.name
+
+
+class NotAType(ValueError):
+    """The text names no type; the message says why."""
+
+
+_TOKEN = re.compile(r"\s*(`[^`]+`|[A-Za-z_0-9$\-]+|[<>(),:])")
+
+
+def parse(text: str) -> DataType:
+    """The type that a physicalType names, whatever its case and spelling.
+
+    Raises NotAType with a reason. A struct's fields may be written `name:type` or `name type`.
+    """
+    tokens: list[str] = []
+    position = 0
+    stripped = text.strip()
+    while position < len(stripped):
+        match = _TOKEN.match(stripped, position)
+        if match is None:
+            raise NotAType(f"unexpected {stripped[position]!r}")
+        tokens.append(match.group(1))
+        position = match.end()
+    reader = _Reader(tokens)
+    made = reader.type(0)
+    if reader.left():
+        raise NotAType(f"unexpected {reader.next()!r} after {made}")
+    return made
+
+
+class _Reader:
+    def __init__(self, tokens: list[str]) -> None:
+        self._tokens = tokens
+        self._at = 0
+
+    def left(self) -> bool:
+        return self._at < len(self._tokens)
+
+    def peek(self) -> str:
+        return self._tokens[self._at] if self.left() else ""
+
+    def next(self) -> str:
+        token = self.peek()
+        self._at += 1
+        return token
+
+    def expect(self, token: str) -> None:
+        found = self.next()
+        if found != token:
+            raise NotAType(f"{token!r} is missing" if not found else f"{token!r} is expected, not {found!r}")
+
+    def type(self, depth: int) -> DataType:
+        if depth > 32:
+            raise NotAType("it is nested deeper than 32")
+        word = self.next().lower()
+        if not word:
+            raise NotAType("it is empty")
+        # `double precision`, `timestamp without time zone`: words that belong together.
+        while self.left() and f"{word} {self.peek().lower()}" in _PREFIXES:
+            word += " " + self.next().lower()
+        name = CANONICAL.get(word)
+        if name is None:
+            raise NotAType(f"{word!r} is not a type")
+        if name in ("array", "map", "struct"):
+            return self._nested(name, depth)
+        if self.peek() == "(":
+            return self._numbered(name)
+        return DataType("decimal", (10, 0)) if name == "decimal" else DataType(name)
+
+    def _nested(self, name: str, depth: int) -> DataType:
+        self.expect("<")
+        parts: list[DataType] = []
+        names: list[str] = []
+        while True:
+            if name == "struct":
+                names.append(self.next().strip("`"))
+                if self.peek() == ":":
+                    self.next()
+            parts.append(self.type(depth + 1))
+            if self.peek() != ",":
+                break
+            self.next()
+        self.expect(">")
+        wanted = {"array": 1, "map": 2}.get(name, len(parts))
+        if len(parts) != wanted:
+            raise NotAType(f"{name} takes {wanted} type(s), not {len(parts)}")
+        return DataType(name, (), tuple(parts), tuple(names))
+
+    def _numbered(self, name: str) -> DataType:
+        self.expect("(")
+        numbers: list[int] = []
+        while True:
+            token = self.next()
+            if not token.isdigit():
+                raise NotAType(f"{token!r} is not a number")
+            numbers.append(int(token))
+            if self.peek() != ",":
+                break
+            self.next()
+        self.expect(")")
+        if name not in ("decimal", "char", "varchar"):
+            raise NotAType(f"{name} takes no number in parentheses")
+        if name == "decimal":
+            numbers = [*numbers, 0][:2]
+            if not 1 <= numbers[0] <= MAX_PRECISION or numbers[1] > numbers[0]:
+                raise NotAType(
+                    f"decimal({numbers[0]}, {numbers[1]}) is outside of 1 to {MAX_PRECISION} digits"
+                )
+        elif len(numbers) != 1:
+            raise NotAType(f"{name} takes one length")
+        return DataType(name, tuple(numbers))
+
+
+_PREFIXES = {
+    " ".join(words[: count + 1])
+    for spelling in CANONICAL
+    for words in [spelling.split()]
+    for count in range(1, len(words))
+}
+
+
+def carries(physical: DataType, logical: str) -> bool:
+    """Whether values of a logical type can live in a physical type."""
+    return physical.name in CARRIERS.get(logical, ())
