@@ -61,7 +61,9 @@ def explain(
         mend = f"Give '{key}' a value, or remove it."
         return _finding("wrong-type", f"{name} is empty.", mend, at, path)
     if kind not in _WANTED:
-        return _finding("wrong-type", f"{name}: {detail['msg']}.", "Mend the value.", at, path)
+        # Our own validators raise with a whole clause, which pydantic prefixes.
+        said = detail["msg"].removeprefix("Value error, ")
+        return _finding("wrong-type", f"{name}: {said}.", "Run 'dq schema' to see what fits.", at, path)
     wanted, example = _WANTED[kind]
     raw = holder.raw.get(str(key)) if index is None else None
     if kind == "string_type" and isinstance(value, (bool, int, float, dt.date)):
