@@ -1,0 +1,92 @@
+"""The door: finds the command, imports nothing else, and turns errors into sentences and exit codes.
+
+Exit codes, the same everywhere: 0 fine · 1 violations found · 2 usage or configuration · 3 could not
+evaluate · 4 an alert could not be delivered · 70 a bug of ours · 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+import traceback
+
+import typer
+from typer.main import get_command
+
+from dq.cli import commands
+from dq.contracts.errors import DqError
+
+BUG = 70
+HELP = """Data contracts with a gate, a catalog, checks on Spark and delivery SLOs that alert once.
+
+A contract is promised in YAML, gated by 'dq validate', made real by 'dq register', and watched by
+'dq watch' (deliveries) and 'dq check' (data). Begin with 'dq demo' or 'dq init'."""
+
+
+def names() -> list[str]:
+    """Every command, which is every module in the folder of commands."""
+    return sorted(one.name for one in pkgutil.iter_modules(commands.__path__) if not one.name.startswith("_"))
+
+
+def application(wanted: list[str]) -> typer.Typer:
+    """The command line with only the wanted commands imported."""
+    root = typer.Typer(
+        name="dq",
+        help=HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    # A callback makes typer keep the command's name even when there is only one.
+    root.callback()(_root)
+    for name in wanted:
+        module = importlib.import_module(f"dq.cli.commands.{name}")
+        group = getattr(module, "app", None)
+        if group is not None:
+            root.add_typer(group, name=name)
+        else:
+            root.command(name)(module.command)
+    return root
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"dq {version('dq-contracts')}")
+        raise typer.Exit
+
+
+def _root(
+    version: bool = typer.Option(  # noqa: ARG001  # its callback does the work
+        False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
+    ),
+) -> None:
+    pass
+
+
+def run(arguments: list[str]) -> int:
+    """Runs one command line and gives its exit code; prints what went wrong, never a secret."""
+    known = names()
+    wanted = [arguments[0]] if arguments and arguments[0] in known else known
+    try:
+        get_command(application(wanted))(arguments, prog_name="dq")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 0
+    except DqError as error:
+        print(f"dq: {error.message}", file=sys.stderr)
+        if error.mend:
+            print(f"    {error.mend}", file=sys.stderr)
+        return error.exit_code
+    except Exception:  # noqa: BLE001  # the last guard: whatever comes here is a bug of ours
+        traceback.print_exc()
+        print("\ndq: this is a bug of dq, not a mistake of yours. Please report the lines above.", file=sys.stderr)
+        return BUG
+    return 0
+
+
+def main() -> None:
+    """Entry point of the `dq` script."""
+    sys.exit(run(sys.argv[1:]))

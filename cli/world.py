@@ -1,0 +1,62 @@
+"""What the commands take from the world: settings, the clock, the registry, the store, Spark, routes.
+
+This is the only room that reads the environment and the time; the rooms below get both as arguments.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dq.contracts.errors import UsageError
+
+if TYPE_CHECKING:
+    from dq.store.engine import Store
+
+POLICY_FILE = "dq-policy.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The outside, as one value that commands hand down piece by piece.
+
+    `as_of` replaces the clock for replays; None means the real time.
+    """
+
+    environment: Mapping[str, str]
+    folder: Path
+    as_of: datetime | None = None
+
+    def now(self) -> datetime:
+        """The time in UTC."""
+        return self.as_of or datetime.now(UTC)
+
+    def store_url(self) -> str:
+        """`DQ_STORE_URL`, else an SQLite file under the working folder."""
+        return self.environment.get("DQ_STORE_URL") or f"sqlite:///{self.folder / '.dq' / 'store.db'}"
+
+    def store(self) -> Store:
+        """The opened state store; created when it is a new SQLite file."""
+        from dq.store.engine import open_store
+
+        return open_store(self.store_url())
+
+
+def here(as_of: str | None = None) -> World:
+    """The world of this process. Raises UsageError for an `as_of` that is no instant with a zone."""
+    return World(dict(os.environ), Path.cwd(), instant(as_of) if as_of else None)
+
+
+def instant(text: str) -> datetime:
+    """An ISO 8601 instant with an offset or Z, in UTC."""
+    try:
+        made = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not an instant.", "Write it like 2026-05-01T06:00:00Z.") from None
+    if made.tzinfo is None:
+        raise UsageError(f"{text!r} has no zone.", f"Write {text}Z for UTC, or add an offset such as +02:00.")
+    return made.astimezone(UTC)
