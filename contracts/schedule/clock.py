@@ -1,0 +1,218 @@
+"""A schedule and its due instants: civil times become instants here, across gaps and overlaps.
+
+Two steps. Civil times come without any zone: croniter enumerates the times of one day (once per pair of
+minute and hour field), `days` the dates of a month. Then each span between two clock changes, in which
+the offset is constant, turns its own civil times into instants. Spans follow each other in real time,
+so instants ascend by construction, and no step looks further than the next date of the rule. croniter's
+own way through a zone is not used: it gives two deadlines on the night the clock goes back, and times
+that no clock shows when it goes forward.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import repeat
+
+from dq.contracts.schedule.days import DayRule, midnights
+from dq.contracts.schedule.words import Calendar, Dialect, DstPolicy, Due, Note
+from dq.contracts.schedule.zone import Transition, known, offset_at, transitions
+
+# A moved time lands up to a day after its gap (Apia lost a whole date), an overlap lasts hours.
+_REACH = timedelta(days=2)
+_LAST_YEAR = 9_990
+# Far enough back for 29 February on a given weekday across a century without a leap day.
+_LOOK_BACK = tuple(timedelta(days=days) for days in (1, 8, 62, 800, 15_000))
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When deliveries are promised. Made by `parse`; plain values only, so it pickles and compares.
+
+    `minute` and `hour` are the fields rewritten to plain numbers; `wildcard` says that one of them
+    started with `*`.
+    """
+
+    expression: str
+    timezone: str
+    dialect: Dialect
+    dst: DstPolicy
+    calendar: Calendar | None
+    second: int
+    minute: str
+    hour: str
+    days: DayRule
+    wildcard: bool
+
+    @property
+    def follows_real_time(self) -> bool:
+        """Whether clock changes add and drop cycles, as cron does for `*` in minute or hour."""
+        return self.wildcard and self.dst is DstPolicy.VIXIE
+
+    def after(self, instant: datetime) -> Iterator[Due]:
+        """Due instants strictly after an aware instant, ascending, no instant twice.
+
+        Endless, unless the expression names years. Each step does a bounded amount of work.
+        """
+        return self.between(instant, datetime.max.replace(tzinfo=UTC))
+
+    def between(self, start: datetime, end: datetime) -> Iterator[Due]:
+        """Due instants with start < due <= end; both are aware."""
+        if start.tzinfo is None or end.tzinfo is None:
+            raise ValueError("start and end need a time zone")
+        # A civil year ends within a day of the year in UTC; nothing is due after the last one named.
+        final = datetime(min(self.days.last_year, _LAST_YEAR) + 1, 1, 3, tzinfo=UTC)
+        start, end = start.astimezone(UTC), min(end.astimezone(UTC), final)
+        for batch in _batches(self, start, end):
+            if batch[0].at > start and batch[-1].at <= end:
+                yield from batch
+            else:
+                yield from (due for due in batch if start < due.at <= end)
+
+    def latest(self, instant: datetime) -> Due | None:
+        """The newest due at or before an aware instant, or None when there is none within 41 years."""
+        for length in _LOOK_BACK:
+            if newest := deque(self.between(instant - length, instant), maxlen=1):
+                return newest[0]
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Real time [start, end) of one offset; the changes that opened it and will close it, where known."""
+
+    start: datetime
+    end: datetime
+    offset: timedelta
+    opened: Transition | None
+    closed: Transition | None
+
+
+def _spans(timezone: str, start: datetime, end: datetime) -> Iterator[_Span]:
+    opened = None
+    offset = offset_at(known(timezone), start)
+    while start < end:
+        ahead = (*transitions(timezone, start.year), *transitions(timezone, start.year + 1))
+        closed = next((change for change in ahead if change.at > start), None)
+        # A zone at rest is cut at each new year, so that a lazy search asks for one year at a time.
+        edge = closed.at if closed else datetime(start.year + 1, 1, 1, tzinfo=UTC)
+        yield _Span(start, min(edge, end), offset, opened, closed)
+        start = edge
+        if closed:
+            offset, opened = closed.after, closed
+
+
+def _batches(schedule: Schedule, start: datetime, end: datetime) -> Iterator[list[Due]]:
+    """Due instants from `start` (and some before) to `end`, a list per civil date, never an empty one."""
+    moved: list[Due] = []
+    for span in _spans(schedule.timezone, start - _REACH, end + timedelta(seconds=1)):
+        low = _civil(max(span.start, start), span.offset)
+        for first, last, note in _pieces(schedule, span, low, _civil(span.end, span.offset)):
+            for batch in _real(schedule, first, last, span.offset, note):
+                if moved:
+                    due_now = [due for due in moved if due.at <= batch[-1].at]
+                    moved = moved[len(due_now) :]
+                    yield _merged(due_now, batch)
+                else:
+                    yield batch
+        if due_now := [due for due in moved if due.at < span.end]:
+            moved = moved[len(due_now) :]
+            yield due_now
+        if span.closed and span.closed.at == span.end:
+            moved += [due for due in _moved_out_of_gap(schedule, span.closed) if due.at >= start]
+    if moved:
+        yield moved
+
+
+def _pieces(
+    schedule: Schedule, span: _Span, low: datetime, high: datetime
+) -> Iterator[tuple[datetime, datetime, Note]]:
+    """Civil [low, high) of a span in parts: what has been on the clock before, once, will be again."""
+    opened, closed = span.opened, span.closed
+    again = _civil(opened.at, opened.before) if opened and opened.after < opened.before else low
+    twice = _civil(closed.at, closed.after) if closed and closed.after < closed.before else high
+    again = min(max(low, again), high)
+    twice = min(max(again, twice), high)
+    if low < again and schedule.follows_real_time:
+        yield low, again, Note.SECOND_OF_TWO
+    if again < twice:
+        yield again, twice, Note.NORMAL
+    if twice < high:
+        yield twice, high, Note.FIRST_OF_TWO
+
+
+def _moved_out_of_gap(schedule: Schedule, change: Transition) -> list[Due]:
+    """The due instants that the policy makes of civil times which a clock change leaves out."""
+    if schedule.follows_real_time or schedule.dst is DstPolicy.SKIP:
+        return []
+    dues = civil_dues(schedule, change.at + change.before, change.at + change.after, change.before, Note.GAP)
+    if schedule.dst is DstPolicy.SHIFT:
+        return dues
+    return [due._replace(at=change.at) for due in dues[:1]]
+
+
+def civil_dues(schedule: Schedule, low: datetime, high: datetime, offset: timedelta, note: Note) -> list[Due]:
+    """The civil times in [low, high), with the instants they would have at an offset."""
+    low, high = low.replace(tzinfo=None), high.replace(tzinfo=None)
+    return [due for batch in _real(schedule, low, high, offset, note) for due in batch]
+
+
+def _real(
+    schedule: Schedule, low: datetime, high: datetime, offset: timedelta, note: Note
+) -> Iterator[list[Due]]:
+    """Due instants of the civil times in [low, high), all of which stand at one offset."""
+    times = times_of_day(schedule.minute, schedule.hour, schedule.second)
+    for midnight in _dates(schedule, low, high):
+        today = times
+        if midnight < low or high <= midnight + times[-1]:
+            today = tuple(time for time in times if low <= midnight + time < high)
+            if not today:
+                continue
+        utc = (midnight - offset).replace(tzinfo=UTC)
+        # The inner loop of everything: all of it runs in C, which halves the cost per instant.
+        yield list(
+            map(
+                tuple.__new__,
+                repeat(Due),
+                zip(map(utc.__add__, today), map(midnight.__add__, today), repeat(note)),
+            )
+        )
+
+
+def _dates(schedule: Schedule, low: datetime, high: datetime) -> Iterator[datetime]:
+    """Midnights of the dates that meet the rule and the calendar and have a time in [low, high)."""
+    rule, calendar = schedule.days, schedule.calendar
+    first = datetime(low.year, low.month, low.day)  # noqa: DTZ001 - civil
+    for year in range(low.year, min(high.year, rule.last_year) + 1):
+        for month in rule.months:
+            if (year, month) < (low.year, low.month):
+                continue
+            if (year, month) > (high.year, high.month):
+                return
+            for midnight in midnights(rule, year, month):
+                if first <= midnight < high and not (calendar and calendar.skips(midnight.date())):
+                    yield midnight
+
+
+@lru_cache(maxsize=4_096)
+def times_of_day(minute: str, hour: str, second: int) -> tuple[timedelta, ...]:
+    """The times of one civil day that a minute and an hour field name, ascending, as time since midnight."""
+    # Imported here because it takes longer to import than a contract takes to read.
+    from croniter import croniter_range
+
+    midnight = datetime(2000, 1, 1)  # noqa: DTZ001 - any civil date
+    found = croniter_range(midnight, midnight + timedelta(hours=23, minutes=59), f"{minute} {hour} * * *")
+    return tuple(moment - midnight + timedelta(seconds=second) for moment in found)
+
+
+def _merged(moved: list[Due], real: list[Due]) -> list[Due]:
+    """Both in order; where they meet, the time that stands on the clock wins over the one moved onto it."""
+    by_instant = {due.at: due for due in (*moved, *real)}
+    return [by_instant[at] for at in sorted(by_instant)]
+
+
+def _civil(instant: datetime, offset: timedelta) -> datetime:
+    return (instant + offset).replace(tzinfo=None)

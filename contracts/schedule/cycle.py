@@ -1,0 +1,82 @@
+"""Cycles: promised deliveries, each with its own identity, breach instant and expected partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import product
+
+from dq.contracts.fault import Fault
+from dq.contracts.schedule.clock import Schedule
+from dq.contracts.schedule.partition import render
+from dq.contracts.schedule.words import Due, Note
+from dq.contracts.schedule.zone import TZDATA_VERSION
+
+Partition = tuple[tuple[str, str], ...]
+"""One partition as (column, value) pairs in the order of the contract."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """One promised delivery; (contract, object, slo, due_at) is its identity.
+
+    Instants are aware, in UTC; `nominal` is the civil time in the schedule's zone. `partitions` is what
+    must have arrived, all of it; empty for a snapshot without partitions.
+    """
+
+    contract: str
+    object: str
+    slo: str
+    due_at: datetime
+    breach_at: datetime
+    nominal: datetime
+    note: Note
+    partitions: tuple[Partition, ...] = ()
+    tzdata: str = TZDATA_VERSION
+
+
+def cycles(
+    schedule: Schedule,
+    start: datetime,
+    end: datetime,
+    *,
+    contract: str,
+    object: str,
+    slo: str,
+    grace: timedelta,
+    partition: Mapping[str, str | Sequence[str]] | None = None,
+) -> Iterator[Cycle]:
+    """The cycles with start < due_at <= end, ascending.
+
+    `grace` is elapsed time. A list of templates for a column makes a set: every combination over the
+    columns is expected. Templates must have passed `partition.check`; a faulty one raises ValueError.
+    """
+    templates = {
+        column: [value] if isinstance(value, str) else list(value)
+        for column, value in (partition or {}).items()
+    }
+    for due in schedule.between(start, end):
+        yield Cycle(
+            contract=contract,
+            object=object,
+            slo=slo,
+            due_at=due.at,
+            breach_at=due.at + grace,
+            nominal=due.nominal,
+            note=due.note,
+            partitions=_partitions(templates, due) if templates else (),
+        )
+
+
+def _partitions(templates: Mapping[str, Sequence[str]], due: Due) -> tuple[Partition, ...]:
+    # dict.fromkeys keeps the order and drops a value that two templates of one column share.
+    values = [dict.fromkeys(_value(template, due) for template in templates[column]) for column in templates]
+    return tuple(tuple(zip(templates, combination, strict=True)) for combination in product(*values))
+
+
+def _value(template: str, due: Due) -> str:
+    rendered = render(template, due)
+    if isinstance(rendered, Fault):
+        raise ValueError(str(rendered))
+    return rendered

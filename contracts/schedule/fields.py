@@ -1,0 +1,262 @@
+"""One field of a cron expression: lists, ranges, steps and names, read strictly.
+
+Where cron programs disagree (descending ranges, `5/15`, steps larger than the field, `31W`) the text is
+refused with the spelling that all of them read alike.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from dq.contracts.fault import Fault
+from dq.contracts.schedule.days import LAST, LAST_WEEKDAY
+
+_MONTHS = {
+    name: n
+    for n, name in enumerate("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(), 1)  # noqa: SIM905
+}
+_WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a field may hold. `sunday` is the number of Sunday in a weekday field."""
+
+    name: str
+    low: int
+    high: int
+    names: Mapping[str, int]
+    code: str = "CRON_RANGE"
+    days: bool = False
+    weekdays: bool = False
+    nearest: bool = False
+    start_with_step: bool = False
+    sunday: int = 0
+
+
+SECOND = Spec("second", 0, 59, {})
+MINUTE = Spec("minute", 0, 59, {})
+HOUR = Spec("hour", 0, 23, {})
+DAY = Spec("day-of-month", 1, 31, {}, days=True)
+MONTH = Spec("month", 1, 12, _MONTHS)
+WEEKDAY = Spec("day-of-week", 0, 7, {name: n for n, name in enumerate(_WEEKDAYS)}, weekdays=True)
+UNIX = (MINUTE, HOUR, DAY, MONTH, WEEKDAY)
+
+EVENTBRIDGE = (
+    Spec("minute", 0, 59, {}, start_with_step=True),
+    Spec("hour", 0, 23, {}, start_with_step=True),
+    Spec("day-of-month", 1, 31, {}, days=True, nearest=True, start_with_step=True),
+    Spec("month", 1, 12, _MONTHS, start_with_step=True),
+    Spec(
+        "day-of-week",
+        1,
+        7,
+        {name: n for n, name in enumerate(_WEEKDAYS, 1)},
+        "EB_DOW",
+        weekdays=True,
+        sunday=1,
+    ),
+    Spec("year", 1970, 2199, {}, start_with_step=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field as read: `ranges` of (low, high, step), and the marks that only a month can resolve."""
+
+    text: str
+    star: bool
+    ranges: tuple[tuple[int, int, int], ...] = ()
+    special_days: frozenset[int] = frozenset()
+    special_weekdays: frozenset[tuple[int, int]] = frozenset()
+
+    @property
+    def values(self) -> frozenset[int]:
+        """Every plain value of the field."""
+        return frozenset(chain(*(range(low, high + 1, step) for low, high, step in self.ranges)))
+
+    @property
+    def plain(self) -> str:
+        """The ranges again, without names, `*`, or ranges from a value to itself."""
+        return ",".join(
+            f"{low}" if low == high else f"{low}-{high}/{step}" for low, high, step in self.ranges
+        )
+
+
+_STAR = re.compile(r"\*(?:/(\d+))?", re.ASCII)
+_RANGE = re.compile(r"(\d+|[A-Z]+)(?:-(\d+|[A-Z]+))?(?:/(\d+))?", re.ASCII)
+_HASH = re.compile(r"[HR](?:\(.*\))?(?:/\d+)?|\d*~\d*", re.ASCII)
+_NEAREST = re.compile(r"(\d+)W", re.ASCII)
+_LAST_SAME = re.compile(r"(\d|[A-Z]{3})L", re.ASCII)
+_NTH = re.compile(r"(\d|[A-Z]{3})#(\d+)", re.ASCII)
+
+
+class FieldError(Exception):
+    """Carries a fault out of the depth of one expression; it never leaves `expression.parse`."""
+
+    def __init__(self, code: str, message: str, mend: str) -> None:
+        super().__init__(message)
+        self.fault = Fault(code, message, mend)
+
+
+def read(text: str, spec: Spec) -> Field:
+    """The field a text means; raises FieldError."""
+    items = text.upper().split(",")
+    parts = [_item(item, text, spec) for item in items]
+    return Field(
+        text,
+        text.startswith("*"),
+        tuple(chain(*(part.ranges for part in parts))),
+        frozenset().union(*(part.special_days for part in parts)),
+        frozenset().union(*(part.special_weekdays for part in parts)),
+    )
+
+
+def _item(item: str, text: str, spec: Spec) -> Field:
+    if "?" in item:
+        raise FieldError(
+            "CRON_QUESTION",
+            f"'?' in the {spec.name} field {text!r} belongs to Quartz and AWS, not to unix cron.",
+            "Write * instead of ?, or set `dialect: eventbridge` and write cron(...).",
+        )
+    if _HASH.fullmatch(item):
+        raise FieldError(
+            "CRON_HASH",
+            f"{item!r} in the {spec.name} field stands for a random or hashed value.",
+            f"Write the {spec.name} itself: consumers must be able to read a promise.",
+        )
+    if star := _STAR.fullmatch(item):
+        step = _step(star[1], spec.low, spec.high, text, spec)
+        return Field(item, True, ((spec.low, spec.high, step),))
+    if special := _special(item, text, spec):
+        return special
+    plain = _RANGE.fullmatch(item)
+    if plain is None:
+        raise _unreadable(item, text, spec)
+    return Field(item, False, (_range(plain, text, spec),))
+
+
+def _range(found: re.Match[str], text: str, spec: Spec) -> tuple[int, int, int]:
+    low = _value(found[1], text, spec)
+    if found[2] is None and found[3] is None:
+        return low, low, 1
+    if found[2] is None:
+        if not spec.start_with_step:
+            raise FieldError(
+                "CRON_STEP",
+                f"{found[0]!r} in the {spec.name} field has a step and no range; crons differ on it.",
+                f"Write {low}-{spec.high}/{found[3]}.",
+            )
+        step = int(found[3])
+        return low, spec.high, _step(found[3], low, spec.high, text, spec) if low + step <= spec.high else 1
+    high = _value(found[2], text, spec)
+    if low > high:
+        raise FieldError(
+            spec.code if spec.code != "EB_DOW" else "CRON_RANGE",
+            f"Range {found[1]}-{found[2]} in the {spec.name} field {text!r} runs backwards.",
+            f"Write {_unwrapped(low, high, spec)}.",
+        )
+    return low, high, _step(found[3], low, high, text, spec)
+
+
+def _unwrapped(low: int, high: int, spec: Spec) -> str:
+    """A descending range as two ascending ones; 7 is Sunday again in a unix weekday field."""
+    first = spec.low + 1 if spec.high == 7 and spec.low == 0 else spec.low
+    pairs = [(low, spec.high), (first, high)]
+    return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in pairs if a <= b)
+
+
+def _step(step: str | None, low: int, high: int, text: str, spec: Spec) -> int:
+    if step is None:
+        return 1
+    number = int(step)
+    if number == 0 or (number > 1 and number > high - low):
+        raise FieldError(
+            "CRON_STEP",
+            f"Step {step} in the {spec.name} field {text!r} "
+            + ("never moves." if number == 0 else f"is larger than the range {low}-{high}."),
+            f"Write a step from 1 to {max(high - low, 1)}, or the value {low} alone.",
+        )
+    return number
+
+
+def _value(word: str, text: str, spec: Spec) -> int:
+    if word.isdecimal():
+        number = int(word) if len(word) < 6 else spec.high + 1
+        if spec.low <= number <= spec.high:
+            return number
+        raise FieldError(
+            spec.code,
+            f"{spec.name} {word} in {text!r} is out of {spec.low}-{spec.high}.",
+            "In EventBridge 1 is SUN and 7 is SAT."
+            if spec.code == "EB_DOW"
+            else f"Write a {spec.name} from {spec.low} to {spec.high}.",
+        )
+    if word in spec.names:
+        return spec.names[word]
+    near = difflib.get_close_matches(word, spec.names, 1, 0.5) or [
+        name for name in spec.names if word.startswith(name)
+    ]
+    raise FieldError(
+        "CRON_NAME",
+        f"{word!r} in the {spec.name} field {text!r} is no name that cron knows.",
+        f"Write {near[0]}." if near else _allowed(spec),
+    )
+
+
+def _special(item: str, text: str, spec: Spec) -> Field | None:
+    """`L`, `LW`, `nW`, `nL`, `n#k`, each only in the field it belongs to."""
+    if spec.days and item in ("L", "LW"):
+        return Field(item, False, special_days=frozenset({LAST if item == "L" else LAST_WEEKDAY}))
+    if spec.days and (near := _NEAREST.fullmatch(item)):
+        return _nearest_weekday(near, text, spec)
+    if spec.weekdays and item == "L":
+        raise FieldError(
+            "CRON_SPECIAL",
+            "'L' alone in the day-of-week field can be read as Saturday or as the last day of the month.",
+            f"Write SAT for Saturday, or a day before it: {5 + spec.sunday}L is the last Friday of a month.",
+        )
+    if spec.weekdays and (last := _LAST_SAME.fullmatch(item)):
+        weekday = _value(last[1], text, spec)
+        return Field(item, False, special_weekdays=frozenset({((weekday - spec.sunday) % 7, 0)}))
+    if spec.weekdays and (nth := _NTH.fullmatch(item)):
+        weekday = _value(nth[1], text, spec)
+        if not 1 <= int(nth[2]) <= 5:
+            raise FieldError(
+                "CRON_SPECIAL",
+                f"{item!r} in the day-of-week field asks for occurrence {nth[2]}; a month has 1 to 5.",
+                f"Write {nth[1]}#1 to {nth[1]}#5, or {nth[1]}L for the last.",
+            )
+        return Field(item, False, special_weekdays=frozenset({((weekday - spec.sunday) % 7, int(nth[2]))}))
+    return None
+
+
+def _nearest_weekday(found: re.Match[str], text: str, spec: Spec) -> Field:
+    if not spec.nearest:
+        raise FieldError(
+            "CRON_SPECIAL",
+            f"{found[0]!r} (nearest working day) in the day-of-month field is not unix cron.",
+            "Write LW for the last working day, or set `dialect: eventbridge` and write cron(...).",
+        )
+    day = _value(found[1], text, spec)
+    if day > 28:
+        raise FieldError(
+            "CRON_SPECIAL",
+            f"{found[0]!r} does not say what happens in a month without a day {day}.",
+            "Write LW for the last working day of the month.",
+        )
+    return Field(found[0], False, special_days=frozenset({day}))
+
+
+def _unreadable(item: str, text: str, spec: Spec) -> FieldError:
+    found = f"{item!r} in the {spec.name} field {text!r}" if item else f"An empty entry in {text!r}"
+    return FieldError("CRON_VALUE", f"{found} is not a {spec.name}.", _allowed(spec))
+
+
+def _allowed(spec: Spec) -> str:
+    names = f" or names {', '.join(spec.names)}" if spec.names else ""
+    return f"Write numbers {spec.low}-{spec.high}{names}, ranges a-b, lists a,b, steps */n or a-b/n."
