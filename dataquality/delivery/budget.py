@@ -1,0 +1,86 @@
+"""The error budget of a delivery SLO, counted in whole cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from math import floor
+
+from dq.contracts.outcome import CycleStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Cycles of a rolling window against an objective.
+
+    `allowed` is how many of `good + bad` may be bad. `excluded` cycles (excused, unknown, pending) do
+    not count. `next_returns_at` is when the oldest miss leaves the window, None without a miss.
+    """
+
+    good: int
+    bad: int
+    allowed: int
+    excluded: int
+    next_returns_at: datetime | None
+
+    @property
+    def used(self) -> Fraction | None:
+        """The share of the allowed misses that is used; None where no miss is allowed."""
+        return Fraction(self.bad, self.allowed) if self.allowed else None
+
+    @property
+    def half_used(self) -> bool:
+        """Whether there is a miss and at least half of the allowed ones are used."""
+        return self.bad >= 1 and 2 * self.bad >= self.allowed
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether there were more misses than allowed."""
+        return self.bad > self.allowed
+
+    @property
+    def attainment(self) -> Fraction | None:
+        """The share of good cycles; None where none counted."""
+        counted = self.good + self.bad
+        return Fraction(self.good, counted) if counted else None
+
+    def line(self) -> str:
+        """One line for people: `1 of 4 misses used, the next returns 2026-12-03`."""
+        if self.attainment is None:
+            return "no cycle counted yet"
+        misses = "miss" if self.allowed == 1 else "misses"
+        text = f"{self.bad} of {self.allowed} {misses} used"
+        if self.exhausted:
+            text += ", the budget is exhausted"
+        if self.next_returns_at is not None:
+            text += f", the next returns {self.next_returns_at:%Y-%m-%d}"
+        return text
+
+
+def budget(
+    rows: Iterable[tuple[datetime, CycleStatus]],
+    objective: Decimal | Fraction,
+    window: timedelta,
+    now: datetime,
+) -> Budget:
+    """The budget at `now` from (breach_at, status) rows in any order, all instants aware.
+
+    A row counts while now − window < breach_at <= now. `objective` is a share such as Decimal("0.95"),
+    above 0 and at most 1, else ValueError; the arithmetic is exact, so 100 cycles at 0.99 allow 1 miss.
+    """
+    target = Fraction(objective)
+    if not 0 < target <= 1:
+        raise ValueError(f"objective {objective} is not a share above 0 and at most 1")
+    counted = [(breach_at, status) for breach_at, status in rows if now - window < breach_at <= now]
+    good = sum(status.good for _, status in counted)
+    misses = [breach_at for breach_at, status in counted if status.bad]
+    return Budget(
+        good=good,
+        bad=len(misses),
+        allowed=floor((good + len(misses)) * (1 - target)),
+        excluded=len(counted) - good - len(misses),
+        next_returns_at=min(misses) + window if misses else None,
+    )

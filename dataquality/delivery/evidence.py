@@ -1,0 +1,35 @@
+"""Evidence: what shows that a cycle's data arrived, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Source(StrEnum):
+    """Where evidence comes from, most trusted first."""
+
+    RECEIPT = "receipt"
+    MARKER = "marker"
+    COMMIT = "commit"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one source says about one cycle; instants are aware.
+
+    `delivered_at` is the first instant at which the source's condition became true, by the source's own
+    clock; None: the source was read and nothing is there. `first_seen` is when a watcher first saw it.
+    `readable` is False when the source could not be read; `problem` then says why, without secrets.
+    `rows` is the delivered row count where the source knows it.
+    """
+
+    source: Source
+    delivered_at: datetime | None = None
+    first_seen: datetime | None = None
+    readable: bool = True
+    problem: str = ""
+    rows: int | None = None
+    detail: str = ""

@@ -1,0 +1,122 @@
+"""The status of a cycle, as a pure function of the cycle, its evidence and an instant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from dq.contracts.outcome import CycleStatus
+from dq.contracts.schedule import Cycle
+from dq.dataquality.delivery.evidence import Evidence
+
+CLOCK_TOLERANCE = timedelta(seconds=2)
+"""How far two clocks may differ before evidence counts as coming from the future."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What became of a cycle as of an instant.
+
+    `lateness` is delivery minus due, negative when early, and None while nothing counts as delivered.
+    `clock_fault`: the source's clock runs ahead; the platform team should know.
+    """
+
+    status: CycleStatus
+    lateness: timedelta | None
+    reason: str
+    clock_fault: bool = False
+
+
+def judge(
+    cycle: Cycle,
+    evidence: Evidence | None,
+    now: datetime,
+    *,
+    give_up_at: datetime | None = None,
+    excused: str | None = None,
+) -> Judgement:
+    """The status of a cycle at `now`; the same arguments give the same answer for ever.
+
+    All instants are aware. Intervals are closed: delivered exactly at `due_at` is on time, exactly at
+    `breach_at` in grace, exactly at `give_up_at` still late. `excused` is the reason of a calendar or a
+    waiver. Evidence of None says that a source was read and nothing was there; say with
+    `readable=False` that it could not be read: that is never `missing`.
+    """
+    if excused is not None:
+        return Judgement(CycleStatus.EXCUSED, None, excused)
+    if evidence is not None and not evidence.readable:
+        return _while_unreadable(cycle, evidence, now)
+    if evidence is None or evidence.delivered_at is None:
+        return _without_delivery(cycle, now, give_up_at)
+    return _delivered(cycle, evidence, evidence.delivered_at, now, give_up_at)
+
+
+def _before_breach(cycle: Cycle, now: datetime) -> Judgement | None:
+    """What waiting looks like, or None when there is nothing to wait for any more."""
+    if now < cycle.due_at:
+        return Judgement(CycleStatus.SCHEDULED, None, f"Due {_text(cycle.due_at)}.")
+    if now <= cycle.breach_at:
+        return Judgement(
+            CycleStatus.PENDING,
+            None,
+            f"Due since {_text(cycle.due_at)}, in grace until {_text(cycle.breach_at)}.",
+        )
+    return None
+
+
+def _while_unreadable(cycle: Cycle, evidence: Evidence, now: datetime) -> Judgement:
+    problem = evidence.problem or "no reason given"
+    return _before_breach(cycle, now) or Judgement(
+        CycleStatus.UNKNOWN, None, f"The {evidence.source} could not be read: {problem}."
+    )
+
+
+def _without_delivery(cycle: Cycle, now: datetime, give_up_at: datetime | None) -> Judgement:
+    if waiting := _before_breach(cycle, now):
+        return waiting
+    if give_up_at is not None and now > give_up_at:
+        return Judgement(
+            CycleStatus.NEVER,
+            None,
+            f"Nothing arrived; given up {_text(give_up_at)}, due {_text(cycle.due_at)}.",
+        )
+    return Judgement(
+        CycleStatus.MISSING, None, f"Nothing arrived by {_text(cycle.breach_at)}, due {_text(cycle.due_at)}."
+    )
+
+
+def _delivered(
+    cycle: Cycle, evidence: Evidence, claimed: datetime, now: datetime, give_up_at: datetime | None
+) -> Judgement:
+    at, seen = claimed, evidence.first_seen
+    # Nobody sees a delivery before it happens: then the source's clock is wrong and ours decides.
+    if seen is not None and seen + CLOCK_TOLERANCE < claimed:
+        at = seen
+    clock_fault = at != claimed
+    if at > now + CLOCK_TOLERANCE:
+        return Judgement(
+            CycleStatus.UNKNOWN,
+            None,
+            f"The {evidence.source} says {_text(claimed)}, which is still to come at {_text(now)}: a clock is wrong.",
+            clock_fault=True,
+        )
+    status = _status_of_delivery(cycle, at, give_up_at)
+    reason = f"Delivered {_text(at)} by {evidence.source}, due {_text(cycle.due_at)}."
+    if clock_fault:
+        reason += f" Its own clock says {_text(claimed)}; the time it was first seen counts."
+    return Judgement(status, at - cycle.due_at, reason, clock_fault)
+
+
+def _status_of_delivery(cycle: Cycle, at: datetime, give_up_at: datetime | None) -> CycleStatus:
+    if at <= cycle.due_at:
+        return CycleStatus.ON_TIME
+    if at <= cycle.breach_at:
+        return CycleStatus.ON_TIME_IN_GRACE
+    # A bad cycle that was closed stays closed; what comes afterwards is a new fact, not a late one.
+    if give_up_at is not None and at > give_up_at:
+        return CycleStatus.NEVER
+    return CycleStatus.LATE
+
+
+def _text(instant: datetime) -> str:
+    return instant.isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
