@@ -11,7 +11,7 @@ that no clock shows when it goes forward.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -24,6 +24,9 @@ from dq.contracts.schedule.zone import Transition, known, offset_at, transitions
 # A moved time lands up to a day after its gap (Apia lost a whole date), an overlap lasts hours.
 _REACH = timedelta(days=2)
 _LAST_YEAR = 9_990
+# Instants made at a time: few enough for one `next`, enough to spread the cost of a step.
+_BATCH = 200
+_ANCHOR = datetime(2000, 1, 1)  # noqa: DTZ001 - civil
 # Far enough back for 29 February on a given weekday across a century without a leap day.
 _LOOK_BACK = tuple(timedelta(days=days) for days in (1, 8, 62, 800, 15_000))
 
@@ -106,7 +109,7 @@ def _spans(timezone: str, start: datetime, end: datetime) -> Iterator[_Span]:
 
 
 def _batches(schedule: Schedule, start: datetime, end: datetime) -> Iterator[list[Due]]:
-    """Due instants from `start` (and some before) to `end`, a list per civil date, never an empty one."""
+    """Due instants from `start` (and some before) to `end`, in lists, never an empty one."""
     moved: list[Due] = []
     for span in _spans(schedule.timezone, start - _REACH, end + timedelta(seconds=1)):
         low = _civil(max(span.start, start), span.offset)
@@ -165,25 +168,20 @@ def _real(
 ) -> Iterator[list[Due]]:
     """Due instants of the civil times in [low, high), all of which stand at one offset."""
     times = times_of_day(schedule.minute, schedule.hour, schedule.second)
-    for midnight in _dates(schedule, low, high):
-        today = times
-        if midnight < low or high <= midnight + times[-1]:
-            today = tuple(time for time in times if low <= midnight + time < high)
-            if not today:
-                continue
-        utc = (midnight - offset).replace(tzinfo=UTC)
-        # The inner loop of everything: all of it runs in C, which halves the cost per instant.
-        yield list(
-            map(
-                tuple.__new__,
-                repeat(Due),
-                zip(map(utc.__add__, today), map(midnight.__add__, today), repeat(note)),
-            )
-        )
+    anchor = _ANCHOR.replace(tzinfo=UTC) - offset
+    for dates in _dates(schedule, low, high, max(1, _BATCH // len(times))):
+        if low <= dates[0] and dates[-1] + times[-1] < high:
+            civil = [midnight + time for midnight in dates for time in times]
+        else:
+            civil = [c for midnight in dates for time in times if low <= (c := midnight + time) < high]
+        # The inner loop of everything: by difference, since replace() costs ten times as much.
+        instants = [anchor + (moment - _ANCHOR) for moment in civil]
+        if civil:
+            yield list(map(tuple.__new__, repeat(Due), zip(instants, civil, repeat(note))))
 
 
-def _dates(schedule: Schedule, low: datetime, high: datetime) -> Iterator[datetime]:
-    """Midnights of the dates that meet the rule and the calendar and have a time in [low, high)."""
+def _dates(schedule: Schedule, low: datetime, high: datetime, size: int) -> Iterator[Sequence[datetime]]:
+    """Midnights of the dates that meet rule and calendar and touch [low, high), some of a month at a time."""
     rule, calendar = schedule.days, schedule.calendar
     first = datetime(low.year, low.month, low.day)  # noqa: DTZ001 - civil
     for year in range(low.year, min(high.year, rule.last_year) + 1):
@@ -192,9 +190,13 @@ def _dates(schedule: Schedule, low: datetime, high: datetime) -> Iterator[dateti
                 continue
             if (year, month) > (high.year, high.month):
                 return
-            for midnight in midnights(rule, year, month):
-                if first <= midnight < high and not (calendar and calendar.skips(midnight.date())):
-                    yield midnight
+            dates: Sequence[datetime] = midnights(rule, year, month)
+            if dates and (dates[0] < first or dates[-1] >= high):
+                dates = [midnight for midnight in dates if first <= midnight < high]
+            if calendar:
+                dates = [midnight for midnight in dates if not calendar.skips(midnight.date())]
+            for begin in range(0, len(dates), size):
+                yield dates[begin : begin + size]
 
 
 @lru_cache(maxsize=4_096)

@@ -97,7 +97,7 @@ def _delivered(
         return Judgement(
             CycleStatus.UNKNOWN,
             None,
-            f"The {evidence.source} says {_text(claimed)}, which is still to come at {_text(now)}: a clock is wrong.",
+            f"The {evidence.source} says {_text(claimed)}, later than now, {_text(now)}: a clock is wrong.",
             clock_fault=True,
         )
     status = _status_of_delivery(cycle, at, give_up_at)
