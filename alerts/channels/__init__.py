@@ -1,1 +1,13 @@
-"""SHELF: one file per channel."""
+"""SHELF: one file per channel, each with a CHANNEL."""
+
+from __future__ import annotations
+
+import sys
+
+from dq.alerts.channel import Channel
+from dq.contracts import shelf
+
+
+def load() -> dict[str, Channel]:
+    """Every channel on the shelf by id."""
+    return shelf.load(sys.modules[__name__], "CHANNEL", Channel)

@@ -1,1 +1,1 @@
-"""Alembic migrations of the state store."""
+"""Alembic migrations of the state store; `versions/NNNN_name.py`, each following the one before."""

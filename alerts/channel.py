@@ -1,0 +1,153 @@
+"""What every channel offers: its description, its sender, and its answers, which are values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from dq.alerts.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Where a channel keeps a message: for Slack the channel's id and the message's ts."""
+
+    place: str
+    reference: str
+
+
+class Scope(StrEnum):
+    """How much is broken when a channel refuses."""
+
+    MESSAGE = "message"  # it takes others, but not this one
+    ROUTE = "route"  # this target is wrong or closed
+    CHANNEL = "channel"  # nothing can be sent, to any target
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """It is there. `note` tells of a blemish, such as a fall-back to plain text."""
+
+    receipt: Receipt
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotSent:
+    """It is certainly not there; try again, after `retry_after_seconds` if the channel says so."""
+
+    reason: str
+    retry_after_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    """It may be there."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It is certainly not there, and trying again as it is will not help."""
+
+    reason: str
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The message to update is there no more."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """The message to update is there and may no longer be changed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The channel was searched and does not hold it."""
+
+
+Answer = Sent | NotSent | Ambiguous | Refused | Gone | Frozen
+Look = Sent | Absent | NotSent | Ambiguous | Refused
+
+
+class Sender(Protocol):
+    """An open channel. Answers are values; whatever is raised counts as Ambiguous.
+
+    `key` names one message of one step for ever: a channel that can, keeps it with the message.
+    """
+
+    def create(self, target: str, message: Message, key: str) -> Answer:
+        """Say it for the first time."""
+        ...
+
+    def update(self, receipt: Receipt, message: Message) -> Answer:
+        """Make the message that is there say this; may be repeated at will."""
+        ...
+
+    def reply(self, receipt: Receipt, message: Message, key: str) -> Answer:
+        """Say `message.note` below the message that is there."""
+        ...
+
+    def find(self, target: str, key: str, since: datetime, root: Receipt | None) -> Look:
+        """Whether the message of `key` is there, below `root` if given; Refused when nobody can look."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a channel can do: replies below a message, changing a message, finding one by its key.
+
+    A channel without threads says a reply as a message of its own.
+    """
+
+    thread: bool
+    update: bool
+    reconcile: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value that a channel takes from its user: the command line reads it from the environment."""
+
+    name: str
+    variable: str
+    help: str
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A channel that is ready to send: its sender, and what it can do."""
+
+    sender: Sender
+    can: Capabilities
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A file on the shelf of channels.
+
+    `make` takes the settings by name and a function that writes text to the terminal. It raises UsageError
+    for settings that are missing or wrong, and MissingTool for a library that is not installed.
+    """
+
+    id: str
+    summary: str
+    can: Capabilities
+    make: Callable[[Mapping[str, str], Callable[[str], object]], Sender]
+    settings: tuple[Setting, ...] = ()
+
+    def open(self, settings: Mapping[str, str], write: Callable[[str], object]) -> Open:
+        """The channel, ready to send; raises what `make` raises."""
+        return Open(self.make(settings, write), self.can)

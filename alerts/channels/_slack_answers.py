@@ -1,0 +1,98 @@
+"""Slack's answers and what they mean for a message: one table.
+
+Sources: docs.slack.dev/reference/methods/chat.postMessage and chat.update (errors), and
+docs.slack.dev/apis/web-api/rate-limits. A code that is not here comes with `ok: false`, so nothing was
+sent: it counts as a broken route, and somebody else is told.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+
+from dq.alerts.channel import Ambiguous, Frozen, Gone, NotSent, Refused, Scope
+
+Failure = NotSent | Ambiguous | Refused | Gone | Frozen
+
+MAX_RETRY_AFTER_SECONDS = 3600.0
+
+
+def _refused(scope: Scope) -> Callable[[str], Failure]:
+    return lambda code: Refused(code, scope)
+
+
+_MEANING: Mapping[Callable[[str], Failure], tuple[str, ...]] = {
+    # By Slack's own words some of these may have partly succeeded.
+    Ambiguous: (
+        "fatal_error",
+        "internal_error",
+        "request_timeout",
+        "service_unavailable",
+        "duplicate_message_not_found",
+        "duplicate_channel_not_found",
+    ),
+    NotSent: ("ratelimited", "rate_limited", "message_limit_exceeded"),
+    _refused(Scope.MESSAGE): (
+        "invalid_blocks",
+        "invalid_blocks_format",
+        "invalid_attachments",
+        "msg_too_long",
+        "msg_blocks_too_long",
+        "too_many_attachments",
+        "metadata_too_large",
+        "invalid_metadata_format",
+    ),
+    _refused(Scope.ROUTE): (
+        "channel_not_found",
+        "is_archived",
+        "not_in_channel",
+        "restricted_action",
+        "restricted_action_read_only_channel",
+        "restricted_action_thread_only_channel",
+        "restricted_action_non_threadable_channel",
+        "restricted_action_thread_locked",
+        "thread_not_found",
+    ),
+    _refused(Scope.CHANNEL): (
+        "invalid_auth",
+        "not_authed",
+        "token_revoked",
+        "token_expired",
+        "account_inactive",
+        "missing_scope",
+        "no_permission",
+        "org_login_required",
+        "team_access_not_granted",
+        "ekm_access_denied",
+        "access_denied",
+    ),
+    Gone: ("message_not_found",),
+    Frozen: ("cant_update_message", "edit_window_closed"),
+}
+ANSWERS: Mapping[str, Callable[[str], Failure]] = {
+    code: answer for answer, codes in _MEANING.items() for code in codes
+}
+
+_CODE = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def classify(status: int, code: str, retry_after: str | None) -> Failure:
+    """What a response without `ok: true` means: by HTTP status, error code and Retry-After header."""
+    if status == 429 or ANSWERS.get(code) is NotSent:
+        return NotSent(code or "HTTP 429", seconds(retry_after))
+    if status >= 500:
+        return Ambiguous(f"HTTP {status}")
+    if not _CODE.fullmatch(code):
+        # Something between us and Slack answered; its words are not for our logs.
+        return Ambiguous(f"HTTP {status} and no answer of Slack's")
+    return ANSWERS.get(code, _refused(Scope.ROUTE))(code)
+
+
+def seconds(retry_after: str | None) -> float | None:
+    """The header's seconds, at most an hour; None when it is missing or is no number of seconds."""
+    try:
+        wait = float(retry_after or "")
+    except ValueError:
+        return None
+    return min(wait, MAX_RETRY_AFTER_SECONDS) if math.isfinite(wait) and wait >= 0 else None

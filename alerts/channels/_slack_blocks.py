@@ -1,0 +1,73 @@
+"""A message in Slack's blocks, within Slack's limits (docs.slack.dev/reference/block-kit/blocks)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dq.alerts.incident import State
+from dq.alerts.message import Message, cut, headline, lines, repeat_note
+from dq.contracts.outcome import Severity
+
+HEADER, SECTION, PLAIN = 150, 3000, 3900
+# Beyond some 13,200 characters in all Slack says msg_blocks_too_long; it documents that nowhere.
+_FACT, _CONTEXT = 600, 1500
+
+_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+_CALM: Mapping[State, str] = {State.ACKED: "#ecb22e", State.RESOLVED: "#2eb67d"}
+_COLOURS: Mapping[Severity, str] = {
+    Severity.INFO: "#36c5f0",
+    Severity.WARNING: "#ecb22e",
+    Severity.ERROR: "#e01e5a",
+    Severity.CRITICAL: "#7c0f2c",
+}
+
+
+def rich(message: Message) -> dict[str, object]:
+    """Header, facts beside a bar in the colour of the state, and a last line of steps and budget."""
+    facts = [("promise", str(message.key)), *message.facts]
+    said = [f"*{escape(label, 100)}*  {escape(value, _FACT)}" for label, value in facts]
+    small = [*message.steps, message.budget, *repeat_note(message)]
+    blocks: list[dict[str, object]] = [*_sections(said)]
+    context = escape("\n".join(line for line in small if line), _CONTEXT)
+    blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": context}]})
+    title = {"type": "plain_text", "text": cut(headline(message), HEADER), "emoji": False}
+    return {
+        # What a notification on a phone shows.
+        "text": escape(headline(message), PLAIN),
+        "blocks": [{"type": "header", "text": title}],
+        "attachments": [{"color": _CALM.get(message.state, _COLOURS[message.severity]), "blocks": blocks}],
+    }
+
+
+def plain(message: Message) -> dict[str, object]:
+    """The same without blocks, for when Slack does not take them."""
+    said = "\n".join([headline(message), *lines(message)])
+    return {"text": escape(said, PLAIN), "blocks": [], "attachments": []}
+
+
+def reply(message: Message) -> dict[str, object]:
+    """One step, for the thread."""
+    said = [message.note, message.budget if message.state is State.RESOLVED else "", *repeat_note(message)]
+    return {"text": escape("\n".join(line for line in said if line), PLAIN)}
+
+
+def escape(text: str, width: int) -> str:
+    """`text` so that Slack sees no link, mention or entity in it, cut to `width` characters on the wire."""
+    kept: list[str] = []
+    for character in text:
+        wire = _ESCAPES.get(character, character)
+        width -= len(wire)
+        if width < 1:
+            return "".join(kept) + "…"
+        kept.append(wire)
+    return "".join(kept)
+
+
+def _sections(said: list[str]) -> list[dict[str, object]]:
+    pages = [""]
+    for line in said:
+        if len(pages[-1]) + len(line) + 1 > SECTION:
+            pages.append("")
+        pages[-1] = f"{pages[-1]}\n{line}".strip("\n")
+    return [{"type": "section", "text": {"type": "mrkdwn", "text": page}} for page in pages]

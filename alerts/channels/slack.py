@@ -1,0 +1,201 @@
+"""Alerts in Slack over the Web API: one root message per incident, its steps in the thread.
+
+An incoming webhook would not do: it gives no ts, so its message could be neither changed nor found again.
+The bot needs the scopes chat:write, channels:history and groups:history, and channels:read and groups:read
+where routes name channels by '#name'.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from http.client import HTTPException
+from socket import gaierror
+from typing import TYPE_CHECKING, Any
+from urllib.error import URLError
+from urllib.parse import urlsplit
+
+from dq.alerts.channel import (
+    Absent,
+    Ambiguous,
+    Answer,
+    Capabilities,
+    Channel,
+    Look,
+    NotSent,
+    Receipt,
+    Refused,
+    Scope,
+    Sender,
+    Sent,
+    Setting,
+)
+from dq.alerts.channels._slack_answers import Failure, classify
+from dq.alerts.channels._slack_blocks import plain, reply, rich
+from dq.alerts.message import Message
+from dq.contracts.errors import MissingTool, UsageError
+
+if TYPE_CHECKING:
+    from slack_sdk import WebClient
+
+TIMEOUT_SECONDS = 10
+_BASE_URL = "https://slack.com/api/"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_EVENT = "dq_incident"
+_PAGES, _PAGE_SIZE = 20, 200
+_CHANNEL_ID = re.compile(r"[CGD][A-Z0-9]{7,}")
+
+# Raised before the request left us: the host is unknown, nobody listens, or it is not who it should be.
+_NEVER_LEFT = (gaierror, ConnectionRefusedError, ssl.SSLCertVerificationError)
+
+Data = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Slack:
+    """Sends through slack-sdk; `ids` are Slack's channel ids by name, learnt on the way."""
+
+    client: WebClient = field(repr=False)
+    ids: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def create(self, target: str, message: Message, key: str) -> Answer:
+        return self._post({"channel": target}, rich(message), message, key)
+
+    def reply(self, receipt: Receipt, message: Message, key: str) -> Answer:
+        to = {"channel": receipt.place, "thread_ts": receipt.reference}
+        return self._post(to, reply(message), message, key)
+
+    def update(self, receipt: Receipt, message: Message) -> Answer:
+        # Without metadata, which then stays as it was posted.
+        to = {"channel": receipt.place, "ts": receipt.reference}
+        return self._say("chat.update", to, rich(message), message)
+
+    def find(self, target: str, key: str, since: datetime, root: Receipt | None) -> Look:
+        place = root.place if root else self._id_of(target)
+        if not isinstance(place, str):
+            return place
+        method = "conversations.replies" if root else "conversations.history"
+        query: dict[str, object] = {"channel": place, "include_all_metadata": True, "limit": _PAGE_SIZE}
+        query |= {"oldest": f"{since.timestamp():.6f}"} | ({"ts": root.reference} if root else {})
+        for _ in range(_PAGES):
+            page = self._call(method, params=query)
+            if not isinstance(page, Mapping):
+                return _cannot_look(page)
+            for message in page.get("messages", ()):
+                if message.get("metadata", {}).get("event_payload", {}).get("key") == key:
+                    return Sent(Receipt(place, str(message["ts"])))
+            query["cursor"] = _next(page)
+            if not query["cursor"]:
+                return Absent()
+        return Ambiguous(f"more than {_PAGES * _PAGE_SIZE} messages to look through")
+
+    def _post(self, to: Mapping[str, str], body: Data, message: Message, key: str) -> Answer:
+        payload = {"incident": message.incident, "key": key, "revision": message.revision}
+        mark = {
+            "metadata": {"event_type": _EVENT, "event_payload": payload},
+            # Slack does not promise to drop a second one of the same id; it costs nothing to ask.
+            "client_msg_id": key,
+            "unfurl_links": False,
+        }
+        return self._say("chat.postMessage", {**to, **mark}, body, message)
+
+    def _say(self, method: str, to: Mapping[str, object], body: Data, message: Message) -> Answer:
+        data = self._call(method, json={**to, **body})
+        note = ""
+        if isinstance(data, Refused) and data.scope is Scope.MESSAGE:
+            # Our own fault: Slack does not take the blocks. The words must arrive all the same.
+            note = f"sent as plain text, because Slack said {data.reason}"
+            data = self._call(method, json={**to, **plain(message)})
+        if not isinstance(data, Mapping):
+            return data
+        receipt = Receipt(str(data["channel"]), str(data["ts"]))
+        self.ids[str(to["channel"])] = receipt.place
+        return Sent(receipt, note)
+
+    def _id_of(self, target: str) -> str | Look:
+        """Slack's id of a channel, because history is read by id only."""
+        if _CHANNEL_ID.fullmatch(target):
+            return target
+        query: dict[str, object] = {"types": "public_channel,private_channel", "limit": 1000}
+        for _ in range(_PAGES):
+            if target in self.ids:
+                break
+            page = self._call("conversations.list", params=query)
+            if not isinstance(page, Mapping):
+                return _cannot_look(page)
+            self.ids.update({f"#{channel['name']}": channel["id"] for channel in page["channels"]})
+            self.ids.update({channel["name"]: channel["id"] for channel in page["channels"]})
+            query["cursor"] = _next(page)
+            if not query["cursor"]:
+                break
+        return self.ids.get(target, Refused(f"no channel {target!r} in Slack's list", Scope.ROUTE))
+
+    def _call(self, method: str, **arguments: Mapping[str, object]) -> Data | Failure:
+        """What Slack says with `ok: true`, or what it means that it did not."""
+        from slack_sdk.errors import SlackApiError
+
+        try:
+            data = self.client.api_call(method, **arguments).data  # type: ignore[arg-type]  # json or params
+        except SlackApiError as error:
+            response = error.response
+            said = response.data if isinstance(response.data, dict) else {}
+            headers = {name.lower(): value for name, value in (response.headers or {}).items()}
+            return classify(response.status_code, str(said.get("error", "")), headers.get("retry-after"))
+        except URLError as error:
+            name = type(error.reason).__name__
+            return NotSent(name) if isinstance(error.reason, _NEVER_LEFT) else Ambiguous(name)
+        except (OSError, HTTPException, ValueError) as error:  # dropped, timed out, or no text at all
+            return Ambiguous(type(error).__name__)
+        return data if isinstance(data, dict) else Ambiguous("an answer that is no JSON object")
+
+
+def _cannot_look(failure: Failure) -> Look:
+    """A failed search: what is only late is tried again, everything else means that nobody can look."""
+    return failure if isinstance(failure, NotSent | Ambiguous) else Refused(failure.reason, Scope.CHANNEL)
+
+
+def _next(page: Data) -> str:
+    return str(page.get("response_metadata", {}).get("next_cursor", ""))
+
+
+def open_slack(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
+    """A sender for one workspace. `write` is not used."""
+    try:
+        from slack_sdk import WebClient
+    except ImportError as error:
+        raise MissingTool(
+            "Alerts in Slack need slack-sdk, which is not installed.", "pip install 'dq-contracts[slack]'"
+        ) from error
+    token = settings.get("token", "").strip()
+    if not token:
+        raise UsageError("Alerts in Slack need a bot token.", "Set SLACK_BOT_TOKEN, or SLACK_BOT_TOKEN_FILE.")
+    base_url = settings.get("base_url") or _BASE_URL
+    parts = urlsplit(base_url)
+    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+        raise UsageError("The token would be sent to Slack in the clear.", "Write https:// in DQ_SLACK_URL.")
+    client = WebClient(
+        token=token,
+        base_url=base_url.rstrip("/") + "/",
+        timeout=TIMEOUT_SECONDS,
+        # slack-sdk's own would post a second time when the connection drops after Slack took the message.
+        retry_handlers=[],
+        # What goes wrong is in our answers; slack-sdk would print whole messages at DEBUG.
+        logger=logging.Logger("slack_sdk", logging.CRITICAL),
+    )
+    return Slack(client)
+
+
+CHANNEL = Channel(
+    id="slack",
+    summary="A message per incident in a Slack channel, its steps in the thread.",
+    can=Capabilities(thread=True, update=True, reconcile=True),
+    make=open_slack,
+    settings=(
+        Setting("token", "SLACK_BOT_TOKEN", "The bot's token, xoxb-…", secret=True),
+        Setting("base_url", "DQ_SLACK_URL", "Another address of the Web API, such as a proxy's."),
+    ),
+)

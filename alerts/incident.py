@@ -1,0 +1,206 @@
+"""What a breach or a recovery makes of an incident: a pure state machine with one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from json import dumps
+from types import MappingProxyType
+from uuid import UUID, uuid5
+
+from dq.contracts.outcome import Breach, IncidentKey, Recovery, Severity
+
+REOPEN_WINDOW = timedelta(hours=1)
+"""A breach this soon after the resolve reopens the incident in its old thread."""
+
+COUNTS_TOLD = frozenset({2, 4, 8, 16})
+"""The numbers of breaches at which the thread hears of a growing incident."""
+
+CREATE, UPDATE = "create", "update"
+NAMESPACE = UUID("7d1e2b1c-52e5-4f2b-9a3e-0d7ab1d3c0aa")
+
+Facts = tuple[tuple[str, str], ...]
+
+
+class State(StrEnum):
+    """Where an incident stands."""
+
+    OPEN = "open"
+    ACKED = "acked"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One cycle or run that broke the promise; `closed_at` is None while it is broken."""
+
+    opened_at: datetime
+    closed_at: datetime | None = None
+    facts: Facts = ()
+    closing_facts: Facts = ()
+
+    @property
+    def settled_at(self) -> datetime:
+        """The last instant that is known of it: what was said before is old news."""
+        return self.opened_at if self.closed_at is None else max(self.opened_at, self.closed_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """An open or resolved breach of one promise.
+
+    `opened_at` is when the promise broke, `resolved_at` when we learnt that all is well again.
+    """
+
+    id: str
+    key: IncidentKey
+    severity: Severity
+    title: str
+    state: State
+    opened_at: datetime
+    revision: int = 1
+    breaches: int = 1
+    acked_at: datetime | None = None
+    acked_by: str | None = None
+    resolved_at: datetime | None = None
+    subjects: Mapping[str, Subject] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def open_subjects(self) -> tuple[str, ...]:
+        """The subjects that are still broken, oldest first."""
+        still = {name: subject for name, subject in self.subjects.items() if subject.closed_at is None}
+        return tuple(sorted(still, key=lambda name: (still[name].opened_at, name)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """Someone says: I am on it."""
+
+    who: str
+
+
+Event = Breach | Recovery | Ack
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What an event did: the incident as it is now, the event's name, and what its channels are told.
+
+    `tell` are outbox operations for channels that hold a message of it; a channel without one is always
+    told to create it. Empty for a channel means: nothing to say.
+    """
+
+    incident: Incident
+    kind: str
+    tell: tuple[str, ...]
+
+
+class _Is(StrEnum):
+    """What an event is to an incident."""
+
+    BREACH = "a breach of a subject that is not broken yet"
+    ONE = "a recovery of one broken subject of several"
+    LAST = "a recovery of the last broken subject"
+    ACK = "an acknowledgement"
+    NEWS = "nothing new"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    state: State
+    kind: str
+    reply: str = ""
+
+
+# None is no incident. A pair that is missing changes nothing.
+_TRANSITIONS: Mapping[tuple[State | None, _Is], _Row] = {
+    (None, _Is.BREACH): _Row(State.OPEN, "opened"),
+    (State.OPEN, _Is.BREACH): _Row(State.OPEN, "joined", reply="count"),
+    (State.ACKED, _Is.BREACH): _Row(State.ACKED, "joined", reply="count"),
+    (State.RESOLVED, _Is.BREACH): _Row(State.OPEN, "reopened", reply="reopened"),
+    (State.OPEN, _Is.ONE): _Row(State.OPEN, "recovered"),
+    (State.ACKED, _Is.ONE): _Row(State.ACKED, "recovered"),
+    (State.OPEN, _Is.LAST): _Row(State.RESOLVED, "resolved", reply="resolved"),
+    (State.ACKED, _Is.LAST): _Row(State.RESOLVED, "resolved", reply="resolved"),
+    (State.OPEN, _Is.ACK): _Row(State.ACKED, "acked", reply="acked"),
+}
+
+
+def step(incident: Incident | None, event: Event, now: datetime) -> Step | None:
+    """The incident after `event`, or None when the event is no news.
+
+    `incident` is the newest one of the event's key. A breach joins it while it is open, reopens it within
+    REOPEN_WINDOW of its resolve, and starts a new one after that.
+    """
+    what = _classify(incident, event)
+    if incident is not None and what is _Is.BREACH and _is_over(incident, now):
+        incident = None
+    row = _TRANSITIONS.get((incident.state if incident else None, what))
+    if row is None:
+        return None
+    if incident is None:
+        return Step(_opened(event), row.kind, (CREATE,)) if isinstance(event, Breach) else None
+    after = _changed(incident, event, row.state, now)
+    return Step(after, row.kind, _tell(incident, after, row))
+
+
+def _classify(incident: Incident | None, event: Event) -> _Is:
+    if isinstance(event, Ack):
+        return _Is.ACK
+    known = incident.subjects.get(event.subject) if incident else None
+    if isinstance(event, Breach):
+        # The same breach again, whether its subject is still broken or has recovered since.
+        stale = known is not None and (known.closed_at is None or event.at <= known.settled_at)
+        return _Is.NEWS if stale else _Is.BREACH
+    if incident is None or known is None or known.closed_at is not None:
+        return _Is.NEWS
+    return _Is.LAST if len(incident.open_subjects) == 1 else _Is.ONE
+
+
+def _is_over(incident: Incident, now: datetime) -> bool:
+    return incident.resolved_at is not None and now - incident.resolved_at > REOPEN_WINDOW
+
+
+def _opened(breach: Breach) -> Incident:
+    # The same breach gives the same id, so a restored database finds its messages again.
+    key, instant = breach.key, breach.at.astimezone(UTC).isoformat()
+    identity = dumps([key.contract, key.object, key.group, breach.subject, instant])
+    return Incident(
+        id=str(uuid5(NAMESPACE, identity)),
+        key=breach.key,
+        severity=breach.severity,
+        title=breach.title,
+        state=State.OPEN,
+        opened_at=breach.at,
+        subjects=MappingProxyType({breach.subject: Subject(breach.at, facts=breach.facts)}),
+    )
+
+
+def _changed(incident: Incident, event: Event, state: State, now: datetime) -> Incident:
+    resolved_at = now if state is State.RESOLVED else None
+    after = replace(incident, state=state, revision=incident.revision + 1, resolved_at=resolved_at)
+    if isinstance(event, Ack):
+        return replace(after, acked_at=now, acked_by=event.who)
+    if isinstance(event, Recovery):
+        closed = replace(incident.subjects[event.subject], closed_at=event.at, closing_facts=event.facts)
+        return replace(after, subjects=MappingProxyType({**incident.subjects, event.subject: closed}))
+    reopened = incident.state is State.RESOLVED
+    return replace(
+        after,
+        severity=max(incident.severity, event.severity, key=lambda severity: severity.rank),
+        title=event.title,
+        breaches=incident.breaches + 1,
+        acked_at=None if reopened else incident.acked_at,
+        acked_by=None if reopened else incident.acked_by,
+        subjects=MappingProxyType({**incident.subjects, event.subject: Subject(event.at, facts=event.facts)}),
+    )
+
+
+def _tell(before: Incident, after: Incident, row: _Row) -> tuple[str, ...]:
+    if row.reply != "count":
+        return (UPDATE, f"reply:{row.reply}") if row.reply else (UPDATE,)
+    if after.severity is not before.severity:
+        return (UPDATE, "reply:worse")
+    return (UPDATE, "reply:count") if after.breaches in COUNTS_TOLD else (UPDATE,)

@@ -1,0 +1,97 @@
+"""What is next in a lane, which is one incident in one place: a pure decision that keeps the order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from dq.alerts.channel import Capabilities, Receipt
+from dq.alerts.incident import CREATE, UPDATE, Incident, State
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One incident in one place: what is said there stays in order."""
+
+    incident: str
+    channel: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.channel} {self.target}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A ready outbox row, as far as the order is concerned."""
+
+    id: int
+    operation: str
+    revision: int
+    not_before: datetime
+    repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The message that the place holds: the revisions it was created with and shows now."""
+
+    receipt: Receipt
+    created_revision: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """The row to send, if any, and the rows that need not be sent, each with its reason."""
+
+    head: Entry | None
+    drop: tuple[tuple[Entry, str], ...] = ()
+    suppressed: bool = False
+
+
+def next_up(ready: Sequence[Entry], incident: Incident, held: Held | None, can: Capabilities) -> Next:
+    """First the message, then its newest change, then its newest step.
+
+    Whatever is sent shows the incident as it is now, so all older rows of the same kind are moot. An
+    incident that resolved before anyone heard of it stays unheard of.
+    """
+    creates = [entry for entry in ready if entry.operation == CREATE]
+    if held is not None:
+        updates = [entry for entry in ready if entry.operation == UPDATE]
+        replies = [entry for entry in ready if entry.operation not in (CREATE, UPDATE)]
+        return _below(creates, updates, replies, incident, held, can)
+    if not creates:
+        return Next(None, _all(ready, "there is no message to change"))
+    # One that may have arrived must not stay there unresolved.
+    if incident.state is State.RESOLVED and not creates[-1].repeat:
+        return Next(None, _all(ready, "resolved before it was sent"), suppressed=True)
+    return Next(creates[-1], _all(creates[:-1], "superseded"))
+
+
+def _below(
+    creates: Sequence[Entry],
+    updates: Sequence[Entry],
+    replies: Sequence[Entry],
+    incident: Incident,
+    held: Held,
+    can: Capabilities,
+) -> Next:
+    moot: list[tuple[Entry, str]] = [*_all(creates, "it is there already")]
+    if not can.update:
+        moot += _all(updates, "the channel cannot change a message")
+        updates = ()
+    elif held.revision >= incident.revision:
+        moot += _all(updates, "the message shows it already")
+        updates = ()
+    told = [entry for entry in replies if entry.revision <= held.created_revision]
+    moot += _all(told, "the message said so itself")
+    replies = [entry for entry in replies if entry.revision > held.created_revision]
+    moot += _all([*updates[:-1], *replies[:-1]], "superseded")
+    head = next(iter([*updates[-1:], *replies[-1:]]), None)
+    return Next(head, tuple(moot))
+
+
+def _all(entries: Sequence[Entry], why: str) -> tuple[tuple[Entry, str], ...]:
+    return tuple((entry, why) for entry in entries)

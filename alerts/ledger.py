@@ -1,0 +1,135 @@
+"""Incidents as rows: reads them, writes them, and appends what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from dq.alerts.incident import Facts, Incident, State, Subject
+from dq.alerts.tables import incident as incidents
+from dq.alerts.tables import incident_event, incident_subject
+from dq.contracts.outcome import IncidentKey, Severity
+
+
+def get(tx: Connection, incident_id: str) -> Incident | None:
+    """The incident of this id."""
+    return _read(tx, tx.execute(select(incidents).where(incidents.c.id == incident_id)).one_or_none())
+
+
+def newest(tx: Connection, key: IncidentKey) -> Incident | None:
+    """The open incident of a key, or else the one that was resolved last."""
+    found = tx.execute(
+        select(incidents)
+        .where(_of(key))
+        .order_by(incidents.c.resolved_at.is_(None).desc(), incidents.c.resolved_at.desc())
+        .limit(1)
+    )
+    return _read(tx, found.one_or_none())
+
+
+def settled_at(tx: Connection, key: IncidentKey, subject: str) -> datetime | None:
+    """The last instant known of a subject over all incidents of the key; None when it never broke."""
+    rows = tx.execute(
+        select(incident_subject.c.opened_at, incident_subject.c.closed_at)
+        .join(incidents, incidents.c.id == incident_subject.c.incident_id)
+        .where(_of(key), incident_subject.c.subject == subject)
+    )
+    return max((Subject(row.opened_at, row.closed_at).settled_at for row in rows), default=None)
+
+
+def save(tx: Connection, incident: Incident, subject: str) -> None:
+    """Write the incident, and of its subjects the one that changed ('' for none)."""
+    values = {
+        "contract": incident.key.contract,
+        "object": incident.key.object,
+        "group_id": incident.key.group,
+        "severity": incident.severity.value,
+        "title": incident.title,
+        "state": incident.state.value,
+        "revision": incident.revision,
+        "breaches": incident.breaches,
+        "opened_at": incident.opened_at,
+        "acked_at": incident.acked_at,
+        "acked_by": incident.acked_by,
+        "resolved_at": incident.resolved_at,
+    }
+    changed = tx.execute(update(incidents).where(incidents.c.id == incident.id).values(values))
+    if not changed.rowcount:
+        tx.execute(insert(incidents).values(id=incident.id, **values))
+    if subject:
+        _save_subject(tx, incident, subject)
+
+
+def log(
+    tx: Connection,
+    incident: str,
+    kind: str,
+    revision: int,
+    now: datetime,
+    subject: str = "",
+    detail: str = "",
+) -> None:
+    """Append an event; events are never changed."""
+    tx.execute(
+        insert(incident_event).values(
+            incident_id=incident, at=now, kind=kind, revision=revision, subject=subject, detail=detail
+        )
+    )
+
+
+def _of(key: IncidentKey) -> Any:
+    return (
+        (incidents.c.contract == key.contract)
+        & (incidents.c.object == key.object)
+        & (incidents.c.group_id == key.group)
+    )
+
+
+def _read(tx: Connection, row: Row[Any] | None) -> Incident | None:
+    if row is None:
+        return None
+    return Incident(
+        id=row.id,
+        key=IncidentKey(row.contract, row.object, row.group_id),
+        severity=Severity(row.severity),
+        title=row.title,
+        state=State(row.state),
+        opened_at=row.opened_at,
+        revision=row.revision,
+        breaches=row.breaches,
+        acked_at=row.acked_at,
+        acked_by=row.acked_by,
+        resolved_at=row.resolved_at,
+        subjects=_subjects(tx, row.id),
+    )
+
+
+def _subjects(tx: Connection, incident_id: str) -> Mapping[str, Subject]:
+    rows = tx.execute(select(incident_subject).where(incident_subject.c.incident_id == incident_id))
+    return MappingProxyType(
+        {
+            row.subject: Subject(row.opened_at, row.closed_at, _facts(row.facts), _facts(row.closing_facts))
+            for row in rows
+        }
+    )
+
+
+def _save_subject(tx: Connection, incident: Incident, name: str) -> None:
+    subject = incident.subjects[name]
+    same = (incident_subject.c.incident_id == incident.id) & (incident_subject.c.subject == name)
+    values = {
+        "opened_at": subject.opened_at,
+        "closed_at": subject.closed_at,
+        "facts": [list(fact) for fact in subject.facts],
+        "closing_facts": [list(fact) for fact in subject.closing_facts],
+    }
+    if not tx.execute(update(incident_subject).where(same).values(values)).rowcount:
+        tx.execute(insert(incident_subject).values(incident_id=incident.id, subject=name, **values))
+
+
+def _facts(stored: list[list[str]]) -> Facts:
+    return tuple((label, value) for label, value in stored)

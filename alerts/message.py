@@ -1,0 +1,141 @@
+"""What people are told about an incident, without any channel's format: at most one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from dq.alerts.incident import Facts, Incident, State
+from dq.contracts.outcome import IncidentKey, Severity
+
+MAX_TITLE, MAX_LABEL, MAX_VALUE, MAX_FACTS, MAX_SUBJECTS = 140, 40, 300, 12, 5
+BUDGET = "budget"
+"""The fact of this label stands last, as a line of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One incident at one revision, ready for a channel to render.
+
+    `facts` are (label, value) lines. `steps` say what happened so far, oldest first. `note` is the one
+    sentence that a thread reply says. `repeat` is set when a copy may have arrived already.
+    """
+
+    incident: str
+    revision: int
+    key: IncidentKey
+    title: str
+    severity: Severity
+    state: State
+    facts: Facts
+    steps: tuple[str, ...]
+    note: str = ""
+    budget: str = ""
+    repeat: bool = False
+
+
+_NOTES: Mapping[str, Callable[[Incident], str]] = {
+    "reply:count": lambda incident: (
+        f"Broken {incident.breaches} times by now, {len(incident.open_subjects)} still open."
+    ),
+    "reply:worse": lambda incident: f"The severity is now {incident.severity}.",
+    "reply:reopened": lambda _: "Broken again soon after it was resolved.",
+    "reply:acked": lambda incident: f"{incident.acked_by} is on it.",
+    "reply:resolved": lambda incident: _resolved(incident),
+}
+
+
+def render(incident: Incident, operation: str, repeat: bool = False) -> Message:
+    """What `operation` (create, update or reply:<step>) says of the incident as it is now."""
+    facts = _facts(incident)
+    return Message(
+        incident=incident.id,
+        revision=incident.revision,
+        key=incident.key,
+        title=cut(incident.title, MAX_TITLE),
+        severity=incident.severity,
+        state=incident.state,
+        facts=tuple(
+            (cut(label, MAX_LABEL), cut(value, MAX_VALUE)) for label, value in facts if label != BUDGET
+        )[:MAX_FACTS],
+        steps=_steps(incident),
+        note=_NOTES[operation](incident) if operation in _NOTES else "",
+        budget=cut(dict(facts).get(BUDGET, ""), MAX_VALUE),
+        repeat=repeat,
+    )
+
+
+def headline(message: Message) -> str:
+    """One line: state, severity and what it is about."""
+    mark = message.state.upper() if message.state is State.RESOLVED else message.severity.upper()
+    return f"{mark}: {message.title}"
+
+
+def lines(message: Message) -> list[str]:
+    """The message as plain text, for channels that have nothing better."""
+    about = [("promise", str(message.key)), *message.facts]
+    width = max(len(label) for label, _ in about)
+    body = [f"{label.ljust(width)}  {value}" for label, value in about]
+    last = [message.budget] if message.budget else []
+    return [*body, *message.steps, *last, *repeat_note(message)]
+
+
+def repeat_note(message: Message) -> list[str]:
+    """The line that asks for pardon when the same may have been said before; none otherwise."""
+    return ["This may be a repeat: the first copy could not be traced."] if message.repeat else []
+
+
+def cut(text: str, width: int) -> str:
+    """`text` on one line and no longer than `width`."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def _facts(incident: Incident) -> Facts:
+    """The newest broken subject's facts, or the last one's with what made it good, which wins."""
+    subjects = incident.subjects
+    still = incident.open_subjects
+    if still:
+        facts = subjects[still[-1]].facts
+        shown = ", ".join(still[:MAX_SUBJECTS])
+        more = f" and {len(still) - MAX_SUBJECTS} more" if len(still) > MAX_SUBJECTS else ""
+        return (*facts, ("still open", shown + more)) if len(still) > 1 else facts
+    last = max(subjects.values(), key=lambda subject: subject.settled_at)
+    closing = dict(last.closing_facts)
+    return (*last.closing_facts, *(fact for fact in last.facts if fact[0] not in closing))
+
+
+def _steps(incident: Incident) -> tuple[str, ...]:
+    said = [f"Broken since {_instant(incident.opened_at)}."]
+    if incident.acked_at:
+        said.append(f"Acknowledged by {incident.acked_by} at {_instant(incident.acked_at)}.")
+    if incident.state is State.RESOLVED:
+        said.append(_resolved(incident))
+    return tuple(said)
+
+
+def _resolved(incident: Incident) -> str:
+    if incident.state is not State.RESOLVED:
+        return "Resolved for a while, and broken again."
+    closed = max(subject.closed_at for subject in incident.subjects.values() if subject.closed_at)
+    if closed <= incident.opened_at:
+        return "Resolved: it was in order all along, and seen late."
+    return f"Resolved at {_instant(closed)}, after {duration(closed - incident.opened_at)}."
+
+
+def duration(length: timedelta) -> str:
+    """The two largest parts: '2 d 4 h', '1 h 5 min', '40 s'."""
+    seconds = int(length.total_seconds())
+    parts = [
+        (seconds // 86400, "d"),
+        (seconds % 86400 // 3600, "h"),
+        (seconds % 3600 // 60, "min"),
+        (seconds % 60, "s"),
+    ]
+    said = [f"{count} {unit}" for count, unit in parts if count]
+    return " ".join(said[:2]) or "0 s"
+
+
+def _instant(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"

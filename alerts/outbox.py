@@ -1,0 +1,250 @@
+"""The outbox: what is still to be said, and claimed by one sender at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from json import dumps
+from typing import Any
+from uuid import uuid5
+
+from sqlalchemy import ColumnElement, Connection, Row, case, delete, func, insert, select, update
+
+from dq.alerts import ledger
+from dq.alerts.channel import Capabilities, Receipt
+from dq.alerts.incident import CREATE, NAMESPACE, UPDATE, Incident
+from dq.alerts.lane import Entry, Held, Lane, next_up
+from dq.alerts.message import Message, render
+from dq.alerts.tables import channel_pause, message, outbox
+from dq.store.schema import UtcDateTime
+
+LEASE = timedelta(seconds=60)
+"""How long a sender may take; after that nobody knows whether it has sent."""
+
+
+class Status(StrEnum):
+    """Where an outbox row stands; the last three are final."""
+
+    READY = "ready"
+    SENDING = "sending"
+    AMBIGUOUS = "ambiguous"
+    SENT = "sent"
+    DROPPED = "dropped"  # not needed any more
+    DEAD = "dead"  # refused, or tried for too long
+
+
+WAITING = (Status.READY, Status.SENDING, Status.AMBIGUOUS)
+IN_FLIGHT = (Status.SENDING, Status.AMBIGUOUS)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A row that this sender holds. `attempt` is its fence: a later claim has a higher one."""
+
+    id: int
+    lane: Lane
+    operation: str
+    attempt: int
+    key: str
+    message: Message
+    receipt: Receipt | None
+    tried_at: datetime
+    lease_until: datetime
+    looks: int = 0
+
+
+def enqueue(tx: Connection, lane: Lane, operation: str, revision: int, now: datetime) -> None:
+    """Put an operation into the outbox."""
+    tx.execute(
+        insert(outbox).values(
+            incident_id=lane.incident,
+            channel=lane.channel,
+            target=lane.target,
+            operation=operation,
+            revision=revision,
+            state=Status.READY,
+            attempt=0,
+            not_before=now,
+            looks=0,
+            repeat=False,
+            reason="",
+        )
+    )
+
+
+def told(tx: Connection, incident_id: str) -> set[Lane]:
+    """The places that hold a message of the incident, or will."""
+    rows = tx.execute(
+        select(outbox.c.channel, outbox.c.target).where(
+            outbox.c.incident_id == incident_id,
+            outbox.c.operation == CREATE,
+            outbox.c.state.not_in((Status.DROPPED, Status.DEAD)),
+        )
+    )
+    return {Lane(incident_id, row.channel, row.target) for row in rows}
+
+
+def due(tx: Connection, now: datetime) -> list[Lane]:
+    """The lanes in which something can be sent now, the one that waited longest first."""
+    other = outbox.alias()
+    busy = select(other.c.id).where(
+        other.c.incident_id == outbox.c.incident_id,
+        other.c.channel == outbox.c.channel,
+        other.c.target == outbox.c.target,
+        other.c.state.in_(IN_FLIGHT),
+    )
+    rows = tx.execute(
+        select(outbox.c.incident_id, outbox.c.channel, outbox.c.target)
+        .where(outbox.c.state == Status.READY, outbox.c.not_before <= now, ~busy.exists(), _unpaused(now))
+        .group_by(outbox.c.incident_id, outbox.c.channel, outbox.c.target)
+        .order_by(func.min(outbox.c.id))
+    )
+    return [Lane(row.incident_id, row.channel, row.target) for row in rows]
+
+
+def claim(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> Claim | None:
+    """Take the lane's next row, rendered as the incident is now; None when nothing is to be sent now.
+
+    Rows that are not needed any more are dropped on the way. Commit before sending.
+    """
+    rows = tx.execute(
+        select(outbox).where(_in(lane), outbox.c.state.in_(WAITING), _unpaused(now)).order_by(outbox.c.id)
+    ).all()
+    incident = ledger.get(tx, lane.incident)
+    if incident is None or any(row.state in IN_FLIGHT for row in rows):
+        return None
+    held = _held(tx, lane)
+    entries = [Entry(row.id, row.operation, row.revision, row.not_before, row.repeat) for row in rows]
+    plan = next_up(entries, incident, held, can)
+    for entry, why in plan.drop:
+        tx.execute(update(outbox).where(outbox.c.id == entry.id).values(state=Status.DROPPED, reason=why))
+    if plan.suppressed:
+        ledger.log(tx, incident.id, "suppressed", incident.revision, now, detail=str(lane))
+    if plan.head is None or plan.head.not_before > now:
+        return None
+    row = next(row for row in rows if row.id == plan.head.id)
+    return _take(tx, row, lane, incident, held, now)
+
+
+def ambiguous(tx: Connection, now: datetime) -> list[Claim]:
+    """The rows to look for now."""
+    rows = tx.execute(
+        select(outbox)
+        .where(outbox.c.state == Status.AMBIGUOUS, outbox.c.not_before <= now, _unpaused(now))
+        .order_by(outbox.c.id)
+    ).all()
+    return [_lost(tx, row) for row in rows]
+
+
+def waiting(tx: Connection) -> tuple[int, datetime | None]:
+    """How many rows are not settled, and when the first of them can go on."""
+    # A claimed row goes on when its lease ends, a ready one not before its channel's pause does.
+    at = case((outbox.c.state == Status.SENDING, outbox.c.lease_until), else_=outbox.c.not_before)
+    rows = tx.execute(
+        select(func.count(), func.min(at, type_=UtcDateTime), channel_pause.c.until)
+        .select_from(outbox.outerjoin(channel_pause, channel_pause.c.channel == outbox.c.channel))
+        .where(outbox.c.state.in_(WAITING))
+        .group_by(outbox.c.channel, channel_pause.c.until)
+    ).all()
+    starts = [max(first, until) if until else first for _, first, until in rows]
+    return sum(count for count, _, _ in rows), min(starts, default=None)
+
+
+def waiting_lanes(tx: Connection, channel: str) -> list[Lane]:
+    """The lanes of a channel in which something is not settled."""
+    rows = tx.execute(
+        select(outbox.c.incident_id, outbox.c.target)
+        .where(outbox.c.channel == channel, outbox.c.state.in_(WAITING))
+        .distinct()
+    )
+    return [Lane(row.incident_id, channel, row.target) for row in rows]
+
+
+def _lost(tx: Connection, row: Row[Any]) -> Claim:
+    lane = Lane(row.incident_id, row.channel, row.target)
+    incident = ledger.get(tx, row.incident_id)
+    if incident is None:
+        raise LookupError(f"outbox row {row.id} has no incident")
+    # What is out there, if it is, shows the incident as it was then.
+    said = replace(render(incident, row.operation), revision=row.rendered)
+    held = _held(tx, lane)
+    return Claim(
+        row.id,
+        lane,
+        row.operation,
+        row.attempt,
+        key(lane, row),
+        said,
+        _receipt(held),
+        row.tried_at,
+        row.tried_at,
+        row.looks,
+    )
+
+
+def _take(
+    tx: Connection, row: Row[Any], lane: Lane, incident: Incident, held: Held | None, now: datetime
+) -> Claim | None:
+    tried_at = row.tried_at or now
+    taken = tx.execute(
+        update(outbox)
+        .where(outbox.c.id == row.id, outbox.c.state == Status.READY, outbox.c.attempt == row.attempt)
+        .values(
+            state=Status.SENDING,
+            attempt=row.attempt + 1,
+            lease_until=now + LEASE,
+            tried_at=tried_at,
+            rendered=incident.revision,
+        )
+    )
+    if not taken.rowcount:
+        return None
+    said = render(incident, row.operation, row.repeat)
+    return Claim(
+        row.id,
+        lane,
+        row.operation,
+        row.attempt + 1,
+        key(lane, row),
+        said,
+        _receipt(held),
+        tried_at,
+        now + LEASE,
+    )
+
+
+def key(lane: Lane, row: Row[Any]) -> str:
+    """A UUID that names this message of this step for ever, on every machine."""
+    return str(
+        uuid5(NAMESPACE, dumps([lane.incident, lane.channel, lane.target, row.operation, row.revision]))
+    )
+
+
+def _held(tx: Connection, lane: Lane) -> Held | None:
+    row = tx.execute(select(message).where(at(lane))).one_or_none()
+    if row is None:
+        return None
+    return Held(Receipt(row.place, row.reference), row.created_revision, row.revision)
+
+
+def _receipt(held: Held | None) -> Receipt | None:
+    return held.receipt if held else None
+
+
+def at(lane: Lane) -> ColumnElement[bool]:
+    table = message.c
+    return (
+        (table.incident_id == lane.incident) & (table.channel == lane.channel) & (table.target == lane.target)
+    )
+
+
+def _in(lane: Lane) -> ColumnElement[bool]:
+    table = outbox.c
+    return (
+        (table.incident_id == lane.incident) & (table.channel == lane.channel) & (table.target == lane.target)
+    )
+
+
+def _unpaused(now: datetime) -> ColumnElement[bool]:
+    return outbox.c.channel.not_in(select(channel_pause.c.channel).where(channel_pause.c.until > now))

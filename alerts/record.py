@@ -1,0 +1,67 @@
+"""Writes what happened, inside the caller's transaction: incident, event and outbox rows commit with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from dq.alerts import ledger, outbox
+from dq.alerts.incident import CREATE, Ack, Step, step
+from dq.alerts.lane import Lane
+from dq.alerts.route import Route, matching
+from dq.contracts.outcome import Breach, Recovery
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What an event did: the incident's id, and opened, joined, reopened, recovered, resolved or acked."""
+
+    incident: str
+    kind: str
+
+
+def record(
+    tx: Connection, event: Breach | Recovery, routes: Iterable[Route], now: datetime
+) -> Recorded | None:
+    """Write the event and what is to be told; None when it is no news. The same event twice is no news.
+
+    `tx` is a transaction of `Store.write()`; nothing is sent before `drain`. A breach is told to the routes
+    that take its severity, and all that follows to every channel that heard of the incident.
+    """
+    if isinstance(event, Breach):
+        # Of an incident before the newest one, too: a replayed history opens nothing.
+        last = ledger.settled_at(tx, event.key, event.subject)
+        if last is not None and event.at <= last:
+            return None
+    done = step(ledger.newest(tx, event.key), event, now)
+    if done is None:
+        return None
+    routes = matching(routes, event.severity) if isinstance(event, Breach) else ()
+    return _write(tx, done, event.subject, routes, now)
+
+
+def acknowledge(tx: Connection, incident_id: str, who: str, now: datetime) -> Recorded | None:
+    """Note that `who` is on it; None when there is no such incident, or it is not open."""
+    incident = ledger.get(tx, incident_id)
+    done = step(incident, Ack(who), now) if incident else None
+    return _write(tx, done, "", (), now, who) if done else None
+
+
+def _write(
+    tx: Connection, done: Step, subject: str, routes: Iterable[Route], now: datetime, detail: str = ""
+) -> Recorded:
+    incident = done.incident
+    ledger.save(tx, incident, subject)
+    ledger.log(tx, incident.id, done.kind, incident.revision, now, subject, detail)
+    told = outbox.told(tx, incident.id)
+    for lane in told:
+        for operation in done.tell:
+            outbox.enqueue(tx, lane, operation, incident.revision, now)
+    for route in routes:
+        lane = Lane(incident.id, route.channel, route.target)
+        if lane not in told:
+            outbox.enqueue(tx, lane, CREATE, incident.revision, now)
+    return Recorded(incident.id, done.kind)

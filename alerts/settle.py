@@ -1,0 +1,99 @@
+"""How saying it ended: writes to the outbox what became of a claim."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection, case, delete, insert, update
+
+from dq.alerts import ledger
+from dq.alerts.channel import Receipt
+from dq.alerts.incident import CREATE, UPDATE
+from dq.alerts.lane import Lane
+from dq.alerts.outbox import IN_FLIGHT, Claim, Status, at
+from dq.alerts.tables import channel_pause, message, outbox
+
+
+def sent(tx: Connection, claimed: Claim, receipt: Receipt, note: str, now: datetime) -> bool:
+    """Note that it is there; False when another sender has settled the row meanwhile."""
+    if not _settle(tx, claimed, state=Status.SENT, reason=note):
+        return False
+    revision = claimed.message.revision
+    if claimed.operation == CREATE:
+        tx.execute(
+            insert(message).values(
+                incident_id=claimed.lane.incident,
+                channel=claimed.lane.channel,
+                target=claimed.lane.target,
+                place=receipt.place,
+                reference=receipt.reference,
+                created_revision=revision,
+                revision=revision,
+            )
+        )
+    elif claimed.operation == UPDATE:
+        tx.execute(update(message).where(at(claimed.lane)).values(revision=revision))
+    detail = f"{claimed.operation} to {claimed.lane} {note}".strip()
+    ledger.log(tx, claimed.lane.incident, "sent", revision, now, detail=detail)
+    return True
+
+
+def retry(tx: Connection, claimed: Claim, at: datetime, reason: str, repeat: bool = False) -> bool:
+    """Let it be sent again from `at` on; `repeat` when a copy may be there already."""
+    changes = {"state": Status.READY, "not_before": at, "reason": reason, "looks": 0}
+    return _settle(tx, claimed, **changes, **({"repeat": True} if repeat else {}))
+
+
+def unsure(tx: Connection, claimed: Claim, at: datetime, reason: str, looks: int) -> bool:
+    """Let someone look for it from `at` on."""
+    changes = {"state": Status.AMBIGUOUS, "not_before": at, "reason": reason, "looks": looks}
+    return _settle(tx, claimed, **changes)
+
+
+def bury(tx: Connection, claimed: Claim, reason: str, now: datetime) -> bool:
+    """Give it up."""
+    if not _settle(tx, claimed, state=Status.DEAD, reason=reason):
+        return False
+    detail = f"{claimed.operation} to {claimed.lane}: {reason}"
+    ledger.log(tx, claimed.lane.incident, "dead", claimed.message.revision, now, detail=detail)
+    return True
+
+
+def drop(tx: Connection, claimed: Claim, reason: str) -> bool:
+    """Let it go: it is not needed any more."""
+    return _settle(tx, claimed, state=Status.DROPPED, reason=reason)
+
+
+def forget(tx: Connection, lane: Lane) -> None:
+    """The place does not hold the message any more."""
+    tx.execute(delete(message).where(at(lane)))
+
+
+def pause(tx: Connection, channel: str, until: datetime) -> None:
+    """Let nobody send through a channel before `until`; a longer pause stays."""
+    mine = channel_pause.c.channel == channel
+    longer = case((channel_pause.c.until > until, channel_pause.c.until), else_=until)
+    if not tx.execute(update(channel_pause).where(mine).values(until=longer)).rowcount:
+        tx.execute(insert(channel_pause).values(channel=channel, until=until))
+
+
+def expire(tx: Connection, now: datetime) -> None:
+    """Turn claims whose lease ran out into ambiguous ones; an update may simply be sent again."""
+    over = (outbox.c.state == Status.SENDING) & (outbox.c.lease_until <= now)
+    state = case((outbox.c.operation == UPDATE, Status.READY.value), else_=Status.AMBIGUOUS.value)
+    tx.execute(
+        update(outbox).where(over).values(state=state, not_before=now, looks=0, reason="lease ran out")
+    )
+
+
+def _settle(tx: Connection, claimed: Claim, **values: object) -> bool:
+    """Change the row if this claim still holds it, or nobody has looked for it since its lease ran out."""
+    mine = (
+        (outbox.c.id == claimed.id)
+        & (outbox.c.attempt == claimed.attempt)
+        & (outbox.c.looks == claimed.looks)
+        & outbox.c.state.in_(IN_FLIGHT)
+    )
+    return bool(tx.execute(update(outbox).where(mine).values(lease_until=None, **values)).rowcount)
+
+

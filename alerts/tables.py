@@ -1,0 +1,121 @@
+"""The tables of this room, on the store's shared MetaData."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from dq.store.schema import Json, UtcDateTime, metadata
+
+_OPEN = text("resolved_at IS NULL")
+
+incident = Table(
+    "incident",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("contract", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("group_id", Text, nullable=False),
+    Column("severity", String(8), nullable=False),
+    Column("title", Text, nullable=False),
+    Column("state", String(8), nullable=False),
+    # Grows by one with every change that a reader may see.
+    Column("revision", Integer, nullable=False),
+    # How many breaches it has seen; subjects that broke twice count twice.
+    Column("breaches", Integer, nullable=False),
+    Column("opened_at", UtcDateTime, nullable=False),
+    Column("acked_at", UtcDateTime),
+    Column("acked_by", Text),
+    Column("resolved_at", UtcDateTime),
+    Index(
+        "uq_incident_open",
+        "contract",
+        "object",
+        "group_id",
+        unique=True,
+        sqlite_where=_OPEN,
+        postgresql_where=_OPEN,
+    ),
+    Index("ix_incident_key", "contract", "object", "group_id", "opened_at"),
+)
+
+incident_subject = Table(
+    "incident_subject",
+    metadata,
+    Column("incident_id", ForeignKey("incident.id"), primary_key=True),
+    Column("subject", Text, primary_key=True),
+    Column("opened_at", UtcDateTime, nullable=False),
+    Column("closed_at", UtcDateTime),
+    # Lists of [label, value].
+    Column("facts", Json, nullable=False),
+    Column("closing_facts", Json, nullable=False),
+)
+
+incident_event = Table(
+    "incident_event",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("incident_id", ForeignKey("incident.id"), nullable=False, index=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("incident_id", ForeignKey("incident.id"), nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    # create, update or reply:<step>
+    Column("operation", String(32), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("state", String(9), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("not_before", UtcDateTime, nullable=False),
+    Column("lease_until", UtcDateTime),
+    # When it was first on its way: where reconciling starts to look.
+    Column("tried_at", UtcDateTime),
+    # The incident's revision that was last put on the wire.
+    Column("rendered", Integer),
+    # How often the channel was searched for a lost message in vain.
+    Column("looks", Integer, nullable=False),
+    # A copy may have arrived already, and nobody can look.
+    Column("repeat", Boolean, nullable=False),
+    Column("reason", Text, nullable=False),
+    UniqueConstraint("incident_id", "channel", "target", "operation", "revision"),
+    Index("ix_outbox_state", "state", "not_before"),
+)
+
+message = Table(
+    "message",
+    metadata,
+    Column("incident_id", ForeignKey("incident.id"), primary_key=True),
+    Column("channel", Text, primary_key=True),
+    Column("target", Text, primary_key=True),
+    # Where the channel keeps it: Slack's channel id and ts.
+    Column("place", Text, nullable=False),
+    Column("reference", Text, nullable=False),
+    Column("created_revision", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+)
+
+channel_pause = Table(
+    "channel_pause",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("until", UtcDateTime, nullable=False),
+)

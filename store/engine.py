@@ -1,0 +1,177 @@
+"""Opens the store, brings its schema up to date, and hands out transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from dq.contracts.errors import MissingTool, StoreError, UsageError
+from dq.store import version
+from dq.store.errors import explain, is_failure_of_the_world, place
+
+LOCK_SECONDS = 30
+"""How long a writer waits for the one before it."""
+
+# Any number does, as long as no other program in the same database takes it too: "dq" and "st".
+_WRITE_LOCK = 0x64710000_7374
+
+_FORMS = "Write sqlite:///path/to/file.db or postgresql+psycopg://user@host/database."
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The state database. Thread-safe; every transaction has its own connection.
+
+    There is one writer at a time, on SQLite and on PostgreSQL alike. So nobody can deadlock, and who
+    reads in a write transaction decides on what is true. Keep write transactions short: no network inside.
+    """
+
+    engine: Engine
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is committed at the end of the block, and rolled back if the block raises.
+
+        Waits up to LOCK_SECONDS for other writers. Raises StoreError when the database fails.
+        """
+        with _explained(self.engine.url), self.engine.connect() as connection:
+            connection.execution_options(dq_write=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A snapshot: all reads of the block see one state. Raises StoreError when the database fails."""
+        with _explained(self.engine.url), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Give all connections back; the store can still be used, it then opens new ones."""
+        self.engine.dispose()
+
+
+def open_store(url: str) -> Store:
+    """The store at `url`, with its schema at the version of this dq; missing folders and tables are made.
+
+    `url` is `sqlite:///path` (relative) or `sqlite:////path` (absolute), or `postgresql+psycopg://…`.
+    Raises UsageError for another form, MissingTool without psycopg, StoreError when the database cannot be
+    used or was written by a newer dq. No message holds the password.
+    """
+    parsed = _parse(url)
+    store = Store(_sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgres(parsed))
+    try:
+        if _is_older(store):
+            # Under the write lock, because many processes may get here at once: the second finds it done.
+            with store.write() as connection:
+                if version.is_older(version.current(connection)):
+                    version.upgrade(connection)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _is_older(store: Store) -> bool:
+    with store.read() as connection:
+        try:
+            found = version.read(connection)
+        except DBAPIError as error:
+            # No table of versions yet, which is a new database; anything else fails again under the lock.
+            if is_failure_of_the_world(error):
+                raise
+            return True
+    if version.is_newer(found):
+        raise StoreError(
+            f"{place(store.engine.url)} has schema {found}, and this dq knows up to {version.head()}.",
+            "Upgrade dq on this machine: pip install --upgrade dq-contracts.",
+        )
+    return version.is_older(found)
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        # Not chained: the text of the cause may hold the password.
+        raise UsageError("The store's URL cannot be understood.", _FORMS) from None
+    if "@" in (parsed.host or ""):
+        raise UsageError("The store's URL has more than one '@'.", "Write %40 for an '@' in the password.")
+    if parsed.drivername == "postgresql":
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    if parsed.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise UsageError(f"The store cannot be kept in {parsed.drivername!r}.", _FORMS)
+    if parsed.drivername == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise UsageError("The store's URL names no file.", _FORMS)
+    return parsed
+
+
+def _sqlite(url: URL) -> Engine:
+    folder = Path(str(url.database)).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"The store's folder {folder} cannot be made: {error.strerror}.",
+            "Make its parent writable, or choose another in DQ_STORE_URL.",
+        ) from error
+    # isolation_level None keeps the driver from starting transactions of its own, which it does too late.
+    engine = create_engine(url, connect_args={"timeout": LOCK_SECONDS, "isolation_level": None})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA foreign_keys = ON")
+        # WAL lets readers read while one writes. `synchronous` stays FULL: a commit survives a power cut.
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except engine.dialect.loaded_dbapi.OperationalError as error:
+            # SQLite does not wait for this lock. Whoever holds it is switching to WAL or will do it later.
+            if getattr(error, "sqlite_errorname", "") != "SQLITE_BUSY":
+                raise
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A transaction that starts by reading cannot become a writer once another has written.
+        writes = connection.get_execution_options().get("dq_write", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _postgres(url: URL) -> Engine:
+    if find_spec("psycopg") is None:
+        raise MissingTool(
+            "PostgreSQL needs psycopg, which is not installed.", "pip install 'dq-contracts[postgres]'"
+        )
+    engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if not connection.get_execution_options().get("dq_write", False):
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            return
+        # A writer that hangs must not hold up all others for ever.
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = '120s'")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})")
+
+    return engine
+
+
+@contextmanager
+def _explained(url: URL) -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        if not is_failure_of_the_world(error):
+            raise
+        raise explain(error, url) from error

@@ -1,0 +1,59 @@
+"""What all tables share: the MetaData on which each room declares its own, and two column types."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, Dialect, MetaData, String
+from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+# Every constraint has a name, so that a later migration can drop it on both databases.
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_TEXT = "%Y-%m-%dT%H:%M:%S.%fZ"
+_WIDTH = len("2026-05-01T08:00:00.000000Z")
+
+Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+"""Lists, maps, texts, numbers. PostgreSQL does not keep the order of a map's keys: use lists of pairs."""
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An instant: an aware datetime goes in, one in UTC comes out. None is NULL; naive is a ValueError.
+
+    PostgreSQL keeps a timestamptz. SQLite keeps text of fixed width with microseconds, so that comparing
+    the texts compares the instants.
+    """
+
+    impl = String(_WIDTH)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(TIMESTAMP(timezone=True))
+        return dialect.type_descriptor(String(_WIDTH))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | str | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no zone. The store takes aware datetimes only.")
+        instant = value.astimezone(UTC)
+        if dialect.name == "postgresql":
+            return instant
+        # strftime's %Y does not pad years before 1000 on Linux.
+        return instant.strftime(_TEXT).rjust(_WIDTH, "0")
+
+    def process_result_value(self, value: datetime | str | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        if isinstance(value, str):
+            return datetime.strptime(value, _TEXT).replace(tzinfo=UTC)
+        return value if value is None else value.astimezone(UTC)
