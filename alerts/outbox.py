@@ -9,11 +9,11 @@ from json import dumps
 from typing import Any
 from uuid import uuid5
 
-from sqlalchemy import ColumnElement, Connection, Row, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, case, func, insert, select, update
 
 from dq.alerts import ledger
 from dq.alerts.channel import Capabilities, Receipt
-from dq.alerts.incident import CREATE, NAMESPACE, UPDATE, Incident
+from dq.alerts.incident import CREATE, NAMESPACE, Incident
 from dq.alerts.lane import Entry, Held, Lane, next_up
 from dq.alerts.message import Message, render
 from dq.alerts.tables import channel_pause, message, outbox

@@ -95,5 +95,3 @@ def _settle(tx: Connection, claimed: Claim, **values: object) -> bool:
         & outbox.c.state.in_(IN_FLIGHT)
     )
     return bool(tx.execute(update(outbox).where(mine).values(lease_until=None, **values)).rowcount)
-
-

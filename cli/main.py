@@ -14,7 +14,7 @@ import traceback
 import typer
 from typer.main import get_command
 
-from dq.cli import commands
+from dq.cli import commands, show
 from dq.contracts.errors import DqError
 
 BUG = 70
@@ -60,7 +60,7 @@ def _version(asked: bool) -> None:
 
 
 def _root(
-    version: bool = typer.Option(  # noqa: ARG001  # its callback does the work
+    version: bool = typer.Option(  # its callback does the work
         False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
     ),
 ) -> None:
@@ -76,13 +76,13 @@ def run(arguments: list[str]) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
     except DqError as error:
-        print(f"dq: {error.message}", file=sys.stderr)
+        show.note(f"dq: {error.message}")
         if error.mend:
-            print(f"    {error.mend}", file=sys.stderr)
+            show.note(f"    {error.mend}")
         return error.exit_code
     except Exception:  # noqa: BLE001  # the last guard: whatever comes here is a bug of ours
         traceback.print_exc()
-        print("\ndq: this is a bug of dq, not a mistake of yours. Please report the lines above.", file=sys.stderr)
+        show.note("\ndq: this is a bug of dq, not a mistake of yours. Please report the lines above.")
         return BUG
     return 0
 

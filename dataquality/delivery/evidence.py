@@ -23,7 +23,8 @@ class Evidence:
     `delivered_at` is the first instant at which the source's condition became true, by the source's own
     clock; None: the source was read and nothing is there. `first_seen` is when a watcher first saw it.
     `readable` is False when the source could not be read; `problem` then says why, without secrets.
-    `rows` is the delivered row count where the source knows it.
+    `rows` is the delivered row count where the source knows it. `names_cycle`: the source says itself
+    which cycle it is for, so that nothing has to be guessed from its time.
     """
 
     source: Source
@@ -33,3 +34,4 @@ class Evidence:
     problem: str = ""
     rows: int | None = None
     detail: str = ""
+    names_cycle: bool = False

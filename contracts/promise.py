@@ -1,0 +1,189 @@
+"""The delivery promises of a contract, ready to be asked: schedule, grace, partitions, objective.
+
+A rule of the gate and the watcher read them through the same door, so what passes the gate can be watched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from fractions import Fraction
+
+from dq.contracts import extension
+from dq.contracts.extension import Delivery
+from dq.contracts.fault import Fault
+from dq.contracts.form import nearest
+from dq.contracts.model import Contract, SchemaObject, SlaProperty
+from dq.contracts.node import Node
+from dq.contracts.outcome import Finding, Severity
+from dq.contracts.schedule import Calendar, Cycle, Dialect, DstPolicy, Schedule, check, cycles, parse
+from dq.contracts.units import parse_duration
+
+# A missing snapshot is given up when three more were due; a missing partition can still be delivered.
+GIVE_UP_PARTITION = timedelta(days=14)
+
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%")
+
+
+@dataclass(frozen=True, slots=True)
+class Slo:
+    """One delivery promise of one object. `objective` is the promised share of good cycles, in (0, 1]."""
+
+    contract: Contract
+    object: SchemaObject
+    sla: SlaProperty
+    delivery: Delivery
+    id: str
+    schedule: Schedule
+    grace: timedelta
+    objective: Fraction
+    window: timedelta
+    give_up_after: timedelta | None
+    severity: Severity
+    partition: Mapping[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """(contract id, object name, SLO id): what its cycles and incidents are filed under."""
+        return (self.contract.id, self.object.name, self.id)
+
+    def cycles(self, start: datetime, end: datetime) -> Iterator[Cycle]:
+        """The cycles with start < due_at <= end, ascending."""
+        contract, one, slo = self.key
+        return cycles(
+            self.schedule,
+            start,
+            end,
+            contract=contract,
+            object=one,
+            slo=slo,
+            grace=self.grace,
+            partition=self.partition,
+        )
+
+
+def read(contract: Contract) -> tuple[list[Slo], list[Finding]]:
+    """Every delivery promise that can be understood, and findings for what cannot."""
+    slos: list[Slo] = []
+    findings: list[Finding] = []
+    for sla in contract.sla_properties:
+        delivery, form = extension.delivery(contract, sla)
+        findings += form
+        if delivery is None:
+            continue
+        slo, wrong = _slo(contract, sla, delivery)
+        findings += wrong
+        if slo is not None and not form and not wrong:
+            slos.append(slo)
+    return slos, findings
+
+
+def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo | None, list[Finding]]:
+    findings: list[Finding] = []
+
+    def wrong(rule: str, node: Node, key: str, message: str, mend: str) -> None:
+        findings.append(Finding(rule, Severity.ERROR, message, mend, node.at(key), node.path(key)))
+
+    def length(key: str, text: str) -> timedelta:
+        duration = parse_duration(text)
+        elapsed = duration if isinstance(duration, Fault) else duration.timedelta()
+        if isinstance(elapsed, Fault):
+            wrong("duration-invalid", delivery, key, f"{key}: {elapsed.message}", elapsed.mend)
+            return timedelta(0)
+        return elapsed
+
+    schedule = _schedule(sla, delivery)
+    if isinstance(schedule, Fault):
+        zone = schedule.code.startswith("ZONE")
+        node, key = (delivery, "timezone") if zone else (sla, "schedule")
+        rule = "unknown-timezone" if zone else "cron-invalid"
+        wrong(rule, node, key, f"{schedule.code}: {schedule.message}", schedule.mend)
+    one = _object(contract, sla)
+    if isinstance(one, Fault):
+        wrong("sla-element-unknown", sla, "element", one.message, one.mend)
+    grace, window = length("grace", delivery.grace), length("window", delivery.window)
+    give_up = length("giveUpAfter", delivery.give_up_after) if delivery.give_up_after else None
+    objective = _objective(delivery.objective)
+    if isinstance(objective, Fault):
+        wrong("objective-invalid", delivery, "objective", objective.message, objective.mend)
+    for column, templates in delivery.partition.items():
+        for template in templates:
+            fault = check(template)
+            if fault is not None:
+                wrong(
+                    "partition-template-invalid",
+                    delivery,
+                    "partition",
+                    f"{column}: {fault.message}",
+                    fault.mend,
+                )
+    if findings or isinstance(schedule, Fault) or isinstance(one, Fault) or isinstance(objective, Fault):
+        return None, findings
+    return Slo(
+        contract=contract,
+        object=one,
+        sla=sla,
+        delivery=delivery,
+        id=sla.id or sla.property,
+        schedule=schedule,
+        grace=grace,
+        objective=objective,
+        window=window,
+        give_up_after=give_up or (GIVE_UP_PARTITION if delivery.partition else None),
+        severity=Severity(delivery.severity),
+        partition=delivery.partition,
+    ), []
+
+
+def _schedule(sla: SlaProperty, delivery: Delivery) -> Schedule | Fault:
+    if sla.schedule is None:
+        return Fault(
+            "CRON_MISSING", "a delivery needs a schedule.", "Add 'schedule: \"0 6 * * *\"' to the entry."
+        )
+    terms = delivery.calendar
+    calendar = Calendar(frozenset(terms.skip), terms.weekdays_only, terms.valid_until) if terms else None
+    # An absent `dst` leaves the dialect its habit.
+    dst = DstPolicy(delivery.dst) if delivery.has("dst") else None
+    return parse(
+        sla.schedule,
+        timezone=delivery.timezone,
+        dialect=Dialect(delivery.dialect),
+        dst=dst,
+        calendar=calendar,
+    )
+
+
+def _object(contract: Contract, sla: SlaProperty) -> SchemaObject | Fault:
+    """The object that the entry speaks about: its element, the default element, or the only one."""
+    element = sla.element or contract.sla_default_element
+    names = [one.name for one in contract.objects]
+    if element is None:
+        if len(contract.objects) == 1:
+            return contract.objects[0]
+        return Fault(
+            "ELEMENT",
+            "the entry does not say which object it speaks about.",
+            f"Add 'element: {names[0]}'." if names else "Add an object under 'schema'.",
+        )
+    name = element.partition(".")[0]
+    found = contract.object(name)
+    if found is not None:
+        return found
+    hint = nearest(name, names)
+    return Fault(
+        "ELEMENT",
+        f"element {element!r} names no object of this contract.",
+        f"Did you mean {hint!r}?" if hint else f"It has {', '.join(names) or 'none'}.",
+    )
+
+
+def _objective(text: str) -> Fraction | Fault:
+    match = _PERCENT.fullmatch(text.strip())
+    share = Fraction(match.group(1)) / 100 if match else Fraction(0)
+    if 0 < share <= 1:
+        return share
+    return Fault(
+        "OBJECTIVE", f"objective {text!r} is not a share of cycles.", "Write a percentage such as 95%."
+    )

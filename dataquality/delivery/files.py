@@ -1,0 +1,108 @@
+"""Looking at single paths of a lake: does this file exist, and since when, by the storage's own clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from dq.contracts.errors import MissingTool, Unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A file: its name inside its folder, its size in bytes, and its modification time in UTC."""
+
+    name: str
+    size: int
+    modified_at: datetime
+
+
+class Files(Protocol):
+    """Two questions to a storage. Both raise Unreadable when it cannot answer."""
+
+    def stat(self, path: str) -> Seen | None:
+        """The file at a path, or None when there is none."""
+        ...
+
+    def inside(self, path: str) -> list[Seen]:
+        """The files directly inside a folder; empty when there is no such folder."""
+        ...
+
+
+class LocalFiles:
+    """Files of this machine, by plain path or `file:` URI."""
+
+    def stat(self, path: str) -> Seen | None:
+        try:
+            found = _local(path).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        return Seen(_local(path).name, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
+
+    def inside(self, path: str) -> list[Seen]:
+        try:
+            found = [one for one in _local(path).iterdir() if one.is_file()]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        return [seen for one in found if (seen := self.stat(str(one))) is not None]
+
+
+class ArrowFiles:
+    """Files of S3, HDFS and what else pyarrow reads; opened once for each scheme and authority."""
+
+    def __init__(self) -> None:
+        self._opened: dict[tuple[str, str], Any] = {}
+
+    def stat(self, path: str) -> Seen | None:
+        found = self._infos(path, folder=False)
+        return found[0] if found else None
+
+    def inside(self, path: str) -> list[Seen]:
+        return self._infos(path, folder=True)
+
+    def _infos(self, uri: str, *, folder: bool) -> list[Seen]:
+        try:
+            from pyarrow import ArrowException, fs
+        except ImportError as error:
+            mend = "Install it: pip install 'dq-contracts[aws]'."
+            raise MissingTool(f"{uri} needs pyarrow, which is not installed.", mend) from error
+        parts = urlsplit(uri)
+        try:
+            key = (parts.scheme, parts.netloc)
+            filesystem, path = self._opened.get(key), parts.netloc + parts.path
+            if filesystem is None:
+                filesystem, path = fs.FileSystem.from_uri(uri)
+                self._opened[key] = filesystem
+            elif parts.scheme in ("hdfs", "viewfs", "file"):
+                path = parts.path
+            asked = fs.FileSelector(path, allow_not_found=True) if folder else [path]
+            infos = filesystem.get_file_info(asked)
+        except (OSError, ArrowException) as error:
+            raise _unreadable(uri, error) from error
+        return [
+            Seen(info.base_name, info.size or 0, info.mtime.astimezone(UTC))
+            for info in infos
+            if info.type == fs.FileType.File
+        ]
+
+
+def files_for(path: str) -> Files:
+    """What reads a path: this machine's own calls for local ones, pyarrow for the rest."""
+    scheme = urlsplit(path).scheme
+    return LocalFiles() if scheme in ("", "file") else ArrowFiles()
+
+
+def _local(path: str) -> Path:
+    return Path(path.removeprefix("file://"))
+
+
+def _unreadable(path: str, error: Exception) -> Unreadable:
+    reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+    return Unreadable(f"{path} cannot be read: {reason}.", "Check the path and the rights of this process.")

@@ -1,0 +1,205 @@
+"""Cycles as rows: enumerated once, changed only by guarded updates, every change an event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Row, and_, insert, select, update
+
+from dq.contracts.outcome import CycleStatus
+from dq.contracts.promise import Slo
+from dq.contracts.schedule import Cycle, Note
+from dq.dataquality.delivery.evidence import Evidence
+from dq.dataquality.delivery.probe import Receipt
+from dq.dataquality.delivery.status import Judgement
+from dq.dataquality.tables import cycle as cycles_table
+from dq.dataquality.tables import cycle_event, receipt, watermark
+
+OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING, CycleStatus.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A cycle as it stands in the store. `told`: its breach is known to the alerts room."""
+
+    id: int
+    cycle: Cycle
+    status: CycleStatus
+    reason: str
+    delivered_at: datetime | None
+    first_seen_at: datetime | None
+    told: bool
+
+
+def through(tx: Connection) -> dict[tuple[str, str, str], datetime]:
+    """For each SLO by key, up to which due instant its cycles have rows."""
+    return {(row.contract, row.object, row.slo): row.through for row in tx.execute(select(watermark))}
+
+
+def enumerate_to(tx: Connection, slo: Slo, new: Iterable[Cycle], until: datetime, *, first: bool) -> None:
+    """Adds the rows of new cycles and moves the watermark; a row that another watcher added is kept."""
+    for cycle in new:
+        _add(tx, slo, cycle)
+    key = dict(zip(("contract", "object", "slo"), slo.key, strict=True))
+    if first:
+        tx.execute(insert(watermark).values(**key, through=until))
+    else:
+        here = and_(*(watermark.c[name] == value for name, value in key.items()), watermark.c.through < until)
+        tx.execute(update(watermark).where(here).values(through=until))
+
+
+def _add(tx: Connection, slo: Slo, cycle: Cycle) -> None:
+    same = _same(cycle)
+    if tx.execute(select(cycles_table.c.id).where(same)).first() is not None:
+        return
+    tx.execute(
+        insert(cycles_table).values(
+            contract=cycle.contract,
+            object=cycle.object,
+            slo=cycle.slo,
+            due_at=cycle.due_at,
+            breach_at=cycle.breach_at,
+            nominal=cycle.nominal.isoformat(),
+            note=cycle.note,
+            partitions=[[list(pair) for pair in partition] for partition in cycle.partitions],
+            status=CycleStatus.PENDING,
+            reason="",
+            told=False,
+            contract_version=slo.contract.version,
+            tzdata=cycle.tzdata,
+        )
+    )
+
+
+def _same(cycle: Cycle):  # type: ignore[no-untyped-def]  # SQLAlchemy's type has no short name
+    columns = cycles_table.c
+    return and_(
+        columns.contract == cycle.contract,
+        columns.object == cycle.object,
+        columns.slo == cycle.slo,
+        columns.due_at == cycle.due_at,
+    )
+
+
+def open_cycles(tx: Connection) -> dict[tuple[str, str, str], list[Kept]]:
+    """The cycles whose status can still change, by SLO, oldest first."""
+    found: dict[tuple[str, str, str], list[Kept]] = {}
+    rows = tx.execute(
+        select(cycles_table).where(cycles_table.c.status.in_(OPEN)).order_by(cycles_table.c.due_at)
+    )
+    for row in rows:
+        found.setdefault((row.contract, row.object, row.slo), []).append(kept(row))
+    return found
+
+
+def history(tx: Connection, key: tuple[str, str, str]) -> list[Kept]:
+    """Every cycle of an SLO, oldest first."""
+    columns = cycles_table.c
+    here = and_(columns.contract == key[0], columns.object == key[1], columns.slo == key[2])
+    return [kept(row) for row in tx.execute(select(cycles_table).where(here).order_by(columns.due_at))]
+
+
+def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select have no shape to name
+    """A row as values."""
+    return Kept(
+        id=row.id,
+        cycle=Cycle(
+            contract=row.contract,
+            object=row.object,
+            slo=row.slo,
+            due_at=row.due_at,
+            breach_at=row.breach_at,
+            nominal=datetime.fromisoformat(row.nominal),
+            note=Note(row.note),
+            partitions=tuple(tuple((a, b) for a, b in partition) for partition in row.partitions),
+            tzdata=row.tzdata,
+        ),
+        status=CycleStatus(row.status),
+        reason=row.reason,
+        delivered_at=row.delivered_at,
+        first_seen_at=row.first_seen_at,
+        told=row.told,
+    )
+
+
+def change(
+    tx: Connection, before: Kept, judged: Judgement, evidence: Evidence | None, now: datetime, *, told: bool
+) -> bool:
+    """Moves a cycle to its new status, if it still stands where it was read; says whether it did."""
+    delivered = before.cycle.due_at + judged.lateness if judged.lateness is not None else None
+    moved = tx.execute(
+        update(cycles_table)
+        .where(
+            cycles_table.c.id == before.id,
+            cycles_table.c.status == before.status,
+            cycles_table.c.told == before.told,
+        )
+        .values(
+            status=judged.status,
+            reason=judged.reason,
+            delivered_at=delivered,
+            first_seen_at=(evidence.first_seen if evidence else None) or before.first_seen_at,
+            source=evidence.source if evidence and delivered else None,
+            told=told,
+        )
+    )
+    if moved.rowcount != 1:
+        return False
+    if judged.status is not before.status:
+        tx.execute(
+            insert(cycle_event).values(
+                cycle_id=before.id, at=now, before=before.status, after=judged.status, reason=judged.reason
+            )
+        )
+    return True
+
+
+def receipts(tx: Connection, contract: str, one: str) -> dict[str, Receipt]:
+    """The receipts of an object: by partition label, and by `due:<instant>` where they name their cycle."""
+    found: dict[str, Receipt] = {}
+    columns = receipt.c
+    rows = tx.execute(
+        select(receipt)
+        .where(columns.contract == contract, columns.object == one)
+        .order_by(columns.delivered_at.desc())
+    )
+    # Newest first, so that the first delivery of a partition is what remains.
+    for row in rows:
+        made = Receipt(row.delivered_at, row.rows)
+        if row.partition:
+            found[row.partition] = made
+        if row.due_at is not None:
+            found[f"due:{row.due_at.isoformat()}"] = made
+    return found
+
+
+def write_receipt(
+    tx: Connection,
+    *,
+    id: str,
+    contract: str,
+    object: str,
+    partition: str,
+    due_at: datetime | None,
+    delivered_at: datetime,
+    rows: int | None,
+    version: str,
+) -> bool:
+    """Writes a receipt once; the same id again changes nothing and gives False."""
+    if tx.execute(select(receipt.c.id).where(receipt.c.id == id)).first() is not None:
+        return False
+    tx.execute(
+        insert(receipt).values(
+            id=id,
+            contract=contract,
+            object=object,
+            partition=partition,
+            due_at=due_at,
+            delivered_at=delivered_at,
+            rows=rows,
+            contract_version=version,
+        )
+    )
+    return True

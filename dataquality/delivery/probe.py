@@ -1,0 +1,140 @@
+"""Looks for the evidence of one cycle, in the contract's order of trust; the first that answers decides.
+
+Looking is O(1) for a cycle: the expected path is computed and probed, nothing is listed but one partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from dq.contracts.errors import Unreadable
+from dq.contracts.promise import Slo
+from dq.contracts.schedule import Cycle
+from dq.contracts.schedule.cycle import Partition
+from dq.dataquality.delivery.evidence import Evidence, Source
+from dq.dataquality.delivery.files import Files
+
+# A folder whose newest file is younger than this may still be written to.
+STABLE_AFTER = timedelta(seconds=60)
+# Table formats keep their history in commits, which this version does not read.
+COMMIT_FORMATS = frozenset({"iceberg", "delta", "hudi"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an object's data lies: the folder or URI of the table, its format and its marker's name."""
+
+    path: str
+    format: str
+    marker: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a publish step wrote down: when it was done, and how many rows it brought, if known."""
+
+    delivered_at: datetime
+    rows: int | None
+
+
+# Receipts by partition label (see `label`); one that names its cycle stands under `due:<instant>` too.
+Receipts = Mapping[str, Receipt]
+
+
+def label(partition: Partition) -> str:
+    """A partition as text, `dt=2026-01-01/region=eu`; the empty text for a table without partitions."""
+    return "/".join(f"{column}={value}" for column, value in partition)
+
+
+def look(
+    slo: Slo, cycle: Cycle, place: Place, files: Files, receipts: Receipts, now: datetime
+) -> Evidence | None:
+    """The deciding evidence of a cycle, with weaker sources that disagree told in its detail.
+
+    None: every source was read and shows nothing. A source that cannot be read and is not outvoted by a
+    stronger one gives evidence with `readable=False`. A cycle of several partitions has arrived when the
+    last of them has.
+    """
+    sources: dict[str, Callable[[Partition], Evidence | None]] = {
+        Source.RECEIPT: lambda partition: _receipt(cycle, partition, receipts),
+        Source.MARKER: lambda partition: _marker(slo, partition, place, files),
+        Source.COMMIT: lambda _: _commit(place),
+        Source.FILE: lambda partition: _file(slo, partition, place, files, now),
+    }
+    decided: Evidence | None = None
+    notes: list[str] = []
+    for name in slo.delivery.evidence:
+        found = _whole([sources[name](partition) for partition in cycle.partitions or ((),)])
+        if found is None:
+            continue
+        if decided is None or (not decided.readable and found.delivered_at is not None):
+            decided = found if decided is None else replace(found, detail=decided.problem)
+        elif found.delivered_at is not None and decided.delivered_at is not None:
+            apart = abs(found.delivered_at - decided.delivered_at)
+            if apart > timedelta(minutes=5):
+                notes.append(f"the {found.source} says {found.delivered_at:%Y-%m-%d %H:%M:%S}Z")
+    if decided is not None and notes:
+        return replace(decided, detail="; ".join([decided.detail, *notes]).lstrip("; "))
+    return decided
+
+
+def _whole(parts: Iterable[Evidence | None]) -> Evidence | None:
+    """One answer from those of a set of partitions."""
+    found = list(parts)
+    unreadable = next((one for one in found if one is not None and not one.readable), None)
+    if unreadable is not None:
+        return unreadable
+    arrived = [(one.delivered_at, one) for one in found if one is not None and one.delivered_at is not None]
+    if not arrived:
+        return None
+    _, last = max(arrived, key=lambda pair: pair[0])
+    if len(arrived) < len(found):
+        return replace(last, delivered_at=None, detail=f"{len(arrived)} of {len(found)} partitions")
+    rows = [one.rows for _, one in arrived if one.rows is not None]
+    return replace(last, rows=sum(rows) if len(rows) == len(arrived) else None)
+
+
+def _receipt(cycle: Cycle, partition: Partition, receipts: Receipts) -> Evidence | None:
+    named = receipts.get(f"due:{cycle.due_at.isoformat()}")
+    found = named or receipts.get(label(partition))
+    if found is None:
+        return None
+    return Evidence(Source.RECEIPT, found.delivered_at, rows=found.rows, names_cycle=named is not None)
+
+
+def _marker(slo: Slo, partition: Partition, place: Place, files: Files) -> Evidence | None:
+    try:
+        seen = files.stat(f"{folder(slo, partition, place)}/{place.marker}")
+    except Unreadable as error:
+        return Evidence(Source.MARKER, readable=False, problem=error.message.rstrip("."))
+    return Evidence(Source.MARKER, seen.modified_at) if seen else None
+
+
+def _commit(place: Place) -> Evidence | None:
+    if place.format not in COMMIT_FORMATS:
+        return None
+    problem = f"commits of {place.format} tables are not read by this version; publish with 'dq publish'"
+    return Evidence(Source.COMMIT, readable=False, problem=problem)
+
+
+def _file(slo: Slo, partition: Partition, place: Place, files: Files, now: datetime) -> Evidence | None:
+    try:
+        inside = files.inside(folder(slo, partition, place))
+    except Unreadable as error:
+        return Evidence(Source.FILE, readable=False, problem=error.message.rstrip("."))
+    data = [one for one in inside if not one.name.startswith(("_", ".")) and one.size > 0]
+    if not data:
+        return None
+    newest = max(one.modified_at for one in data)
+    if now - newest < STABLE_AFTER:
+        return None
+    return Evidence(Source.FILE, newest)
+
+
+def folder(slo: Slo, partition: Partition, place: Place) -> str:
+    """The folder that a partition is written to, its columns in the order of the table."""
+    order = {key.column: number for number, key in enumerate(slo.object.partition_keys())}
+    keys = sorted(partition, key=lambda pair: order.get(pair[0], len(order)))
+    return "/".join([place.path.rstrip("/"), *(f"{column}={value}" for column, value in keys)])

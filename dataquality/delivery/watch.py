@@ -1,0 +1,207 @@
+"""One tick of the watcher: which cycles came due, what arrived, whose status changed, who must be told.
+
+Needs no JVM. Evidence is looked at between two short transactions; the second one writes the new
+statuses and hands each breach and recovery to `tell` in the same transaction, so that a kill at any
+point leaves either all of it or nothing, and the next tick does it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from dq.contracts.outcome import Breach, CycleStatus, IncidentKey, Recovery
+from dq.contracts.promise import Slo
+from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.budget import budget
+from dq.dataquality.delivery.evidence import Evidence
+from dq.dataquality.delivery.files import Files
+from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.probe import Place, Receipts, label, look
+from dq.dataquality.delivery.status import Judgement, judge
+from dq.dataquality.delivery.wording import promised, seen
+from dq.store.engine import Store
+
+# Evidence can become visible late; an alert waits this long after the breach. It changes no status.
+SETTLE = timedelta(seconds=60)
+# A snapshot that comes in the last quarter before a due instant is meant for that one.
+EARLY = 0.25
+
+Tell = Callable[[Connection, Breach | Recovery], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """An SLO together with where its data lies and what reads it."""
+
+    slo: Slo
+    place: Place
+    files: Files
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A cycle that moved from one status to another in this tick."""
+
+    kept: Kept
+    after: CycleStatus
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What a tick did. `open` are the cycles whose status can still change after it."""
+
+    at: datetime
+    slos: int
+    new_cycles: int
+    changes: tuple[Change, ...]
+    unknown: tuple[Change, ...]
+    open: int
+
+
+def tick(
+    store: Store, watched: Sequence[Watched], now: datetime, tell: Tell, *, since: datetime | None = None
+) -> Tick:
+    """Brings every watched SLO up to `now`, an aware instant.
+
+    An SLO that was never watched starts at `since`, or at `now`: what was due before has no cycles.
+    Running it again at the same instant changes nothing.
+    """
+    new = _enumerate(store, watched, now, since or now)
+    with store.read() as tx:
+        standing = ledger.open_cycles(tx)
+        receipts = {
+            (one.slo.contract.id, one.slo.object.name): ledger.receipts(
+                tx, one.slo.contract.id, one.slo.object.name
+            )
+            for one in watched
+            if one.slo.key in standing
+        }
+    judged = [
+        (one, kept, *_judged(one, kept, receipts[one.slo.key[:2]], now))
+        for one in watched
+        for kept in standing.get(one.slo.key, ())
+        if kept.cycle.due_at <= now
+    ]
+    changes = _write(store, judged, now, tell)
+    closed = sum(1 for change in changes if change.after not in ledger.OPEN)
+    return Tick(
+        at=now,
+        slos=len(watched),
+        new_cycles=new,
+        changes=tuple(change for change in changes if change.after is not change.kept.status),
+        unknown=tuple(
+            Change(kept, result.status, result.reason)
+            for _, kept, result, _ in judged
+            if result.status is CycleStatus.UNKNOWN
+        ),
+        open=len(judged) - closed,
+    )
+
+
+def _enumerate(store: Store, watched: Iterable[Watched], now: datetime, start: datetime) -> int:
+    """Gives every cycle that came due since the last tick its row; how many there were."""
+    with store.read() as tx:
+        marks = ledger.through(tx)
+    due = []
+    for one in watched:
+        mark = marks.get(one.slo.key)
+        new = list(one.slo.cycles(mark or start, now))
+        if new or mark is None:
+            due.append((one.slo, new, mark is None))
+    if due:
+        with store.write() as tx:
+            # Another watcher may have been here meanwhile; who is second finds the rows.
+            marks = ledger.through(tx)
+            for slo, new, _ in due:
+                ledger.enumerate_to(tx, slo, new, now, first=slo.key not in marks)
+    return sum(len(new) for _, new, _ in due)
+
+
+def _judged(one: Watched, kept: Kept, receipts: Receipts, now: datetime) -> tuple[Judgement, Evidence | None]:
+    slo, cycle = one.slo, kept.cycle
+    evidence = look(slo, cycle, one.place, one.files, receipts, now)
+    give_up_at = cycle.due_at + slo.give_up_after if slo.give_up_after else None
+    if not cycle.partitions:
+        evidence, give_up_at = _snapshot(slo, kept, evidence, give_up_at)
+    if evidence is not None and evidence.delivered_at is not None:
+        evidence = replace(evidence, first_seen=kept.first_seen_at or now)
+    return judge(cycle, evidence, now, give_up_at=give_up_at), evidence
+
+
+def _snapshot(
+    slo: Slo, kept: Kept, evidence: Evidence | None, give_up_at: datetime | None
+) -> tuple[Evidence | None, datetime | None]:
+    """Whether an update without a partition value is meant for this cycle.
+
+    One update serves one cycle: from a quarter of the gap before it is due until a quarter before the
+    next one. After the third next one is due, a snapshot that never came is given up.
+    """
+    due = kept.cycle.due_at
+    before = slo.schedule.latest(due - timedelta(seconds=1))
+    ahead = [following.at for following, _ in zip(slo.schedule.after(due), range(3), strict=False)]
+    if ahead and give_up_at is None:
+        give_up_at = ahead[-1]
+    if evidence is None or evidence.delivered_at is None or evidence.names_cycle:
+        return evidence, give_up_at
+    opens = due - (due - before.at) * EARLY if before else datetime.min.replace(tzinfo=due.tzinfo)
+    closes = ahead[0] - (ahead[0] - due) * EARLY if ahead else None
+    if evidence.delivered_at < opens:
+        return None, give_up_at
+    if closes is not None and evidence.delivered_at >= closes:
+        # What is there now belongs to a later cycle, and what came for this one, if anything, is overwritten.
+        return None, min(give_up_at or closes, closes)
+    return evidence, give_up_at
+
+
+Judged = tuple[Watched, Kept, Judgement, Evidence | None]
+
+
+def _write(store: Store, judged: Iterable[Judged], now: datetime, tell: Tell) -> list[Change]:
+    moved = [
+        (one, kept, result, evidence, event)
+        for one, kept, result, evidence in judged
+        for event in (_event(one.slo, kept, result, now),)
+        if event is not None or result.status is not kept.status
+    ]
+    changes: list[Change] = []
+    if not moved:
+        return changes
+    with store.write() as tx:
+        for one, kept, result, evidence, event in moved:
+            told = kept.told or isinstance(event, Breach)
+            if not ledger.change(tx, kept, result, evidence, now, told=told):
+                continue
+            changes.append(Change(kept, result.status, result.reason))
+            if event is not None:
+                tell(tx, replace(event, facts=(*event.facts, ("budget", _budget(tx, one.slo, now)))))
+    return changes
+
+
+def _event(slo: Slo, kept: Kept, judged: Judgement, now: datetime) -> Breach | Recovery | None:
+    """What the alerts room has to know about this judgement, if anything."""
+    contract, one, group = slo.key
+    key, subject = IncidentKey(contract, one, group), kept.cycle.due_at.isoformat()
+    if judged.status is CycleStatus.MISSING and not kept.told and now >= kept.cycle.breach_at + SETTLE:
+        what = label(kept.cycle.partitions[0]) if kept.cycle.partitions else "the snapshot"
+        return Breach(
+            key=key,
+            severity=slo.severity,
+            subject=subject,
+            title=f"{one} is missing: {what}",
+            at=kept.cycle.breach_at,
+            facts=(("promised", promised(slo, kept.cycle)), ("seen", judged.reason)),
+        )
+    if kept.told and judged.status not in ledger.OPEN:
+        delivered = kept.cycle.due_at + judged.lateness if judged.lateness is not None else None
+        return Recovery(key, subject, delivered or now, (("delivered", seen(slo, kept.cycle, judged)),))
+    return None
+
+
+def _budget(tx: Connection, slo: Slo, now: datetime) -> str:
+    rows = [(kept.cycle.breach_at, kept.status) for kept in ledger.history(tx, slo.key)]
+    return budget(rows, slo.objective, slo.window, now).line()

@@ -1,0 +1,111 @@
+"""The tables of this room, on the store's shared MetaData."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from dq.store.schema import Json, UtcDateTime, metadata
+
+watermark = Table(
+    "slo_watermark",
+    metadata,
+    Column("contract", Text, primary_key=True),
+    Column("object", Text, primary_key=True),
+    Column("slo", Text, primary_key=True),
+    # Every cycle due up to here has a row.
+    Column("through", UtcDateTime, nullable=False),
+)
+
+cycle = Table(
+    "cycle",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("contract", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("slo", Text, nullable=False),
+    Column("due_at", UtcDateTime, nullable=False),
+    Column("breach_at", UtcDateTime, nullable=False),
+    # The civil time in the schedule's zone, as text: it has no zone of its own.
+    Column("nominal", String(32), nullable=False),
+    Column("note", String(16), nullable=False),
+    # Lists of [column, value], one per expected partition.
+    Column("partitions", Json, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("delivered_at", UtcDateTime),
+    Column("first_seen_at", UtcDateTime),
+    Column("source", String(8)),
+    # The breach is known to the alerts room, so a recovery must reach it too.
+    Column("told", Boolean, nullable=False),
+    Column("contract_version", Text, nullable=False),
+    Column("tzdata", String(16), nullable=False),
+    UniqueConstraint("contract", "object", "slo", "due_at"),
+    Index("ix_cycle_status", "status", "contract"),
+)
+
+cycle_event = Table(
+    "cycle_event",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("cycle_id", ForeignKey("cycle.id"), nullable=False, index=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("before", String(16), nullable=False),
+    Column("after", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+)
+
+receipt = Table(
+    "receipt",
+    metadata,
+    # Made from what was delivered, so that a second publish of the same is the same row.
+    Column("id", String(36), primary_key=True),
+    Column("contract", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("partition", Text, nullable=False),
+    Column("due_at", UtcDateTime),
+    Column("delivered_at", UtcDateTime, nullable=False),
+    Column("rows", Integer),
+    Column("contract_version", Text, nullable=False),
+    Index("ix_receipt_what", "contract", "object", "partition"),
+)
+
+check_run = Table(
+    "check_run",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("contract", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("contract_version", Text, nullable=False),
+    # The partitions that were read, as `dt=2026-01-01, dt=2026-01-02`, or `table`.
+    Column("scope", Text, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("jobs", Integer, nullable=False),
+    Index("ix_check_run_what", "contract", "object", "at"),
+)
+
+check_result = Table(
+    "check_result",
+    metadata,
+    Column("run_id", ForeignKey("check_run.id"), primary_key=True),
+    Column("clause", Text, primary_key=True),
+    Column("check", Text, primary_key=True),
+    Column("property", Text, nullable=False),
+    Column("status", String(8), nullable=False),
+    Column("severity", String(8), nullable=False),
+    Column("observed", Text, nullable=False),
+    Column("allowed", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("value", Float),
+    Column("samples", Json, nullable=False),
+)

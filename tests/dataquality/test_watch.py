@@ -1,0 +1,268 @@
+"""One tick of the watcher, on a real store and real files whose times are set."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dq.contracts import promise
+from dq.contracts.outcome import Breach, CycleStatus, Recovery
+from dq.contracts.parse import parse
+from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.files import LocalFiles
+from dq.dataquality.delivery.probe import Place
+from dq.dataquality.delivery.watch import Watched, tick
+from dq.store.engine import Store, open_store
+
+CONTRACT = """
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+schema:
+  - name: orders
+    properties:
+      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+slaProperties:
+  - id: daily
+    property: frequency
+    value: 1
+    unit: d
+    element: orders
+    schedule: "0 6 * * *"
+    customProperties:
+      - property: delivery
+        vendor: dq
+        value: {timezone: Europe/Berlin, grace: 30m, objective: 50%, window: 30d, __MORE__}
+"""
+PARTITION = 'partition: {day: "{due - 1d:%Y-%m-%d}"}, evidence: [receipt, marker, file]'
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+class Lake:
+    """A folder of partitions whose markers stand at chosen times."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def deliver(self, partition: str, when: str, marker: str = "_SUCCESS") -> None:
+        folder = self.root / partition
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / marker
+        file.write_bytes(b"" if marker.startswith("_") else b"data")
+        os.utime(file, (at(when).timestamp(),) * 2)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(f"sqlite:///{tmp_path / 'store.db'}")
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path / "lake")
+
+
+class Watcher:
+    """A watched contract; `told` is what the alerts room heard, in order."""
+
+    def __init__(self, store: Store, lake: Lake, more: str = PARTITION) -> None:
+        parsed = parse(CONTRACT.replace("__MORE__", more).encode(), "orders.odcs.yaml")
+        assert parsed.contract is not None
+        slos, findings = promise.read(parsed.contract)
+        assert findings == []
+        self.store = store
+        self.watched = [Watched(slos[0], Place(str(lake.root), "parquet", "_SUCCESS"), LocalFiles())]
+        self.told: list[Breach | Recovery] = []
+
+    def tick(self, when: str, since: str | None = None) -> list[CycleStatus]:
+        """The statuses of all cycles, oldest first, after a tick at an instant."""
+        tick(
+            self.store,
+            self.watched,
+            at(when),
+            lambda _, event: self.told.append(event),
+            since=at(since) if since else None,
+        )
+        with self.store.read() as tx:
+            return [kept.status for kept in ledger.history(tx, ("orders", "orders", "daily"))]
+
+
+def test_a_new_slo_has_no_cycles_of_the_past(store: Store, lake: Lake) -> None:
+    assert Watcher(store, lake).tick("2026-05-10T12:00") == []
+
+
+def test_a_delivery_before_it_is_due_is_on_time_when_the_cycle_comes(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+    lake.deliver("day=2026-05-10", "2026-05-11T03:00")
+
+    assert watcher.tick("2026-05-11T04:00") == [CycleStatus.ON_TIME]
+    assert watcher.told == []
+
+
+def test_a_missing_delivery_is_told_once_after_the_settle_time_and_resolves_late(
+    store: Store, lake: Lake
+) -> None:
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+
+    assert watcher.tick("2026-05-11T04:30:00") == [CycleStatus.PENDING]
+    assert watcher.tick("2026-05-11T04:30:30") == [CycleStatus.MISSING]
+    assert watcher.told == []
+    watcher.tick("2026-05-11T04:31:00")
+    watcher.tick("2026-05-11T04:31:00")
+    watcher.tick("2026-05-11T05:00:00")
+    breach = watcher.told[0]
+    assert isinstance(breach, Breach)
+    assert breach.at == at("2026-05-11T04:30")
+    assert breach.title == "orders is missing: day=2026-05-10"
+    assert dict(breach.facts)["promised"] == "day=2026-05-10 by 2026-05-11 06:00 CEST, 30 min grace"
+    assert dict(breach.facts)["budget"].startswith("1 of 0 misses used")
+
+    lake.deliver("day=2026-05-10", "2026-05-11T07:12")
+    assert watcher.tick("2026-05-11T08:00") == [CycleStatus.LATE]
+    watcher.tick("2026-05-11T08:05")
+    assert [type(event) for event in watcher.told] == [Breach, Recovery]
+    assert dict(watcher.told[1].facts)["delivered"] == "2026-05-11 09:12 CEST, 3 h 12 min after it was due"
+
+
+def test_a_watcher_that_was_down_judges_by_the_time_of_the_evidence(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+    lake.deliver("day=2026-05-10", "2026-05-11T03:59")
+    lake.deliver("day=2026-05-11", "2026-05-12T04:20")
+    lake.deliver("day=2026-05-12", "2026-05-13T09:00")
+
+    statuses = watcher.tick("2026-05-13T23:00")
+
+    assert statuses == [CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE]
+    assert watcher.told == []
+
+
+def test_a_backfill_of_an_old_partition_does_not_make_a_new_one_fresh(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+    lake.deliver("day=2026-05-01", "2026-05-11T03:00")
+
+    assert watcher.tick("2026-05-11T05:00") == [CycleStatus.MISSING]
+
+
+def test_a_missing_partition_is_given_up_after_fourteen_days(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+    watcher.tick("2026-05-11T05:00")
+
+    statuses = watcher.tick("2026-05-25T04:30")
+
+    assert statuses[0] is CycleStatus.NEVER
+    assert isinstance(watcher.told[-1], Breach | Recovery)
+    assert [event.subject for event in watcher.told if isinstance(event, Recovery)] == [
+        "2026-05-11T04:00:00+00:00"
+    ]
+
+
+def test_a_storage_that_cannot_be_read_is_unknown_and_tells_nobody(store: Store, tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "loop")
+    lake.root.symlink_to(lake.root)
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+
+    assert watcher.tick("2026-05-11T05:00") == [CycleStatus.UNKNOWN]
+    assert watcher.told == []
+
+    lake.root.unlink()
+    lake.deliver("day=2026-05-10", "2026-05-11T03:00")
+    assert watcher.tick("2026-05-11T06:00") == [CycleStatus.ON_TIME]
+
+
+def test_a_young_file_is_not_a_delivery_before_it_has_settled(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+    lake.deliver("day=2026-05-10", "2026-05-11T04:05:00", marker="part-0.parquet")
+
+    assert watcher.tick("2026-05-11T04:05:30") == [CycleStatus.PENDING]
+    assert watcher.tick("2026-05-11T04:06:10") == [CycleStatus.ON_TIME_IN_GRACE]
+
+
+def test_a_receipt_is_trusted_more_than_a_marker(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+    lake.deliver("day=2026-05-10", "2026-05-11T09:00")
+    receipt = {
+        "id": "a",
+        "contract": "orders",
+        "object": "orders",
+        "partition": "day=2026-05-10",
+        "due_at": None,
+        "delivered_at": at("2026-05-11T03:00"),
+        "rows": 7,
+        "version": "1.0.0",
+    }
+    with store.write() as tx:
+        assert ledger.write_receipt(tx, **receipt) is True  # type: ignore[arg-type]
+        assert ledger.write_receipt(tx, **receipt) is False  # type: ignore[arg-type]
+
+    assert watcher.tick("2026-05-11T10:00") == [CycleStatus.ON_TIME]
+
+
+def test_a_set_of_partitions_has_arrived_when_the_last_of_them_has(store: Store, lake: Lake) -> None:
+    watcher = Watcher(
+        store, lake, 'partition: {day: ["{due - 1d:%Y-%m-%d}", "{due:%Y-%m-%d}"]}, evidence: [marker]'
+    )
+    watcher.tick("2026-05-10T12:00")
+    lake.deliver("day=2026-05-10", "2026-05-11T03:00")
+
+    assert watcher.tick("2026-05-11T04:31") == [CycleStatus.MISSING]
+    lake.deliver("day=2026-05-11", "2026-05-11T04:40")
+    assert watcher.tick("2026-05-11T05:00") == [CycleStatus.LATE]
+
+
+def test_one_update_of_a_snapshot_serves_one_cycle(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake, "evidence: [marker]")
+    watcher.tick("2026-05-10T12:00")
+    lake.deliver(".", "2026-05-11T03:00")
+    first = watcher.tick("2026-05-11T06:00")
+    second = watcher.tick("2026-05-12T05:00")
+
+    assert first == [CycleStatus.ON_TIME]
+    assert second == [CycleStatus.ON_TIME, CycleStatus.MISSING]
+
+
+def test_two_ticks_at_one_instant_change_nothing_the_second_time(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+    watcher.tick("2026-05-12T05:00")
+    heard = list(watcher.told)
+
+    assert watcher.tick("2026-05-12T05:00") == [CycleStatus.MISSING, CycleStatus.MISSING]
+    assert watcher.told == heard
+
+
+def test_history_replayed_in_one_tick_gives_the_statuses_of_many(tmp_path: Path, lake: Lake) -> None:
+    often = Watcher(open_store(f"sqlite:///{tmp_path / 'often.db'}"), lake)
+    once = Watcher(open_store(f"sqlite:///{tmp_path / 'once.db'}"), lake)
+    arrivals = {f"2026-05-{day + 1:02}T0{day}:00": f"day=2026-05-{day:02}" for day in (1, 2, 4, 5)}
+
+    for hour in range(144):
+        now = (at("2026-05-01T12:00") + timedelta(hours=hour)).strftime("%Y-%m-%dT%H:%M")
+        if now in arrivals:
+            lake.deliver(arrivals[now], now)
+        often.tick(now, "2026-05-01T12:00")
+
+    statuses = often.tick("2026-05-07T12:00")
+    assert statuses == once.tick("2026-05-07T12:00", "2026-05-01T12:00")
+    assert statuses == [
+        CycleStatus.ON_TIME,
+        CycleStatus.ON_TIME,
+        CycleStatus.MISSING,
+        CycleStatus.ON_TIME,
+        CycleStatus.LATE,
+        CycleStatus.MISSING,
+    ]
