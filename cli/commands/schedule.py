@@ -1,0 +1,70 @@
+"""dq schedule"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import islice
+
+import typer
+
+from dq.cli import show
+from dq.cli.world import here, instant
+from dq.contracts.fault import Fault
+from dq.contracts.schedule import Dialect, DstPolicy, Note, parse, zone
+
+app = typer.Typer(no_args_is_help=True, help="Look at schedules: when a cron expression fires.")
+
+
+@app.callback()
+def _group() -> None:
+    pass
+
+
+@app.command("next")
+def following(
+    expression: str = typer.Argument(help="The cron expression, quoted."),
+    tz: str = typer.Option("UTC", "--tz", help="IANA zone of the expression."),
+    after: str = typer.Option(None, "--after", help="Strictly after this instant; now by default."),
+    count: int = typer.Option(5, "--count", min=1, max=10_000, help="How many instants."),
+    dst: DstPolicy = typer.Option(None, "--dst", help="What a time inside a clock change means."),
+    dialect: Dialect = typer.Option(Dialect.UNIX, "--dialect", help="How the expression is to be read."),
+    format: show.Format = show.FORMAT,
+) -> None:
+    """Print the next instants at which a schedule is due, in UTC, or the one thing that is wrong with it.
+
+    Example: dq schedule next '30 2 * * *' --tz America/New_York --after 2026-03-07T12:00:00Z
+    """
+    start = instant(after) if after else here().now()
+    schedule = parse(expression, timezone=tz, dialect=dialect, dst=dst)
+    if isinstance(schedule, Fault):
+        if format is show.Format.JSON:
+            finding = {"rule": schedule.code, "message": schedule.message, "mend": schedule.mend}
+            show.as_json({"expression": expression, "timezone": tz, "next_due_utc": [], "finding": finding})
+        else:
+            show.line(f"{schedule.code}: {schedule.message} {schedule.mend}")
+        raise typer.Exit(1)
+    dues = list(islice(schedule.after(start), count))
+    if format is show.Format.JSON:
+        show.as_json(
+            {
+                "expression": expression,
+                "timezone": tz,
+                "dialect": schedule.dialect,
+                "dst": schedule.dst,
+                "next_due_utc": [_utc(due.at) for due in dues],
+                "ended": len(dues) < count,
+                "finding": None,
+            }
+        )
+        return
+    local = zone(tz)
+    for due in dues:
+        note = "" if due.note is Note.NORMAL else f"  ({due.note.replace('_', ' ')})"
+        there = "" if isinstance(local, Fault) else f"  {due.at.astimezone(local):%a %Y-%m-%d %H:%M %Z}"
+        show.line(f"{_utc(due.at)}{there}{note}")
+    if len(dues) < count:
+        show.line("The schedule ends here.")
+
+
+def _utc(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

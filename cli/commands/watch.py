@@ -1,0 +1,131 @@
+"""dq watch"""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import typer
+
+from dq.cli import alerting, show
+from dq.cli.alerting import CHANNEL
+from dq.cli.loading import load, slos, watched
+from dq.cli.world import World, here, instant
+from dq.contracts.errors import UsageError
+from dq.contracts.fault import Fault
+from dq.contracts.outcome import CycleStatus
+from dq.contracts.units import parse_duration
+from dq.dataquality.delivery.probe import label
+from dq.dataquality.delivery.watch import Tick, tick
+
+
+def command(
+    paths: list[Path] = typer.Argument(
+        None, help="Contract files or folders; the working folder by default."
+    ),
+    as_of: str = show.AS_OF,
+    since: str = typer.Option(
+        None, "--since", help="Where an SLO begins that was never watched; now by default."
+    ),
+    every: str = typer.Option(
+        None, "--every", help="Go on for ever, with this pause between ticks, such as 1m."
+    ),
+    server: str = typer.Option(None, "--server", help="The server to look at, where a contract has several."),
+    channel: str = CHANNEL,
+    format: show.Format = show.FORMAT,
+) -> None:
+    """Judge every delivery that came due, open and resolve incidents, and send what has to be told.
+
+    Needs no Java: deliveries are judged from receipts, markers and files. One run is one tick; run it
+    from any scheduler every few minutes, or with --every. Two at once are safe, and a run that was
+    killed is made good by the next one.
+
+    Exit codes: 0 all in order, 1 a delivery is missing, 3 something could not be read, 4 an alert could
+    not be delivered.
+
+    Example: dq watch registry --every 1m
+    """
+    pause = _pause(every)
+    while True:
+        code = _once(here(as_of), paths or [Path()], since, server, channel, format)
+        if pause is None:
+            raise typer.Exit(code)
+        time.sleep(pause.total_seconds())
+
+
+def _once(
+    world: World, paths: list[Path], since: str | None, server: str | None, channel: str, form: show.Format
+) -> int:
+    loaded = load(paths)
+    promises, wrong = slos(loaded)
+    for finding in (*loaded.findings, *wrong):
+        show.note(str(finding))
+    store = world.store()
+    done = tick(
+        store,
+        [watched(slo, server, world.environment) for slo in promises],
+        world.now(),
+        alerting.teller(world, loaded.contracts, channel),
+        since=instant(since) if since else None,
+    )
+    write = show.note if form is show.Format.JSON else show.line
+    drained = alerting.send(world, store, write)
+    if form is show.Format.JSON:
+        show.as_json({**as_dict(done), "sent": drained.sent, "waiting": drained.waiting})
+    else:
+        describe(done)
+    undelivered = alerting.report(drained)
+    if undelivered:
+        return undelivered
+    if done.unknown or loaded.findings or wrong:
+        return 3
+    return 1 if any(change.after is CycleStatus.MISSING for change in done.changes) else 0
+
+
+def describe(done: Tick) -> None:
+    """The tick in a few lines."""
+    for change in done.changes:
+        cycle = change.kept.cycle
+        what = ", ".join(label(partition) for partition in cycle.partitions) or "snapshot"
+        good = True if change.after.good else False if change.after.bad else None
+        show.line(f"  {show.mark(good)} {cycle.contract} {what}: {change.after}. {change.reason}")
+    for unknown in done.unknown:
+        show.note(f"  ? {unknown.kept.cycle.contract}: {unknown.reason}")
+    show.line(
+        f"{done.at:%Y-%m-%d %H:%M}Z: {done.slos} SLOs, {done.new_cycles} new cycles, "
+        f"{len(done.changes)} changed, {done.open} still open."
+    )
+
+
+def as_dict(done: Tick) -> dict[str, object]:
+    """The tick for machines."""
+    return {
+        "at": done.at.isoformat(),
+        "slos": done.slos,
+        "new_cycles": done.new_cycles,
+        "open": done.open,
+        "changes": [
+            {
+                "contract": change.kept.cycle.contract,
+                "object": change.kept.cycle.object,
+                "slo": change.kept.cycle.slo,
+                "due_at": change.kept.cycle.due_at.isoformat(),
+                "partitions": [label(partition) for partition in change.kept.cycle.partitions],
+                "before": change.kept.status,
+                "after": change.after,
+                "reason": change.reason,
+            }
+            for change in done.changes
+        ],
+    }
+
+
+def _pause(every: str | None) -> timedelta | None:
+    if every is None:
+        return None
+    duration = parse_duration(every)
+    elapsed = duration if isinstance(duration, Fault) else duration.timedelta()
+    if isinstance(elapsed, Fault):
+        raise UsageError(elapsed.message, elapsed.mend)
+    return elapsed

@@ -1,0 +1,91 @@
+"""Contracts from paths, for commands that use contracts rather than judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dq.contracts import extension, promise
+from dq.contracts.errors import UsageError
+from dq.contracts.files import find
+from dq.contracts.location import DataPlace, resolve
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import Finding
+from dq.contracts.parse import parse
+from dq.contracts.promise import Slo
+from dq.dataquality.delivery.files import files_for
+from dq.dataquality.delivery.probe import Place
+from dq.dataquality.delivery.watch import Watched
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The contracts that could be read, by file order, and what kept the others out."""
+
+    contracts: list[Contract]
+    findings: list[Finding]
+
+
+def load(paths: Iterable[Path]) -> Loaded:
+    """Every contract at or below the paths. One whose form is broken is left out, with its findings.
+
+    Raises Unreadable for a path that cannot be read, and for one that holds no contract.
+    """
+    contracts: list[Contract] = []
+    findings: list[Finding] = []
+    for file in find(paths):
+        parsed = parse(file.read_bytes(), str(file))
+        wrong = [finding for finding in parsed.findings if finding.severity.blocks]
+        findings += wrong
+        if parsed.contract is not None and not wrong:
+            contracts.append(parsed.contract)
+    return Loaded(contracts, findings)
+
+
+def chosen(loaded: Loaded, name: str | None) -> tuple[Contract, SchemaObject]:
+    """The one contract and object that a command is about. Raises UsageError where it is not clear."""
+    if len(loaded.contracts) != 1:
+        ids = ", ".join(contract.id for contract in loaded.contracts) or "none that can be read"
+        raise UsageError(f"one contract is wanted here, and these were found: {ids}.", "Name its file.")
+    contract = loaded.contracts[0]
+    names = [one.name for one in contract.objects]
+    if name is None and len(names) == 1:
+        return contract, contract.objects[0]
+    found = contract.object(name) if name else None
+    if found is None:
+        raise UsageError(
+            f"contract {contract.id!r} has the objects {', '.join(names) or '(none)'}.",
+            f"Choose one with --object {names[0] if names else 'NAME'}.",
+        )
+    return contract, found
+
+
+def slos(loaded: Loaded) -> tuple[list[Slo], list[Finding]]:
+    """The delivery promises of all contracts that are in force, and what is wrong with the rest."""
+    found: list[Slo] = []
+    findings: list[Finding] = []
+    for contract in loaded.contracts:
+        if contract.status in ("draft", "proposed", "retired"):
+            continue
+        ready, wrong = promise.read(contract)
+        found += ready
+        findings += wrong
+    return found, findings
+
+
+def watched(slo: Slo, server: str | None, variables: Mapping[str, str]) -> Watched:
+    """An SLO with the place of its data. Raises UsageError where the place cannot be known."""
+    place = resolve(slo.contract, slo.object, server, variables)
+    if not place.path:
+        raise UsageError(
+            f"server {place.server!r} of {slo.contract.id!r} has no location to look at.",
+            "Add 'location' to the server.",
+        )
+    return Watched(slo, marked(place, slo.object), files_for(place.path))
+
+
+def marked(place: DataPlace, one: SchemaObject) -> Place:
+    """Where the watcher looks: the data's place and the marker's name."""
+    terms, _ = extension.dataset(one)
+    return Place(place.path, place.format, terms.marker)
