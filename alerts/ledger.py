@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -29,6 +29,16 @@ def newest(tx: Connection, key: IncidentKey) -> Incident | None:
         .limit(1)
     )
     return _read(tx, found.one_or_none())
+
+
+def unresolved(tx: Connection, contracts: Collection[str]) -> list[Incident]:
+    """The incidents of these contracts that are not resolved, oldest first."""
+    rows = tx.execute(
+        select(incidents)
+        .where(incidents.c.resolved_at.is_(None), incidents.c.contract.in_(contracts))
+        .order_by(incidents.c.opened_at)
+    )
+    return [found for row in rows.all() if (found := _read(tx, row)) is not None]
 
 
 def settled_at(tx: Connection, key: IncidentKey, subject: str) -> datetime | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dq.cli import show
 from dq.contracts import extension, promise
 from dq.contracts.errors import UsageError
 from dq.contracts.files import find
@@ -17,6 +18,9 @@ from dq.contracts.promise import Slo
 from dq.dataquality.delivery.files import files_for
 from dq.dataquality.delivery.probe import Place
 from dq.dataquality.delivery.watch import Watched
+
+# What such a contract promises is not owed: not yet, or no more.
+NOT_IN_FORCE = ("draft", "proposed", "retired")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,8 @@ def slos(loaded: Loaded) -> tuple[list[Slo], list[Finding]]:
     found: list[Slo] = []
     findings: list[Finding] = []
     for contract in loaded.contracts:
-        if contract.status in ("draft", "proposed", "retired"):
+        if contract.status in NOT_IN_FORCE:
+            show.note(f"dq: {contract.id} is {contract.status}, so its deliveries are not judged.")
             continue
         ready, wrong = promise.read(contract)
         found += ready

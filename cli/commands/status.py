@@ -1,0 +1,209 @@
+"""dq status"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from sqlalchemy import Connection
+
+from dq.alerts.incident import Incident
+from dq.alerts.ledger import unresolved
+from dq.cli import show
+from dq.cli.loading import load, slos
+from dq.cli.world import World, here
+from dq.contracts.model import Contract
+from dq.contracts.outcome import CycleStatus, Status
+from dq.contracts.promise import Slo
+from dq.dataquality import history
+from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.budget import Budget, budget
+from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.wording import local, span
+
+# How the last cycles are drawn, oldest first.
+_SIGNS = {
+    CycleStatus.ON_TIME: ("●", "green"),
+    CycleStatus.ON_TIME_IN_GRACE: ("●", "green"),
+    CycleStatus.LATE: ("◐", "yellow"),
+    CycleStatus.MISSING: ("○", "red"),
+    CycleStatus.NEVER: ("○", "red"),
+    CycleStatus.EXCUSED: ("-", "blue"),
+    CycleStatus.UNKNOWN: ("?", "yellow"),
+}
+_DRAWN = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one SLO stands: its cycles, oldest first, and its budget."""
+
+    slo: Slo
+    cycles: list[Kept]
+    budget: Budget
+
+
+def command(
+    paths: list[Path] = typer.Argument(
+        None, help="Contract files or folders; the working folder by default."
+    ),
+    as_of: str = show.AS_OF,
+    format: show.Format = show.FORMAT,
+) -> None:
+    """Show how the promises stand: deliveries, error budgets, failed checks, open incidents.
+
+    Exit codes: 0 shown, 3 something could not be read.
+
+    Example: dq status registry
+    """
+    world = here(as_of)
+    loaded = load(paths or [Path()])
+    promises, wrong = slos(loaded)
+    for finding in (*loaded.findings, *wrong):
+        show.note(str(finding))
+    with world.store().read() as tx:
+        standings = [_standing(tx, slo, world) for slo in promises]
+        quality = {
+            (contract.id, one.name): history.latest(tx, contract.id, one.name)
+            for contract in loaded.contracts
+            for one in contract.objects
+        }
+        incidents = unresolved(tx, [contract.id for contract in loaded.contracts])
+    if format is show.Format.JSON:
+        show.as_json(as_dict(standings, quality, incidents))
+    else:
+        describe(standings, quality, incidents, loaded.contracts)
+    raise typer.Exit(3 if loaded.findings or wrong else 0)
+
+
+def _standing(tx: Connection, slo: Slo, world: World) -> Standing:
+    cycles = ledger.history(tx, slo.key)
+    rows = [(kept.cycle.breach_at, kept.status) for kept in cycles]
+    return Standing(slo, cycles, budget(rows, slo.objective, slo.window, world.now()))
+
+
+Quality = dict[tuple[str, str], list[history.Line]]
+
+
+def describe(
+    standings: list[Standing], quality: Quality, incidents: list[Incident], contracts: list[Contract]
+) -> None:
+    """Everything on one screen, for people."""
+    _deliveries(standings)
+    _checks(quality)
+    show.line(typer.style("\nOpen incidents", bold=True))
+    if not incidents:
+        show.line("  none")
+    for incident in incidents:
+        since = f"{incident.opened_at:%Y-%m-%d %H:%M}Z"
+        show.line(
+            f"  {incident.severity}: {incident.title} (since {since}, {len(incident.open_subjects)} open)"
+        )
+    if not contracts:
+        show.line("No contract could be read.")
+
+
+def _deliveries(standings: list[Standing]) -> None:
+    show.line(typer.style("Deliveries", bold=True) + "  ● in time  ◐ late  ○ missing  ? unknown")
+    if not standings:
+        show.line("  no contract promises a delivery")
+    for one in standings:
+        drawn = "".join(_sign(kept.status) for kept in one.cycles[-_DRAWN:])
+        share = one.budget.attainment
+        reached = f"{float(share):.1%}" if share is not None else "-"
+        show.line(f"  {one.slo.contract.id}/{one.slo.id}  {drawn}")
+        show.line(f"      {reached} in time, promised {float(one.slo.objective):.0%}: {one.budget.line()}")
+        for kept in one.cycles:
+            if kept.status.bad:
+                how = _lateness(one.slo, kept)
+                show.line(f"      {kept.status} {local(one.slo, kept.cycle.due_at)}{how}")
+
+
+def _lateness(slo: Slo, kept: Kept) -> str:
+    if kept.delivered_at is None:
+        return ""
+    late = span(kept.delivered_at - kept.cycle.due_at)
+    return f", delivered {local(slo, kept.delivered_at)} ({late} after it was due)"
+
+
+def _sign(status: CycleStatus) -> str:
+    sign, color = _SIGNS.get(status, ("·", "white"))
+    return typer.style(sign, fg=color)
+
+
+def _checks(quality: Quality) -> None:
+    show.line(typer.style("\nData", bold=True))
+    checked = {key: lines for key, lines in quality.items() if lines}
+    if not checked:
+        show.line("  nothing has been checked yet")
+    for (contract, one), lines in checked.items():
+        counts = Counter(line.status for line in lines)
+        said = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
+        scopes = len({line.scope for line in lines})
+        show.line(f"  {contract}/{one}: {said} in {scopes} {'scope' if scopes == 1 else 'scopes'}")
+        for line in lines:
+            if line.status in (Status.FAIL, Status.ERROR):
+                what = f"{line.property} {line.check}".strip()
+                show.line(
+                    f"      {show.mark(None if line.status is Status.ERROR else False)} {line.scope}  {what}: "
+                    f"{line.observed}, promised {line.allowed}"
+                )
+
+
+def as_dict(standings: list[Standing], quality: Quality, incidents: list[Incident]) -> dict[str, object]:
+    """Everything for machines."""
+    return {
+        "deliveries": [
+            {
+                "contract": one.slo.contract.id,
+                "object": one.slo.object.name,
+                "slo": one.slo.id,
+                "objective": float(one.slo.objective),
+                "attainment": float(one.budget.attainment) if one.budget.attainment is not None else None,
+                "good": one.budget.good,
+                "bad": one.budget.bad,
+                "allowed": one.budget.allowed,
+                "budget": one.budget.line(),
+                "cycles": [
+                    {
+                        "due_at": kept.cycle.due_at.isoformat(),
+                        "breach_at": kept.cycle.breach_at.isoformat(),
+                        "status": kept.status,
+                        "delivered_at": kept.delivered_at.isoformat() if kept.delivered_at else None,
+                    }
+                    for kept in one.cycles
+                ],
+            }
+            for one in standings
+        ],
+        "checks": [
+            {
+                "contract": line.contract,
+                "object": line.object,
+                "scope": line.scope,
+                "check": line.check,
+                "property": line.property,
+                "clause": line.clause,
+                "status": line.status,
+                "severity": line.severity,
+                "observed": line.observed,
+                "allowed": line.allowed,
+                "samples": line.samples,
+            }
+            for lines in quality.values()
+            for line in lines
+        ],
+        "incidents": [
+            {
+                "id": one.id,
+                "key": str(one.key),
+                "severity": one.severity,
+                "title": one.title,
+                "opened_at": one.opened_at.isoformat(),
+                "subjects": list(one.open_subjects),
+            }
+            for one in incidents
+        ],
+    }
