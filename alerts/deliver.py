@@ -1,4 +1,4 @@
-"""Empties the outbox: claim, send, record, with a transaction on either side so that a crash loses nothing."""
+"""Empties the outbox: claim, send, settle, so that a crash between any two of them loses nothing."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class _Run:
             return self.tell_fallback(tx, lane)
 
     def tell_fallback(self, tx: Connection, lane: Lane) -> bool:
-        """Let somebody else hear of the incident, unless they have; whether that put a row into the outbox."""
+        """Let somebody else hear of the incident, unless they have; whether there is a new row for it."""
         other = Lane(lane.incident, self.fallback.channel, self.fallback.target)
         incident = ledger.get(tx, lane.incident)
         if incident is None or other == lane or other in outbox.told(tx, lane.incident):

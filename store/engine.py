@@ -123,7 +123,8 @@ def _sqlite(url: URL) -> Engine:
             "Make its parent writable, or choose another in DQ_STORE_URL.",
         ) from error
     # isolation_level None keeps the driver from starting transactions of its own, which it does too late.
-    engine = create_engine(url, connect_args={"timeout": LOCK_SECONDS, "isolation_level": None})
+    waits = {} if "timeout" in url.query else {"timeout": LOCK_SECONDS}
+    engine = create_engine(url, connect_args={"isolation_level": None, **waits})
 
     @event.listens_for(engine, "connect")
     def prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:

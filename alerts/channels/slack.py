@@ -180,13 +180,24 @@ def open_slack(settings: Mapping[str, str], write: Callable[[str], object]) -> S
     client = WebClient(
         token=token,
         base_url=base_url.rstrip("/") + "/",
-        timeout=TIMEOUT_SECONDS,
+        timeout=_seconds(settings.get("timeout_seconds", "")),  # type: ignore[arg-type]  # urllib takes a float
         # slack-sdk's own would post a second time when the connection drops after Slack took the message.
         retry_handlers=[],
         # What goes wrong is in our answers; slack-sdk would print whole messages at DEBUG.
         logger=logging.Logger("slack_sdk", logging.CRITICAL),
     )
     return Slack(client)
+
+
+def _seconds(said: str) -> float:
+    try:
+        seconds = float(said or TIMEOUT_SECONDS)
+    except ValueError:
+        seconds = 0.0
+    # A longer one would outlive the lease of the outbox.
+    if not 0 < seconds <= 30:
+        raise UsageError(f"A call to Slack cannot take {said!r} seconds.", "Write a number up to 30.")
+    return seconds
 
 
 CHANNEL = Channel(
@@ -197,5 +208,8 @@ CHANNEL = Channel(
     settings=(
         Setting("token", "SLACK_BOT_TOKEN", "The bot's token, xoxb-…", secret=True),
         Setting("base_url", "DQ_SLACK_URL", "Another address of the Web API, such as a proxy's."),
+        Setting(
+            "timeout_seconds", "DQ_SLACK_TIMEOUT_SECONDS", f"How long a call may take; {TIMEOUT_SECONDS}."
+        ),
     ),
 )

@@ -1,0 +1,67 @@
+"""A real PostgreSQL on the loopback for the tests, started once per run and thrown away after it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+PASSWORD = "the-secret-of-the-tests"
+_names = count(1)
+
+
+def new_database() -> str:
+    """The URL of an empty database; skips the test without PostgreSQL, and fails it in CI."""
+    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not binaries:
+        reason = "PostgreSQL is not installed: apt-get install postgresql"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    port = _start(binaries[-1].parent)
+    import psycopg
+
+    name = f"dq_{next(_names)}"
+    address = f"host=127.0.0.1 port={port} user=dq password={PASSWORD} dbname=postgres"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return f"postgresql+psycopg://dq:{PASSWORD}@127.0.0.1:{port}/{name}"
+
+
+@cache
+def _start(binaries: Path) -> int:
+    folder = Path(tempfile.mkdtemp(prefix="dq-postgres-"))
+    # PostgreSQL does not run as root.
+    as_user = ["runuser", "-u", "nobody", "--"] if os.geteuid() == 0 else []
+    (folder / "password").write_text(PASSWORD)
+    if as_user:
+        for path in (folder, folder / "password"):
+            shutil.chown(path, "nobody")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    data = str(folder / "data")
+    initdb = ["-D", data, "-U", "dq", "--auth=scram-sha-256", f"--pwfile={folder / 'password'}", "-E", "UTF8"]
+    _run([*as_user, str(binaries / "initdb"), *initdb, "--no-sync"], folder)
+    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=50"
+    control = [*as_user, str(binaries / "pg_ctl"), "-D", data]
+    _run([*control, "-w", "-l", str(folder / "log"), "-o", options, "start"], folder)
+
+    def stop() -> None:
+        _run([*control, "-m", "immediate", "stop"], folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(stop)
+    return port
+
+
+def _run(command: list[str], folder: Path) -> None:
+    # Not captured through a pipe: the server that pg_ctl starts would keep it open.
+    with (folder / "output").open("a") as output:
+        subprocess.run(command, cwd=folder, check=True, stdout=output, stderr=output)
