@@ -1,0 +1,133 @@
+"""The words of a plan: what differs in a table, how grave that is, and what is to be done."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dq.registry.table import SPEC_HASH, Key, TableSpec
+
+
+class Grade(StrEnum):
+    """What a change can do to those who read the table, mildest first."""
+
+    METADATA = "metadata"
+    ADDITIVE = "additive"
+    BREAKING = "breaking"
+    DESTRUCTIVE = "destructive"
+
+    @property
+    def rank(self) -> int:
+        return list(Grade).index(self)
+
+
+class Kind(StrEnum):
+    """What a plan says about one table."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    NOOP = "no-op"
+    ADOPT = "adopt"  # it stands there and is nobody's; we take it over
+    DRIFT = "drift"  # someone else changed what is ours; we put it back
+    CONFLICT = "conflict"  # it is not ours to touch
+    ORPHAN = "orphan"  # ours, and no contract wants it any more
+    WAIT = "wait"  # its own writer has to create it first
+
+
+class Field(StrEnum):
+    """The part of a table that a change is about."""
+
+    COLUMN = "column"
+    TYPE = "type of"
+    COMMENT = "comment of"
+    ORDER = "column order"
+    PARTITIONS = "partition keys"
+    LOCATION = "location"
+    FORMAT = "format"
+    DESCRIPTION = "description"
+    PARAMETER = "parameter"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference between the live table and the wanted one.
+
+    `name` is the column or parameter, else "". `before` is the live value, None for what is missing;
+    `after` likewise. `drift`: someone else made the live value. `kept`: it is shown and left alone.
+    """
+
+    field: Field
+    name: str
+    before: str | None
+    after: str | None
+    grade: Grade
+    drift: bool = False
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTable:
+    """A table as a catalog has it. `version` is the catalog's own, and changes with every write."""
+
+    spec: TableSpec
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What is to be done with one table.
+
+    `before` is the table that the plan saw, `after` the one to make: None, when nothing is created or
+    when the table is to be removed. `wanted` is what the contract says. `note` says why, for a reader.
+    """
+
+    kind: Kind
+    key: Key
+    changes: tuple[Change, ...] = ()
+    before: LiveTable | None = None
+    after: TableSpec | None = None
+    wanted: TableSpec | None = None
+    note: str = ""
+
+    @property
+    def writes(self) -> bool:
+        """Whether applying it would write anything."""
+        if self.kind in (Kind.NOOP, Kind.CONFLICT, Kind.WAIT):
+            return False
+        return self.kind in (Kind.CREATE, Kind.ORPHAN) or any(not change.kept for change in self.changes)
+
+    @property
+    def grade(self) -> Grade:
+        """The gravest of its changes."""
+        if self.kind is Kind.ORPHAN:
+            return Grade.DESTRUCTIVE
+        grades = [change.grade for change in self.changes if not change.kept]
+        return max(grades, key=lambda grade: grade.rank, default=Grade.METADATA)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would be done, in the order in which it would be."""
+
+    actions: tuple[Action, ...]
+
+    @property
+    def pending(self) -> bool:
+        """Whether the catalog is not as the contracts say."""
+        return any(action.kind not in (Kind.NOOP, Kind.WAIT) for action in self.actions)
+
+    @property
+    def conflicts(self) -> tuple[Action, ...]:
+        return tuple(action for action in self.actions if action.kind is Kind.CONFLICT)
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for plans that do the same to the same state; a saved plan with another one is stale."""
+        facts = [
+            f"{action.kind} {action.key} {action.before.version if action.before else ''} "
+            f"{action.after.parameter(SPEC_HASH) if action.after else ''}"
+            for action in self.actions
+            if action.kind is not Kind.NOOP
+        ]
+        return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:32]

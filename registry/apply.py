@@ -1,0 +1,133 @@
+"""Carries a plan out: in order, idempotent, resumable; nothing is removed or broken without being allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dq.contracts.errors import DqError
+from dq.registry.action import Action, Grade, Kind, LiveTable, Plan
+from dq.registry.catalog import Catalog, StalePlan
+from dq.registry.diff import changes
+from dq.registry.memory import recall, remember
+from dq.registry.plan import plan
+from dq.registry.table import Key, TableSpec
+from dq.store.engine import Store
+
+
+class Ending(StrEnum):
+    """How one action ended."""
+
+    DONE = "done"
+    UNCHANGED = "unchanged"
+    REFUSED = "refused"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one action; `error` says why it was refused or failed, and how to mend it."""
+
+    action: Action
+    ending: Ending
+    error: DqError | None = None
+
+
+_FLAGS = {Grade.BREAKING: "--allow-breaking", Grade.DESTRUCTIVE: "--allow-destructive"}
+
+
+def propose(
+    catalog: Catalog,
+    catalog_id: str,
+    wanted: Iterable[TableSpec],
+    store: Store,
+    *,
+    adopt: bool = False,
+    complete: bool = False,
+) -> Plan:
+    """The plan for these tables against the catalog as it is now. Writes nothing.
+
+    `complete`: these are all tables of the registry, so each database is listed once, and tables of ours
+    that no contract wants are shown as orphans. Raises Unreadable when the catalog does not answer.
+    """
+    wanted = list(wanted)
+    applied = recall(store, catalog_id)
+    live = _listed(catalog, wanted, applied) if complete else _looked_up(catalog, wanted)
+    return plan(wanted, live, applied, creates=catalog.formats, adopt=adopt, complete=complete)
+
+
+def _looked_up(catalog: Catalog, wanted: list[TableSpec]) -> dict[Key, LiveTable]:
+    found = {spec.key: catalog.read(*spec.key) for spec in wanted}
+    return {key: table for key, table in found.items() if table is not None}
+
+
+def _listed(catalog: Catalog, wanted: list[TableSpec], applied: dict[Key, TableSpec]) -> dict[Key, LiveTable]:
+    # Where all contracts of a database are gone, only the memory knows that it was ours.
+    databases = sorted({spec.database for spec in wanted} | {database for database, _ in applied})
+    return {table.spec.key: table for database in databases for table in catalog.tables(database)}
+
+
+def apply(
+    catalog: Catalog,
+    catalog_id: str,
+    made: Plan,
+    store: Store,
+    *,
+    allow: frozenset[Grade] = frozenset(),
+    prune: bool = False,
+) -> list[Result]:
+    """One result per action, in the plan's order. One that fails does not stop the others.
+
+    Metadata and additive changes are always allowed, breaking and destructive ones with `allow`, removing
+    orphans with `prune`. A table that moved since the plan gives a StalePlan, unless it moved to where the
+    plan wanted it. Can be run again after a kill at any point. Unchanged tables cost no write.
+    """
+    return [_carry_out(catalog, catalog_id, action, store, allow, prune) for action in made.actions]
+
+
+def _carry_out(
+    catalog: Catalog, catalog_id: str, action: Action, store: Store, allow: frozenset[Grade], prune: bool
+) -> Result:
+    if action.kind is Kind.CONFLICT:
+        return Result(action, Ending.REFUSED, DqError(f"{_name(action)}: {action.note}"))
+    if not action.writes or (action.kind is Kind.ORPHAN and not prune):
+        return Result(action, Ending.UNCHANGED)
+    refusal = None if action.kind is Kind.ORPHAN else _refusal(action, allow)
+    if refusal is not None:
+        return Result(action, Ending.REFUSED, refusal)
+    try:
+        catalog.apply(action)
+    except StalePlan as error:
+        if not _arrived(catalog, action):
+            return Result(action, Ending.FAILED, error)
+    except DqError as error:
+        return Result(action, Ending.FAILED, error)
+    remember(store, catalog_id, action.key, action.wanted)
+    return Result(action, Ending.DONE)
+
+
+def _refusal(action: Action, allow: frozenset[Grade]) -> DqError | None:
+    needed = {change.grade for change in action.changes if not change.kept} & _FLAGS.keys() - allow
+    if not needed:
+        return None
+    gravest = max(needed, key=lambda grade: grade.rank)
+    said = ", ".join(
+        f"{change.field} {change.name}".rstrip() for change in action.changes if change.grade in needed
+    )
+    return DqError(
+        f"{_name(action)}: {gravest} changes need your word ({said}).",
+        f"Make a new major version of the contract with a table of its own, or apply with {_FLAGS[gravest]}.",
+    )
+
+
+def _arrived(catalog: Catalog, action: Action) -> bool:
+    """Whether another process has just made the same change: nothing is left to do."""
+    live = catalog.read(*action.key)
+    if live is None or action.after is None:
+        return live is None and action.after is None
+    return not changes(live.spec, action.after, None)
+
+
+def _name(action: Action) -> str:
+    return ".".join(action.key)

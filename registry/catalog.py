@@ -1,0 +1,111 @@
+"""What a catalog must be able to do, and the shelf of those we have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Protocol
+
+from dq.contracts import shelf
+from dq.contracts.errors import DqError, UsageError
+from dq.contracts.form import nearest
+from dq.registry import catalogs as shelf_of_catalogs
+from dq.registry.action import Action, LiveTable
+from dq.store.engine import Store
+
+Values = tuple[tuple[str, str], ...]
+"""A partition as (key, value) pairs in the order of the table's keys."""
+
+
+class StalePlan(DqError):
+    """The table moved between plan and apply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition and the folder that it lies in."""
+
+    values: Values
+    location: str
+
+
+class Catalog(Protocol):
+    """Tables and partitions in one catalog. Every method raises Unreadable when it does not answer."""
+
+    @property
+    def formats(self) -> frozenset[str]:
+        """The formats that it can create a table of."""
+
+    def read(self, database: str, name: str) -> LiveTable | None:
+        """The table as it is now, folded; None when there is none."""
+
+    def tables(self, database: str) -> list[LiveTable]:
+        """Every table of the database by name, whoever made it; none when there is no database."""
+
+    def apply(self, action: Action) -> None:
+        """Makes the table what `action.after` says; None there removes it from the catalog, never its files.
+
+        Raises StalePlan, and writes nothing, when the table is no longer `action.before`.
+        """
+
+    def add_partition(self, database: str, name: str, values: Values, location: str) -> bool:
+        """Adds the partition; False, and nothing is written, when it stands there already.
+
+        Raises DqError when the table does not exist or the partition lies somewhere else.
+        """
+
+    def partitions(self, database: str, name: str) -> list[Partition]:
+        """Every partition of the table, sorted by values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a catalog may need to open. `session` makes or gives a Spark session."""
+
+    store: Store | None = None
+    session: Callable[[], object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogKind:
+    """One file on the shelf `catalogs/`: its id in the configuration, and how it is opened."""
+
+    id: str
+    open: Callable[[Settings], Catalog]
+
+
+def catalogs(package: ModuleType = shelf_of_catalogs) -> dict[str, CatalogKind]:
+    """The catalogs on the shelf by id."""
+    return shelf.load(package, "CATALOG", CatalogKind)
+
+
+def open_catalog(name: str, settings: Settings) -> Catalog:
+    """The catalog of this id. Raises UsageError for an unknown one and for a setting that it misses."""
+    kinds = catalogs()
+    if name not in kinds:
+        hint = nearest(name, kinds)
+        mend = f"Did you mean {hint!r}?" if hint else f"Choose one of {', '.join(kinds)}."
+        raise UsageError(f"There is no catalog {name!r}.", mend)
+    return kinds[name].open(settings)
+
+
+def stale(database: str, name: str) -> StalePlan:
+    """The error for a table that moved."""
+    return StalePlan(
+        f"The plan is stale: {database}.{name} has changed since it was made.", "Run 'dq register' again."
+    )
+
+
+def no_table(database: str, name: str) -> DqError:
+    """The error for a partition of a table that nobody registered."""
+    return DqError(f"The catalog has no table {database}.{name}.", "Register it: dq register --apply.")
+
+
+def moved_partition(database: str, name: str, values: Values, there: str, wanted: str) -> DqError:
+    """The error for a partition that stands at another place than the one to add."""
+    shown = "/".join(f"{key}={value}" for key, value in values)
+    return DqError(
+        f"Partition {shown} of {database}.{name} lies at {there}, not at {wanted}.",
+        "Publish from that place, or drop the partition from the catalog first.",
+    )

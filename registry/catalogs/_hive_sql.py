@@ -1,0 +1,137 @@
+"""The statements that make a Hive table what it should be, as text for Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.errors import UsageError
+from dq.registry.action import Action, Field
+from dq.registry.catalog import Values
+from dq.registry.table import Column, TableSpec
+
+# Spark's data source tables keep the exact Spark types; avro needs a module there that Hive's own does not.
+CREATES = {"parquet": "USING parquet", "orc": "USING orc", "json": "USING json", "csv": "USING csv"}
+HIVE_SERDES = {"avro": "STORED AS AVRO"}
+
+# Spark refuses these, or changes something else, or cannot read the table ever after (numRows).
+_RESERVED = frozenset(
+    "collation comment external is_managed_location location numfiles numrows owner provider rawdatasize "
+    "table_type totalsize transient_lastddltime".split()
+)
+# Derby's columns are this wide; a longer text fails after twenty seconds of retries.
+_KEY_SIZE, _VALUE_SIZE = 255, 4000
+
+# These need the whole schema to be written anew.
+_REWRITES = (Field.TYPE, Field.ORDER)
+_REPLACES = (Field.FORMAT, Field.PARTITIONS)
+
+
+def refuse_reserved(spec: TableSpec) -> None:
+    """Raises UsageError for a property that Spark or the metastore would refuse or misread."""
+    for key, value in spec.parameters:
+        if key.lower() in _RESERVED or key.lower().startswith("spark.sql."):
+            raise UsageError(
+                f"{spec.database}.{spec.name}: the property {key!r} is reserved by Spark and Hive.",
+                "Give it another name.",
+            )
+        if len(key) > _KEY_SIZE or len(value) > _VALUE_SIZE:
+            raise UsageError(
+                f"{spec.database}.{spec.name}: the property {key[:40]!r} is longer than Hive takes.",
+                f"Keep names within {_KEY_SIZE} and values within {_VALUE_SIZE} characters.",
+            )
+
+
+def create(spec: TableSpec) -> str:
+    """CREATE TABLE; external where a location is given, so that dropping it never deletes a file."""
+    keys = ", ".join(quoted(column.name) for column in spec.partitions)
+    if spec.format in HIVE_SERDES:
+        head = "CREATE EXTERNAL TABLE" if spec.location else "CREATE TABLE"
+        columns, how = spec.columns, HIVE_SERDES[spec.format]
+        keys = ", ".join(_column(column) for column in spec.partitions)
+    else:
+        head, columns, how = "CREATE TABLE", spec.columns + spec.partitions, CREATES[spec.format]
+    parts = [f"{head} {table(spec)} ({', '.join(_column(column) for column in columns)})"]
+    by = f"PARTITIONED BY ({keys})" if keys else ""
+    # The two kinds of tables want these in different order.
+    parts += [by, how] if spec.format in HIVE_SERDES else [how, by]
+    parts.append(f"LOCATION {literal(spec.location)}" if spec.location else "")
+    parts.append(f"COMMENT {literal(spec.description)}" if spec.description else "")
+    parts.append(f"TBLPROPERTIES ({_pairs(dict(spec.parameters))})" if spec.parameters else "")
+    return " ".join(part for part in parts if part)
+
+
+def replaces(action: Action) -> bool:
+    """Whether the table must be dropped and made anew: nothing else changes its format or keys."""
+    return any(change.field in _REPLACES for change in action.changes)
+
+
+def rewrites(action: Action) -> bool:
+    """Whether the columns must be written as a whole: SQL has no words for it on Hive tables."""
+    return any(
+        change.field in _REWRITES or (change.field is Field.COLUMN and change.after is None)
+        for change in action.changes
+        if not change.kept
+    )
+
+
+def alter_columns(action: Action, spec: TableSpec) -> Iterator[str]:
+    """ALTER TABLE for new columns and changed comments."""
+    new = {change.name for change in action.changes if change.field is Field.COLUMN and not change.kept}
+    added = [_column(column) for column in spec.columns if column.name in new]
+    if added:
+        yield f"ALTER TABLE {table(spec)} ADD COLUMNS ({', '.join(added)})"
+    for change in action.changes:
+        if change.field is Field.COMMENT:
+            yield (
+                f"ALTER TABLE {table(spec)} ALTER COLUMN {quoted(change.name)} "
+                f"COMMENT {literal(change.after or '')}"
+            )
+
+
+def alter_rest(action: Action, spec: TableSpec) -> Iterator[str]:
+    """ALTER TABLE for place, description and properties; the properties last, for they carry the mark."""
+    for change in action.changes:
+        if change.field is Field.LOCATION:
+            yield f"ALTER TABLE {table(spec)} SET LOCATION {literal(change.after or '')}"
+        if change.field is Field.DESCRIPTION:
+            yield f"COMMENT ON TABLE {table(spec)} IS {literal(change.after or '')}"
+    changed = {change.name: change.after for change in action.changes if change.field is Field.PARAMETER}
+    gone = [literal(key) for key, value in changed.items() if value is None]
+    if gone:
+        yield f"ALTER TABLE {table(spec)} UNSET TBLPROPERTIES IF EXISTS ({', '.join(gone)})"
+    kept = {key: value for key, value in changed.items() if value is not None}
+    if kept:
+        yield f"ALTER TABLE {table(spec)} SET TBLPROPERTIES ({_pairs(kept)})"
+
+
+def schema(spec: TableSpec) -> str:
+    """The data columns as DDL."""
+    return ", ".join(_column(column) for column in spec.columns)
+
+
+def partition(values: Values) -> str:
+    """PARTITION (…); every value as text, which Spark casts to the key's type."""
+    return f"PARTITION ({', '.join(f'{quoted(key)} = {literal(value)}' for key, value in values)})"
+
+
+def table(spec: TableSpec) -> str:
+    return f"{quoted(spec.database)}.{quoted(spec.name)}"
+
+
+def quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def literal(text: str) -> str:
+    """A text in single quotes. `$` is escaped too, because Spark fills in `${env:…}` before it parses."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
+    return f"'{escaped}'"
+
+
+def _column(column: Column) -> str:
+    comment = f" COMMENT {literal(column.comment)}" if column.comment else ""
+    return f"{quoted(column.name)} {column.type}{comment}"
+
+
+def _pairs(parameters: dict[str, str]) -> str:
+    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in parameters.items())

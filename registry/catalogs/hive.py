@@ -1,0 +1,275 @@
+"""The Hive metastore of a Spark session: a real one in production, Derby on a laptop.
+
+Spark gives no public way to read a table without loss (its listings cut long structs and forget char and
+varchar), so tables are read through the session's external catalog, which Spark 3.5 and 4.0 share.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from dq.contracts.errors import DqError, MissingTool, Unreadable, UsageError
+from dq.registry.action import Action, LiveTable
+from dq.registry.catalog import (
+    CatalogKind,
+    Partition,
+    Settings,
+    Values,
+    moved_partition,
+    no_table,
+    stale,
+)
+from dq.registry.catalogs import _hive_sql as sql
+from dq.registry.table import Column, TableSpec, digest, fold_location, folded
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Spark's names in schema JSON that differ from its DDL.
+_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
+_RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+_SERDE_FORMATS = ("parquet", "orc", "avro", "json", "csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Hive:
+    """A `Catalog` in the session's metastore.
+
+    The metastore knows no versions: a table's version is the digest of what is read, and it is compared
+    right before a write. Two writers within that moment are not told apart.
+    """
+
+    spark: SparkSession
+    formats: frozenset[str] = frozenset({*sql.CREATES, *sql.HIVE_SERDES})
+
+    def read(self, database: str, name: str) -> LiveTable | None:
+        with _explained():
+            catalog = self._external()
+            if not catalog.databaseExists(database) or not catalog.tableExists(database, name):
+                return None
+            spec = _spec(catalog.getTable(database, name))
+        return LiveTable(spec, digest(spec))
+
+    def tables(self, database: str) -> list[LiveTable]:
+        with _explained():
+            catalog = self._external()
+            if not catalog.databaseExists(database):
+                return []
+            names = sorted(cast("list[str]", list(_each(catalog.listTables(database)))))
+        found = (self.read(database, name) for name in names)
+        return [table for table in found if table is not None]
+
+    def apply(self, action: Action) -> None:
+        database, name = action.key
+        if action.after is not None:
+            sql.refuse_reserved(_changed(action, action.after))
+            _refuse_relative(action.after)
+        live = self.read(database, name)
+        seen = action.before.version if action.before else None
+        if (live.version if live else None) != seen:
+            raise stale(database, name)
+        with _explained():
+            self._write(action, live)
+
+    def _write(self, action: Action, live: LiveTable | None) -> None:
+        spec = action.after
+        database, name = action.key
+        if live is not None and (spec is None or sql.replaces(action)):
+            # External tables only lose their entry; a managed one would lose its files.
+            _refuse_managed(live.spec, self._external().getTable(database, name))
+            self._run(f"DROP TABLE {sql.table(live.spec)}")
+            live = None
+        if spec is None:
+            return
+        if live is None:
+            self._run(f"CREATE DATABASE IF NOT EXISTS {sql.quoted(database)}")
+            self._run(sql.create(spec))
+            return
+        if sql.rewrites(action):
+            wanted = self._jvm().org.apache.spark.sql.types.StructType.fromDDL(sql.schema(spec))
+            self._external().alterTableDataSchema(database, name, wanted)
+            self.spark.catalog.refreshTable(sql.table(spec))
+        else:
+            for statement in sql.alter_columns(action, spec):
+                self._run(statement)
+        for statement in sql.alter_rest(action, spec):
+            self._run(statement)
+
+    def add_partition(self, database: str, name: str, values: Values, location: str) -> bool:
+        live = self.read(database, name)
+        if live is None:
+            raise no_table(database, name)
+        there = next((one.location for one in self._partitions(database, name, values)), None)
+        if there is not None and there != fold_location(location):
+            raise moved_partition(database, name, values, there, location)
+        if there is None:
+            with _explained():
+                self._run(
+                    f"ALTER TABLE {sql.table(live.spec)} ADD IF NOT EXISTS "
+                    f"{sql.partition(values)} LOCATION {sql.literal(location)}"
+                )
+        return there is None
+
+    def partitions(self, database: str, name: str) -> list[Partition]:
+        return sorted(self._partitions(database, name, ()), key=lambda partition: partition.values)
+
+    def _partitions(self, database: str, name: str, only: Values) -> list[Partition]:
+        with _explained():
+            options: Any = self._jvm().scala.Option
+            wanted = options.empty()
+            if only:
+                python_utils = self._jvm().org.apache.spark.api.python.PythonUtils
+                wanted = options.apply(python_utils.toScalaMap(dict(only)))
+            catalog = self._external()
+            keys = list(_each(catalog.getTable(database, name).partitionColumnNames()))
+            found = _each(catalog.listPartitions(database, name, wanted))
+            return [_partition(one, keys) for one in found]
+
+    def _external(self) -> Any:
+        return cast("Any", self.spark)._jsparkSession.sharedState().externalCatalog()
+
+    def _jvm(self) -> Any:
+        return cast("Any", self.spark)._jvm
+
+    def _run(self, statement: str) -> None:
+        self.spark.sql(statement)
+
+
+def _changed(action: Action, after: TableSpec) -> TableSpec:
+    """The table with only the properties that would be written: those of others may be what they like."""
+    before = dict(action.before.spec.parameters) if action.before else {}
+    pairs = tuple((key, value) for key, value in after.parameters if before.get(key) != value)
+    return TableSpec(after.database, after.name, "", "", (), (), pairs)
+
+
+def _refuse_relative(spec: TableSpec) -> None:
+    if spec.location and not spec.location.startswith("/") and ":" not in spec.location:
+        raise UsageError(
+            f"{spec.database}.{spec.name}: Hive would look for {spec.location!r} in its own warehouse folder.",
+            "Give the server an absolute path or a URL.",
+        )
+
+
+def _refuse_managed(spec: TableSpec, table: Any) -> None:
+    if table.tableType().name() == "MANAGED":
+        raise DqError(
+            f"{spec.database}.{spec.name} is a managed table: dropping it would delete its files.",
+            "Move its files to a place of their own and make it external first.",
+        )
+
+
+def _spec(table: Any) -> TableSpec:
+    """Spark's CatalogTable as our specification, folded."""
+    schema = json.loads(table.schema().json())
+    columns = {field["name"]: _column(field) for field in schema["fields"]}
+    keys = list(_each(table.partitionColumnNames()))
+    properties = {pair._1(): pair._2() for pair in _each(table.properties())}
+    return folded(
+        TableSpec(
+            table.database(),
+            table.identifier().table(),
+            _option(table.storage().locationUri()),
+            _format(_option(table.provider()), _option(table.storage().serde()), properties),
+            tuple(column for name, column in columns.items() if name not in keys),
+            tuple(columns[name] for name in keys),
+            tuple(properties.items()),
+            _option(table.comment()),
+        )
+    )
+
+
+def _format(provider: str, serde: str, properties: Mapping[str, str]) -> str:
+    if properties.get("table_type", "").upper() == "ICEBERG":
+        return "iceberg"
+    if provider.lower() != "hive":
+        return provider
+    return next((name for name in _SERDE_FORMATS if name in serde.lower()), "")
+
+
+def _column(field: Mapping[str, Any]) -> Column:
+    raw = field["metadata"].get(_RAW_TYPE)
+    return Column(field["name"], raw or _ddl(field["type"]), field["metadata"].get("comment", ""))
+
+
+def _ddl(kind: Any) -> str:
+    """Spark's JSON of a type as DDL, like `str(DataType)` writes it."""
+    if isinstance(kind, str):
+        return _TYPES.get(kind, kind)
+    if kind["type"] == "array":
+        return f"array<{_ddl(kind['elementType'])}>"
+    if kind["type"] == "map":
+        return f"map<{_ddl(kind['keyType'])},{_ddl(kind['valueType'])}>"
+    if kind["type"] == "struct":
+        return f"struct<{','.join(f'{one["name"]}:{_ddl(one["type"])}' for one in kind['fields'])}>"
+    return str(kind["type"])
+
+
+def _partition(one: Any, keys: list[str]) -> Partition:
+    values = {pair._1(): pair._2() for pair in _each(one.spec())}
+    location = fold_location(_option(one.storage().locationUri()))
+    return Partition(tuple((key.lower(), values[key]) for key in keys), location)
+
+
+def _each(scala: Any) -> Iterator[Any]:
+    iterator = scala.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def _option(scala: Any) -> str:
+    return str(scala.get().toString()) if scala.isDefined() else ""
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """What Spark and the metastore complain about, as one sentence."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        java = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+        causes = [str(error), *_causes(java)]
+        locked = next((cause for cause in causes if "Another instance of Derby" in cause), None)
+        if locked is not None:
+            where = locked.rsplit(" ", 1)[-1].rstrip(".")
+            raise Unreadable(
+                f"The embedded metastore at {where} is open in another process; Derby serves one at a time.",
+                "Stop that Spark session, or use a metastore service, or the catalog 'local'.",
+            ) from error
+        first = next((line.strip() for line in causes[0].splitlines() if line.strip()), "no reason given")
+        raise Unreadable(f"Spark's catalog refused: {first[:300]}", "Mend that, then run again.") from error
+
+
+def _causes(java: Any) -> Iterator[str]:
+    while java is not None:
+        yield str(java.toString())
+        java = java.getCause()
+
+
+def _open(settings: Settings) -> Hive:
+    if settings.session is None:
+        raise UsageError(
+            "The hive catalog needs a Spark session.", "Hand one in, or use the catalog 'local'."
+        )
+    try:
+        import pyspark  # noqa: F401  # only to tell its absence apart from a session that cannot start
+    except ModuleNotFoundError as error:
+        raise MissingTool(
+            "The hive catalog needs Spark, which is not installed.", "pip install 'dq-contracts[spark]'"
+        ) from error
+    session = cast("Callable[[], SparkSession]", settings.session)()
+    if session.conf.get("spark.sql.catalogImplementation") != "hive":
+        raise UsageError(
+            "The Spark session has no Hive metastore, only tables in memory.",
+            "Build it with .enableHiveSupport().",
+        )
+    return Hive(session)
+
+
+CATALOG = CatalogKind("hive", _open)

@@ -1,0 +1,119 @@
+"""The embedded catalog: rows in the state store. Instant, for many processes, and without a JVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+
+from dq.contracts.errors import UsageError
+from dq.registry.action import Action, LiveTable
+from dq.registry.catalog import (
+    CatalogKind,
+    Partition,
+    Settings,
+    Values,
+    moved_partition,
+    no_table,
+    stale,
+)
+from dq.registry.partition import partition_path
+from dq.registry.table import spec_of
+from dq.registry.tables import catalog_partition, catalog_table
+from dq.store.engine import Store
+
+_FORMATS = frozenset({"parquet", "orc", "avro", "json", "csv", "iceberg", "delta", "hudi"})
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A `Catalog` in the store. Every row has a version, and a write names the one that it read."""
+
+    store: Store
+    formats: frozenset[str] = _FORMATS
+
+    def read(self, database: str, name: str) -> LiveTable | None:
+        with self.store.read() as connection:
+            return _read(connection, database, name)
+
+    def tables(self, database: str) -> list[LiveTable]:
+        query = (
+            select(catalog_table.c.spec, catalog_table.c.version)
+            .where(catalog_table.c.database_name == database)
+            .order_by(catalog_table.c.name)
+        )
+        with self.store.read() as connection:
+            return [LiveTable(spec_of(row.spec), str(row.version)) for row in connection.execute(query)]
+
+    def apply(self, action: Action) -> None:
+        database, name = action.key
+        here = (catalog_table.c.database_name == database) & (catalog_table.c.name == name)
+        with self.store.write() as connection:
+            # One writer at a time: what is read here is still true when it is written below.
+            live = _read(connection, database, name)
+            seen = action.before.version if action.before else None
+            if (live.version if live else None) != seen:
+                raise stale(database, name)
+            if action.after is None:
+                connection.execute(delete(catalog_table).where(here))
+            elif live is None:
+                row = {"database_name": database, "name": name, "version": 1, "spec": action.after.as_json()}
+                connection.execute(insert(catalog_table).values(row))
+            else:
+                values = {"version": int(live.version) + 1, "spec": action.after.as_json()}
+                connection.execute(update(catalog_table).where(here).values(values))
+                if live.spec.partitions != action.after.partitions:
+                    connection.execute(delete(catalog_partition).where(_in_table(database, name)))
+
+    def add_partition(self, database: str, name: str, values: Values, location: str) -> bool:
+        path = partition_path(values)
+        there = select(catalog_partition.c.location).where(
+            _in_table(database, name), catalog_partition.c.partition_path == path
+        )
+        with self.store.write() as connection:
+            if _read(connection, database, name) is None:
+                raise no_table(database, name)
+            found = connection.execute(there).scalar_one_or_none()
+            if found is not None and found != location:
+                raise moved_partition(database, name, values, found, location)
+            if found is None:
+                row = {
+                    "database_name": database,
+                    "table_name": name,
+                    "partition_path": path,
+                    "part_values": [list(pair) for pair in values],
+                    "location": location,
+                }
+                connection.execute(insert(catalog_partition).values(row))
+            return found is None
+
+    def partitions(self, database: str, name: str) -> list[Partition]:
+        query = select(catalog_partition.c.part_values, catalog_partition.c.location).where(
+            _in_table(database, name)
+        )
+        with self.store.read() as connection:
+            rows = connection.execute(query).all()
+        made = [Partition(tuple((key, value) for key, value in row[0]), row[1]) for row in rows]
+        return sorted(made, key=lambda partition: partition.values)
+
+
+def _in_table(database: str, name: str) -> ColumnElement[bool]:
+    part = catalog_partition.c
+    return and_(part.database_name == database, part.table_name == name)
+
+
+def _read(connection: Connection, database: str, name: str) -> LiveTable | None:
+    query = select(catalog_table.c.spec, catalog_table.c.version).where(
+        catalog_table.c.database_name == database, catalog_table.c.name == name
+    )
+    row = connection.execute(query).one_or_none()
+    return None if row is None else LiveTable(spec_of(row.spec), str(row.version))
+
+
+def _open(settings: Settings) -> Local:
+    if settings.store is None:
+        raise UsageError("The local catalog needs the state store.", "Set DQ_STORE_URL.")
+    return Local(settings.store)
+
+
+CATALOG = CatalogKind("local", _open)

@@ -1,0 +1,29 @@
+"""What dq applied last to each table, kept in the store."""
+
+from __future__ import annotations
+
+from sqlalchemy import delete, insert, select
+
+from dq.registry.table import Key, TableSpec, spec_of
+from dq.registry.tables import catalog_applied
+from dq.store.engine import Store
+
+
+def recall(store: Store, catalog: str) -> dict[Key, TableSpec]:
+    """What was applied last to every table of this catalog."""
+    query = select(catalog_applied.c.spec).where(catalog_applied.c.catalog == catalog)
+    with store.read() as connection:
+        specs = [spec_of(row.spec) for row in connection.execute(query)]
+    return {spec.key: spec for spec in specs}
+
+
+def remember(store: Store, catalog: str, key: Key, spec: TableSpec | None) -> None:
+    """Keeps what was applied to a table; None forgets it."""
+    database, name = key
+    here = {"catalog": catalog, "database_name": database, "name": name}
+    with store.write() as connection:
+        connection.execute(
+            delete(catalog_applied).where(*(catalog_applied.c[part] == text for part, text in here.items()))
+        )
+        if spec is not None:
+            connection.execute(insert(catalog_applied).values(**here, spec=spec.as_json()))

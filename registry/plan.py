@@ -1,0 +1,161 @@
+"""What has to be done so that the catalog is as the contracts say; pure, nothing is read or written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from dq.registry.action import Action, Change, Grade, Kind, LiveTable, Plan
+from dq.registry.diff import changes, merged
+from dq.registry.table import (
+    CONTRACT,
+    MANAGED_BY,
+    OPEN_FORMATS,
+    REGISTRY,
+    SPEC_HASH,
+    Key,
+    TableSpec,
+)
+
+# A property that only one writer leaves behind says who was here.
+_WRITERS = {
+    "UPDATED_BY_CRAWLER": "a Glue crawler",
+    "CrawlerSchemaSerializerVersion": "a Glue crawler",
+    "dbt_project_name": "dbt",
+    "metadata_location": "an Iceberg writer",
+    "last_commit_time_sync": "a Hudi writer",
+    "hudi.metadata-listing-enabled": "a Hudi writer",
+}
+
+
+def plan(
+    wanted: Iterable[TableSpec],
+    live: Mapping[Key, LiveTable],
+    applied: Mapping[Key, TableSpec],
+    *,
+    creates: frozenset[str],
+    adopt: bool = False,
+    complete: bool = False,
+) -> Plan:
+    """One action per wanted table, and with `complete` one per table of ours that nobody wants, by name.
+
+    `applied` is what dq remembers to have applied last; without it drift is only seen where the contract
+    did not change. `creates` are the formats that the catalog can create. `adopt`: take over tables that
+    are nobody's, when nothing in them would break. `complete`: `wanted` are all tables of the registry.
+    """
+    wanted = list(wanted)
+    twins = {key for key, count in Counter(spec.key for spec in wanted).items() if count > 1}
+    actions = [
+        _twin(spec) if spec.key in twins else _decide(spec, live.get(spec.key), applied, creates, adopt)
+        for spec in wanted
+    ]
+    if complete:
+        registries = {spec.parameter(REGISTRY) for spec in wanted}
+        actions += _orphans(live, {spec.key for spec in wanted}, registries)
+    return Plan(tuple(sorted(actions, key=lambda action: action.key)))
+
+
+def _decide(
+    spec: TableSpec,
+    live: LiveTable | None,
+    applied: Mapping[Key, TableSpec],
+    creates: frozenset[str],
+    adopt: bool,
+) -> Action:
+    last = applied.get(spec.key)
+    if live is None:
+        return _absent(spec, last, creates)
+    owner = live.spec.parameter(CONTRACT)
+    if not live.spec.parameter(MANAGED_BY):
+        # A writer that replaces all properties wipes our mark; the memory of the store tells.
+        if last is not None and last.location in ("", live.spec.location):
+            note = "Its dq properties are gone; " + _who(live.spec)
+            return _compare(Kind.DRIFT, spec, live, last, note)
+        return _nobodys(spec, live, adopt)
+    if owner != spec.parameter(CONTRACT):
+        return _conflict(spec, live, f"It belongs to contract {owner!r}. Rename one of the two tables.")
+    theirs = live.spec.parameter(REGISTRY)
+    if theirs != spec.parameter(REGISTRY):
+        return _conflict(spec, live, f"It belongs to the registry {theirs!r}. Register it from there.")
+    if _other_writer(spec, live.spec):
+        return _conflict(spec, live, _OTHER_WRITER.format(spec.format, live.spec.format))
+    return _compare(None, spec, live, _base(spec, live, last), "")
+
+
+def _absent(spec: TableSpec, last: TableSpec | None, creates: frozenset[str]) -> Action:
+    if spec.format not in creates:
+        note = f"Its {spec.format} writer has to create it; dq adds its own properties then."
+        return Action(Kind.WAIT, spec.key, wanted=spec, note=note)
+    note = "" if last is None else "dq created it before, and someone has removed it."
+    return Action(Kind.CREATE, spec.key, after=spec, wanted=spec, note=note)
+
+
+_OTHER_WRITER = "The contract says {} and the table is {}. Mend the contract's format, or migrate the table."
+
+
+def _other_writer(spec: TableSpec, live: TableSpec) -> bool:
+    """Whether the format differs and one of the two is kept by its own writer: not ours to convert."""
+    return spec.format != live.format and not OPEN_FORMATS.isdisjoint({spec.format, live.format})
+
+
+def _nobodys(spec: TableSpec, live: LiveTable, adopt: bool) -> Action:
+    if _other_writer(spec, live.spec):
+        return _conflict(spec, live, _OTHER_WRITER.format(spec.format, live.spec.format))
+    if not adopt:
+        return _conflict(spec, live, "It exists and dq did not make it. Take it over with --adopt.")
+    action = _compare(Kind.ADOPT, spec, live, None, "")
+    if action.grade.rank > Grade.ADDITIVE.rank:
+        note = "It exists, dq did not make it, and the contract does not fit it. Mend the contract."
+        return Action(Kind.CONFLICT, spec.key, action.changes, live, wanted=spec, note=note)
+    return action
+
+
+def _base(spec: TableSpec, live: LiveTable, last: TableSpec | None) -> TableSpec | None:
+    """What dq last made of the table, if that can be known: the table's own mark names its digest."""
+    mark = live.spec.parameter(SPEC_HASH)
+    return next((one for one in (spec, last) if one and one.parameter(SPEC_HASH) == mark), None)
+
+
+def _compare(
+    kind: Kind | None, spec: TableSpec, live: LiveTable, base: TableSpec | None, note: str
+) -> Action:
+    found = changes(live.spec, spec, base)
+    drift = any(change.drift for change in found)
+    if kind is None:
+        kind = Kind.DRIFT if drift else Kind.UPDATE if _touches(found) else Kind.NOOP
+    if kind is Kind.DRIFT and not note:
+        note = _who(live.spec)
+    return Action(kind, spec.key, found, live, merged(live.spec, spec, found), spec, note)
+
+
+def _touches(found: tuple[Change, ...]) -> bool:
+    return any(not change.kept for change in found)
+
+
+def _who(live: TableSpec) -> str:
+    present = dict(live.parameters)
+    writers = sorted({writer for key, writer in _WRITERS.items() if key in present})
+    # An open table always carries its writer's properties: they accuse nobody.
+    if not writers or live.format in OPEN_FORMATS:
+        return "someone else changed it."
+    return f"someone else changed it; {' and '.join(writers)} was here."
+
+
+def _conflict(spec: TableSpec, live: LiveTable, note: str) -> Action:
+    return Action(Kind.CONFLICT, spec.key, before=live, wanted=spec, note=note)
+
+
+def _twin(spec: TableSpec) -> Action:
+    note = f"Several contracts want this table; one is {spec.parameter(CONTRACT)!r}. Rename one of them."
+    return Action(Kind.CONFLICT, spec.key, wanted=spec, note=note)
+
+
+def _orphans(live: Mapping[Key, LiveTable], wanted: set[Key], registries: set[str]) -> Iterator[Action]:
+    for key, table in live.items():
+        ours = table.spec.parameter(MANAGED_BY) and table.spec.parameter(REGISTRY) in registries
+        if ours and key not in wanted:
+            contract = table.spec.parameter(CONTRACT)
+            note = (
+                f"Contract {contract!r} does not want it any more. Remove it from the catalog with --prune."
+            )
+            yield Action(Kind.ORPHAN, key, before=table, note=note)

@@ -1,0 +1,68 @@
+"""A plan as lines for a reader, marked + (new), ~ (changed), - (removed) and ! (look here)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from dq.registry.action import Action, Change, Field, Kind, Plan
+from dq.registry.table import OWNED_KEYS, SPEC_HASH, TableSpec
+
+_MARKS = {
+    Kind.CREATE: "+",
+    Kind.UPDATE: "~",
+    Kind.ADOPT: "~",
+    Kind.DRIFT: "!",
+    Kind.CONFLICT: "!",
+    Kind.ORPHAN: "-",
+    Kind.WAIT: " ",
+}
+# They follow from the rest; showing them would only be noise.
+_BOOKKEEPING = (SPEC_HASH, OWNED_KEYS)
+_SHOWN = 120
+
+
+def render(plan: Plan) -> list[str]:
+    """The plan's lines: each table that is not as it should be, its changes indented, and the counts."""
+    lines = [line for action in plan.actions if action.kind is not Kind.NOOP for line in _action(action)]
+    counts = Counter(action.kind for action in plan.actions)
+    said = ", ".join(f"{counts[kind]} {kind}" for kind in Kind if counts[kind])
+    return [*lines, f"{len(plan.actions)} tables: {said or 'nothing to do'}."]
+
+
+def _action(action: Action) -> Iterator[str]:
+    database, name = action.key
+    grade = f" ({action.grade})" if action.writes else ""
+    note = f": {action.note}" if action.note else ""
+    yield f"{_MARKS[action.kind]} {action.kind} {database}.{name}{grade}{note}"
+    if action.kind is Kind.CREATE and action.after is not None:
+        yield from _created(action.after)
+    for change in action.changes:
+        if change.name not in _BOOKKEEPING:
+            yield f"    {_change(change)}"
+
+
+def _created(spec: TableSpec) -> Iterator[str]:
+    yield f"    + {spec.format} at {spec.location or 'a place that the catalog chooses'}"
+    for column in spec.columns:
+        yield f"    + column {column.name}: {column.type}"
+    for column in spec.partitions:
+        yield f"    + partition key {column.name}: {column.type}"
+
+
+def _change(change: Change) -> str:
+    mark = "+" if change.before is None else "-" if change.after is None else "~"
+    what = f"{change.field} {change.name}".rstrip()
+    if change.kept:
+        return f"! {what}: {_shown(change.before)} is not in the contract and is left alone"
+    told = " -> ".join(_shown(text) for text in (change.before, change.after) if text is not None)
+    # A changed nested type reads best with only the two texts; the grade tells how grave it is.
+    grade = (
+        "" if change.field in (Field.PARAMETER, Field.COMMENT, Field.DESCRIPTION) else f" [{change.grade}]"
+    )
+    drift = " (changed by someone else)" if change.drift else ""
+    return f"{mark} {what}: {told}{grade}{drift}"
+
+
+def _shown(text: str | None) -> str:
+    return repr(text) if text is None or len(text) <= _SHOWN else repr(text[: _SHOWN - 1] + "…")

@@ -1,0 +1,129 @@
+"""From a contract to the tables that it promises."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from dq.contracts.columns import catalog_type
+from dq.contracts.errors import UsageError
+from dq.contracts.location import DataPlace
+from dq.contracts.model import Contract, Property, SchemaObject, Team
+from dq.registry.table import CONTRACT, CONTRACT_VERSION, REGISTRY, Column, TableSpec, marked
+
+# What Glue, Hive and Athena all take without quoting; Glue's database names end at 252.
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,254}")
+_DATABASE = re.compile(r"[a-z_][a-z0-9_]{0,251}")
+_PATTERN = re.compile(r"[*?\[{]")
+_NESTED = ("array", "map", "struct", "variant")
+
+
+def specs(
+    contract: Contract, place_of: Callable[[SchemaObject], DataPlace], registry: str = ""
+) -> list[TableSpec]:
+    """One folded specification per object, in the contract's order.
+
+    The database is the server's, else domain and data product, else the contract's name; the table is the
+    object's physical name, else its name. `registry` names the repository, so that two of them never
+    fight over one table. Raises UsageError, with the place in the file, for what no catalog would take.
+    """
+    made: dict[tuple[str, str], TableSpec] = {}
+    for one in contract.objects:
+        spec = _spec(contract, one, place_of(one), registry)
+        if spec.key in made:
+            raise UsageError(
+                f"{one.at()}: two objects would be the table {spec.database}.{spec.name}.",
+                "Give one of them another physicalName.",
+            )
+        made[spec.key] = spec
+    return list(made.values())
+
+
+def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str) -> TableSpec:
+    keys = one.partition_keys()
+    columns = [_column(prop) for prop in one.properties if not prop.partitioned]
+    partitions = [_column(prop) for prop in keys]
+    _refuse_names(one, [*columns, *partitions])
+    for prop in keys:
+        if catalog_type(prop).name in _NESTED:
+            raise UsageError(
+                f"{prop.at()}: partition key {prop.column!r} has type {catalog_type(prop)}.",
+                "Partition keys are plain values: text, numbers, dates.",
+            )
+    if not columns:
+        raise UsageError(
+            f"{one.at()}: object {one.name!r} has no column beside its partition keys.",
+            "Add the columns that its files hold to 'properties'.",
+        )
+    database = _database(contract, place)
+    name = one.column.lower()
+    if not _DATABASE.fullmatch(database) or not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{one.at()}: no catalog takes the name {database}.{name}.",
+            "Write lower case letters, digits and underscores in 'database' and 'physicalName'.",
+        )
+    spec = TableSpec(
+        database,
+        name,
+        _folder(place.path),
+        place.format,
+        tuple(columns),
+        tuple(partitions),
+        description=one.description or "",
+    )
+    return marked(spec, _facts(contract, one, registry))
+
+
+def _facts(contract: Contract, one: SchemaObject, registry: str) -> dict[str, str]:
+    return {
+        REGISTRY: registry,
+        CONTRACT: contract.id,
+        CONTRACT_VERSION: contract.version,
+        "dq.object": one.name,
+        "dq.owner": _owner(contract),
+        "dq.domain": contract.domain or "",
+    }
+
+
+def _column(prop: Property) -> Column:
+    return Column(prop.column.lower(), str(catalog_type(prop)), prop.description or prop.business_name or "")
+
+
+def _refuse_names(one: SchemaObject, columns: list[Column]) -> None:
+    seen: set[str] = set()
+    for column in columns:
+        if not _NAME.fullmatch(column.name):
+            raise UsageError(
+                f"{one.at('properties')}: no catalog takes the column name {column.name!r} of {one.name}.",
+                "Write lower case letters, digits and underscores in 'physicalName'.",
+            )
+        if column.name in seen:
+            raise UsageError(
+                f"{one.at('properties')}: {one.name} has the column {column.name!r} twice; "
+                "catalogs do not tell upper from lower case.",
+                "Give one of them another physicalName.",
+            )
+        seen.add(column.name)
+
+
+def _database(contract: Contract, place: DataPlace) -> str:
+    if place.database:
+        return place.database.lower()
+    parts = [part for part in (contract.domain, contract.data_product) if part]
+    words = "_".join(parts) or contract.name or contract.id
+    word = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
+    return f"_{word}" if word[:1].isdigit() else word
+
+
+def _owner(contract: Contract) -> str:
+    if isinstance(contract.team, Team) and contract.team.name:
+        return contract.team.name
+    owners = (member for member in contract.members() if "owner" in (member.role or "").lower())
+    return next((member.username for member in owners), "")
+
+
+def _folder(path: str) -> str:
+    """The folder of a pattern such as `s3://lake/orders/*.parquet`; a table is a folder."""
+    steps = path.split("/")
+    pattern = next((index for index, step in enumerate(steps) if _PATTERN.search(step)), len(steps))
+    return "/".join(steps[:pattern])

@@ -1,0 +1,141 @@
+"""What a table in a catalog should be: a frozen specification, its canonical form and its hash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+# Our properties carry this prefix: the part of a table that most writers leave alone.
+MANAGED_BY = "dq.managed-by"
+REGISTRY = "dq.registry"
+CONTRACT = "dq.contract-id"
+CONTRACT_VERSION = "dq.contract-version"
+SPEC_HASH = "dq.spec-hash"
+OWNED_KEYS = "dq.owned-keys"
+
+# Formats whose writers keep schema, place and partitions in the table's own metadata: we only add ours.
+OPEN_FORMATS = frozenset({"iceberg", "delta", "hudi"})
+
+COMMENT_BYTES = 255
+DESCRIPTION_BYTES = 2048
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name and its type as Spark DDL, both in lower case, and a comment of one line."""
+
+    name: str
+    type: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """A table as a catalog holds it. Make it with `folded`, so that equal tables are equal values.
+
+    `columns` are those in the files; `partitions` are the keys, in the order of the folders. `location`
+    is "" where the catalog chooses it. `parameters` are sorted pairs.
+    """
+
+    database: str
+    name: str
+    location: str
+    format: str
+    columns: tuple[Column, ...]
+    partitions: tuple[Column, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+    description: str = ""
+
+    @property
+    def key(self) -> Key:
+        return self.database, self.name
+
+    def parameter(self, key: str) -> str:
+        """The value of a parameter, or ""."""
+        return dict(self.parameters).get(key, "")
+
+    def column(self, name: str) -> Column | None:
+        """The data column of this name."""
+        return next((column for column in self.columns if column.name == name), None)
+
+    def as_json(self) -> dict[str, object]:
+        """Plain values, for `spec_of`."""
+        return asdict(self) | {"parameters": [list(pair) for pair in self.parameters]}
+
+
+def spec_of(data: Mapping[str, object]) -> TableSpec:
+    """The specification that `as_json` gave."""
+    made = json.loads(json.dumps(data))
+    for part in ("columns", "partitions"):
+        made[part] = tuple(Column(**column) for column in made[part])
+    made["parameters"] = tuple((key, value) for key, value in made["parameters"])
+    return TableSpec(**made)
+
+
+def folded(spec: TableSpec) -> TableSpec:
+    """The specification as every catalog gives it back: names lower case, texts clipped, places alike."""
+    return TableSpec(
+        spec.database.lower(),
+        spec.name.lower(),
+        fold_location(spec.location),
+        spec.format.lower(),
+        tuple(_fold_column(column) for column in spec.columns),
+        tuple(_fold_column(column) for column in spec.partitions),
+        tuple(sorted(spec.parameters)),
+        clip(spec.description, DESCRIPTION_BYTES),
+    )
+
+
+def _fold_column(column: Column) -> Column:
+    return Column(column.name.lower(), column.type.lower(), clip(column.comment, COMMENT_BYTES))
+
+
+def clip(text: str, size: int) -> str:
+    """One line of at most `size` bytes of UTF-8: catalogs refuse line ends and longer texts."""
+    line = " ".join(text.split())
+    data = line.encode()
+    return line if len(data) <= size else data[: size - 3].decode(errors="ignore").rstrip() + "…"
+
+
+def fold_location(location: str) -> str:
+    """One spelling for one place: `s3a://` is `s3://`, `file:///x` is `/x`, no slash at the end."""
+    scheme, colon, rest = location.partition(":")
+    if scheme in ("s3a", "s3n"):
+        location = f"s3{colon}{rest}"
+    elif scheme == "file" and colon:
+        location = "/" + rest.lstrip("/")
+    return location.rstrip("/") or location[:1]
+
+
+def digest(spec: TableSpec) -> str:
+    """32 hexadecimal digits that change when anything but the digest itself changes."""
+    data = spec.as_json()
+    data["parameters"] = [[key, value] for key, value in spec.parameters if key != SPEC_HASH]
+    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:32]
+
+
+def marked(spec: TableSpec, facts: Mapping[str, str]) -> TableSpec:
+    """The folded specification with our parameters: the facts that are not empty, the keys, the digest."""
+    parameters = dict(spec.parameters) | {key: value for key, value in facts.items() if value}
+    parameters[MANAGED_BY] = "dq"
+    parameters[OWNED_KEYS] = ",".join(sorted({*parameters, OWNED_KEYS, SPEC_HASH}))
+    made = folded(_with(spec, parameters))
+    return folded(_with(made, dict(made.parameters) | {SPEC_HASH: digest(made)}))
+
+
+def _with(spec: TableSpec, parameters: Mapping[str, str]) -> TableSpec:
+    return TableSpec(
+        spec.database,
+        spec.name,
+        spec.location,
+        spec.format,
+        spec.columns,
+        spec.partitions,
+        tuple(parameters.items()),
+        spec.description,
+    )

@@ -1,0 +1,54 @@
+"""The tables of this room, on the store's shared MetaData."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, ForeignKeyConstraint, Integer, String, Table, Text
+
+from dq.store.schema import Json, UtcDateTime, metadata
+
+# The local catalog.
+catalog_table = Table(
+    "catalog_table",
+    metadata,
+    Column("database_name", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    # Grows by one with every write: who writes says which version was read.
+    Column("version", Integer, nullable=False),
+    Column("spec", Json, nullable=False),
+)
+
+catalog_partition = Table(
+    "catalog_partition",
+    metadata,
+    Column("database_name", Text, primary_key=True),
+    Column("table_name", Text, primary_key=True),
+    # As in a path: `flight_date=2026-11-20/hour=3`, escaped.
+    Column("partition_path", Text, primary_key=True),
+    Column("part_values", Json, nullable=False),
+    Column("location", Text, nullable=False),
+    ForeignKeyConstraint(
+        ["database_name", "table_name"],
+        ["catalog_table.database_name", "catalog_table.name"],
+        name="fk_catalog_partition_table",
+        ondelete="CASCADE",
+    ),
+)
+
+# What dq applied last, per catalog: tells drift from a changed contract, and finds marks that were wiped.
+catalog_applied = Table(
+    "catalog_applied",
+    metadata,
+    Column("catalog", Text, primary_key=True),
+    Column("database_name", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("spec", Json, nullable=False),
+)
+
+# The journal of publishing: one row per step that is done.
+publish_step = Table(
+    "publish_step",
+    metadata,
+    Column("event_id", String(36), primary_key=True),
+    Column("step", String(12), primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
+)
