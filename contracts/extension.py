@@ -13,6 +13,7 @@ On ODCS 3.2 the entry says `vendor: dq`.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -162,6 +163,37 @@ def route(channel: SupportChannel) -> tuple[Route, list[Finding]]:
     return made or _default(channel, Route), findings
 
 
+def faults(contract: Contract) -> tuple[list[Finding], set[str]]:
+    """What is wrong with the form of all extension values of a contract, and the paths that were left out."""
+    findings: list[Finding] = []
+    cut: set[str] = set()
+    for custom, model in _values(contract):
+        _, wrong, gone = _typed(custom, model)
+        findings += wrong
+        cut |= gone
+    return findings, cut
+
+
+def _values(contract: Contract) -> Iterator[tuple[CustomProperty, type[Node]]]:
+    """Every custom property of ours, where it belongs, with the model of its value."""
+    for custom in contract.custom_properties:
+        if custom.property.startswith("delivery:") and custom.vendor in (None, VENDOR):
+            yield custom, Delivery
+    places: list[tuple[str, Sequence[Extensible]]] = [
+        ("delivery", contract.sla_properties),
+        ("dataset", contract.objects),
+        ("route", contract.support),
+    ]
+    for one in contract.objects:
+        places.append(("scope", one.quality))
+        places += [("scope", prop.quality) for prop in one.walk() if prop.quality]
+    for name, nodes in places:
+        for node in nodes:
+            custom = _ours(node, name) if node.custom_properties else None
+            if custom is not None:
+                yield custom, MODELS[name]
+
+
 def _ours(node: Extensible, name: str) -> CustomProperty | None:
     return next(
         (one for one in node.custom_properties if one.property == name and one.vendor in (None, VENDOR)), None
@@ -175,14 +207,16 @@ def _default(node: Node, model: type[N]) -> N:
 def _read(custom: CustomProperty | None, model: type[N]) -> tuple[N | None, list[Finding]]:
     if custom is None:
         return None, []
+    made, findings, _ = _typed(custom, model)
+    return made, findings
+
+
+def _typed(custom: CustomProperty, model: type[N]) -> tuple[N | None, list[Finding], set[str]]:
     if not isinstance(custom.value, dict):
         message = f"the value of {custom.property!r} must be a mapping."
-        at = custom.at("value")
-        return None, [
-            Finding("wrong-type", Severity.ERROR, message, "See 'dq schema'.", at, custom.path("value"))
-        ]
-    made, findings, _ = typed(model, _copied(custom.value))
-    return made, findings
+        at, path = custom.at("value"), custom.path("value")
+        return None, [Finding("wrong-type", Severity.ERROR, message, "See 'dq schema'.", at, path)], {path}
+    return typed(model, _copied(custom.value))
 
 
 def _copied(value: Any) -> Any:

@@ -53,7 +53,7 @@ def explain(
     if kind == "extra_forbidden":
         return _unknown_key(model, detail["loc"], holder, str(key), path)
     if kind == "missing":
-        what = holder.path or "the contract"
+        what = holder.path or _named(model)
         return _finding("missing-key", f"{what} needs {key!r}.", f"Add '{key}: …'.", holder.at(), path)
     if kind in ("literal_error", "enum"):
         return _wrong_word(detail, name, value, at, path)
@@ -82,9 +82,14 @@ def _unknown_key(
     model: type[Node], loc: tuple[int | str, ...], holder: Place, key: str, path: str
 ) -> Finding:
     known = sorted(_keys_at(model, loc[:-1]))
-    where = holder.path or "the contract"
+    where = holder.path or _named(model)
     hint = nearest(key, known)
-    mend = f"Did you mean {hint!r}?" if hint else "Put what is your own under 'customProperties'."
+    if hint:
+        mend = f"Did you mean {hint!r}?"
+    elif "customProperties" in known:
+        mend = "Put what is your own under 'customProperties'."
+    else:
+        mend = f"It takes {', '.join(known)}."
     return _finding("unknown-key", f"{where} has no key {key!r}.", mend, holder.at_key(key), path)
 
 
@@ -95,6 +100,11 @@ def _wrong_word(detail: ErrorDetails, name: str, value: Any, at: Location, path:
     hint = nearest(value, words) if isinstance(value, str) else None
     mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(words)}."
     return _finding("unknown-value", f"{name} is {shown}, which is not one that it can have.", mend, at, path)
+
+
+def _named(model: type[Node]) -> str:
+    """What a document of this model is called: its title, else its name."""
+    return model.model_config.get("title") or f"the {model.__name__.lower()}"
 
 
 def _keys_at(model: type[Node], loc: tuple[int | str, ...]) -> set[str]:

@@ -136,7 +136,8 @@ def _steps(top: dict[str, Any], loc: tuple[int | str, ...]) -> list[tuple[Any, i
     steps: list[tuple[Any, int | str]] = []
     here: Any = top
     for part in loc:
-        if isinstance(part, str) and part.startswith("~"):
+        written = isinstance(here, dict) and part in here
+        if isinstance(part, str) and part.startswith("~") and not written:
             continue
         steps.append((here, part))
         inside = isinstance(here, (dict, list)) and (part in here if isinstance(here, dict) else True)

@@ -1,0 +1,102 @@
+"""What a rule may look at besides the contract: handed in, never read from the world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Generic, NamedTuple, TypeVar
+
+from dq.contracts.model import Contract, Property, Quality, SchemaObject
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Argument(Generic[T]):
+    """A value of a rule that the policy may set; the type of the default is the type of the value."""
+
+    name: str
+    default: T
+    description: str
+
+
+class Column(NamedTuple):
+    """A property at any depth, with the object that it lies in."""
+
+    object: SchemaObject
+    property: Property
+    top: bool
+
+
+class Clause(NamedTuple):
+    """A quality rule with what it speaks about; `property` is None on the level of the object."""
+
+    object: SchemaObject
+    property: Property | None
+    quality: Quality
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The parts of one contract as flat lists: made once, so that fifty rules need not walk the tree."""
+
+    columns: tuple[Column, ...]
+    clauses: tuple[Clause, ...]
+
+    @staticmethod
+    def of(contract: Contract) -> Walk:
+        """Every property, nested ones after the one that holds them, and every quality rule."""
+        columns: list[Column] = []
+        clauses: list[Clause] = []
+        for one in contract.objects:
+            top = {id(prop) for prop in one.properties}
+            clauses += [Clause(one, None, quality) for quality in one.quality]
+            for prop in one.walk():
+                columns.append(Column(one, prop, id(prop) in top))
+                clauses += [Clause(one, prop, quality) for quality in prop.quality]
+        return Walk(tuple(columns), tuple(clauses))
+
+
+Identity = tuple[str, str]
+"""What makes two files the same contract: the id and the major version, as texts."""
+
+
+def identity(contract: Contract) -> Identity:
+    """The contract's id and major version."""
+    return contract.id, contract.version.removeprefix("v").partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """All contracts that were read in one run, for the rules that look beyond one file."""
+
+    by_identity: Mapping[Identity, tuple[Contract, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(contracts: Iterable[Contract]) -> Registry:
+        """The contracts by identity, in the order in which they come."""
+        found: dict[Identity, tuple[Contract, ...]] = {}
+        for one in contracts:
+            found[identity(one)] = (*found.get(identity(one), ()), one)
+        return Registry(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What surrounds the contract that is judged.
+
+    `file` is its path relative to the registry's root, with forward slashes. `today` is the date of the
+    run in UTC. `arguments` are the policy's for the rule that is asked.
+    """
+
+    file: str
+    today: date
+    walk: Walk
+    registry: Registry = field(default_factory=Registry)
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+    def value(self, argument: Argument[T]) -> T:
+        """The policy's value of one of the rule's arguments, or its default."""
+        # The policy has been checked against the type of the default before it came here.
+        return self.arguments.get(argument.name, argument.default)  # type: ignore[return-value]

@@ -1,0 +1,57 @@
+"""One mistake gives one finding: what follows from a mistake already reported is left out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from dq.contracts.form import nearest
+from dq.contracts.outcome import Finding
+from dq.validators.rule import Fault
+
+
+class Folds:
+    """Answers whether a fault is only a consequence.
+
+    It is when the loader had to cut out something at, above or below a path that the fault relies on; when
+    an unknown key reads like the misspelt name of what is said to be absent; when the loader reported the
+    very same place; or when a rule that explains this one reported it.
+    """
+
+    def __init__(self, cut: Iterable[str], form: Iterable[Finding]) -> None:
+        self._cut = frozenset(cut)
+        self._above = {above for path in self._cut for above in ancestors(path)}
+        self._form: set[str] = set()
+        self._unknown: dict[str, list[str]] = defaultdict(list)
+        for finding in form:
+            self._form.add(finding.path)
+            if finding.rule == "unknown-key":
+                holder, _, key = finding.path.rpartition(".")
+                self._unknown[holder].append(key)
+        self._form.discard("")
+
+    def consequence(self, fault: Fault, after: tuple[str, ...], said: Mapping[str, set[str]]) -> bool:
+        """Whether the fault follows from another; `said` has the rules that spoke, by path."""
+        if fault.path in self._form or any(self._misspelt(path) for path in fault.needs):
+            return True
+        if after and any(
+            not said.get(path, set()).isdisjoint(after) for path in (fault.path, *ancestors(fault.path))
+        ):
+            return True
+        return bool(self._cut) and any(self._unreliable(path) for path in (fault.path, *fault.needs))
+
+    def _unreliable(self, path: str) -> bool:
+        if path in self._cut or path in self._above:
+            return True
+        return any(above in self._cut for above in ancestors(path))
+
+    def _misspelt(self, path: str) -> bool:
+        holder, _, key = path.rpartition(".")
+        return any(nearest(written, [key]) for written in self._unknown.get(holder, ()))
+
+
+def ancestors(path: str) -> Iterator[str]:
+    """The paths above this one, nearest first: `a[0]` and `a` for `a[0].b`."""
+    for index in range(len(path) - 1, 0, -1):
+        if path[index] in ".[":
+            yield path[:index]

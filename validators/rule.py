@@ -1,0 +1,99 @@
+"""What a rule is: one file on the shelf `rules/`, named after the fault that it finds.
+
+A rule's module docstring is the user's page: a summary sentence, then the sections `Why:`, `Bad:`, `Good:`
+and `Mend:`. Bad and Good are YAML of the top level, laid over a small contract (see `page.py`), and they
+are the rule's own test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from dq.contracts.model import Contract
+from dq.contracts.node import Node
+from dq.contracts.outcome import Location, Severity
+from dq.contracts.versions import Version
+from dq.validators.context import Argument, Context
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a rule found: where, what, and how to mend it.
+
+    `path` is the place inside the document. `needs` are further paths that the statement relies on: where
+    one of them had to be left out because its form is wrong, the fault is only a consequence of that, and
+    nobody is told of it.
+    """
+
+    at: Location
+    message: str
+    mend: str
+    path: str = ""
+    needs: tuple[str, ...] = ()
+
+
+def fault(node: Node, key: str, message: str, mend: str, *, needs: tuple[str, ...] = ()) -> Fault:
+    """A fault of the value that a node has under this key."""
+    return Fault(node.at(key), message, mend, node.path(key), needs)
+
+
+def item_fault(node: Node, key: str, index: int, message: str, mend: str) -> Fault:
+    """A fault of one item of a list that a node has under this key."""
+    return Fault(node.at(key, index), message, mend, f"{node.path(key)}[{index}]")
+
+
+def absence(node: Node, message: str, mend: str, *keys: str) -> Fault:
+    """A fault of a node that has none of these keys; it stands where the node begins."""
+    return Fault(node.at(), message, mend, node.path(keys[0]), tuple(node.path(key) for key in keys))
+
+
+class Scope(StrEnum):
+    """What a rule looks at.
+
+    `form`: the text; such a fault is found by the loader, is always an error and has no check here.
+    `contract`: one contract. `registry`: one contract among all that were read.
+    """
+
+    FORM = "form"
+    CONTRACT = "contract"
+    REGISTRY = "registry"
+
+
+Check = Callable[[Contract, Context], Iterator[Fault]]
+
+
+def _by_the_loader(contract: Contract, context: Context) -> Iterator[Fault]:  # noqa: ARG001
+    yield from ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: its id, how much its fault matters by default, its page, and its check.
+
+    `first` and `last` are the versions of ODCS, both included, to whose contracts it applies. `after` names
+    rules whose fault at the same place explains this rule's. `bad` is a document that shows the fault and
+    cannot be written into a page.
+    """
+
+    id: str
+    severity: Severity
+    page: str | None
+    check: Check = _by_the_loader
+    scope: Scope = Scope.CONTRACT
+    first: Version = (3, 0, 0)
+    last: Version | None = None
+    arguments: tuple[Argument[Any], ...] = ()
+    after: tuple[str, ...] = ()
+    bad: bytes | None = None
+
+    def applies(self, odcs: Version) -> bool:
+        """Whether it speaks about contracts of this version of the standard."""
+        return self.first <= odcs and (self.last is None or odcs <= self.last)
+
+
+def form(id_: str, page: str | None, bad: bytes | None = None) -> Rule:
+    """A rule whose check is the loader."""
+    return Rule(id_, Severity.ERROR, page, scope=Scope.FORM, bad=bad)
