@@ -11,7 +11,7 @@ from alembic import op
 from dq.store.schema import Json, UtcDateTime
 
 revision = "0003"
-down_revision = "0001"
+down_revision = "0002"
 
 
 def upgrade() -> None:
