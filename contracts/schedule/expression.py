@@ -141,7 +141,7 @@ def _refuse_swapped(parts: list[str], text: str) -> None:
     minute, hour = parts[0], parts[1]
     if not (minute.isdecimal() and hour.isdecimal() and len(hour) < 3):
         return
-    if int(hour) > 23 and int(hour) <= 59 and int(minute) <= 23:
+    if 24 < int(hour) <= 59 and int(minute) <= 23:
         swapped = " ".join((hour, minute, *parts[2:]))
         raise FieldError(
             "CRON_RANGE",

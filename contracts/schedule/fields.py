@@ -35,12 +35,13 @@ class Spec:
     weekdays: bool = False
     nearest: bool = False
     start_with_step: bool = False
+    hint: str = ""
     sunday: int = 0
 
 
 SECOND = Spec("second", 0, 59, {})
 MINUTE = Spec("minute", 0, 59, {})
-HOUR = Spec("hour", 0, 23, {})
+HOUR = Spec("hour", 0, 23, {}, hint="; midnight is 0")
 DAY = Spec("day-of-month", 1, 31, {}, days=True)
 MONTH = Spec("month", 1, 12, _MONTHS)
 WEEKDAY = Spec("day-of-week", 0, 7, {name: n for n, name in enumerate(_WEEKDAYS)}, weekdays=True)
@@ -59,6 +60,7 @@ EVENTBRIDGE = (
         "EB_DOW",
         weekdays=True,
         sunday=1,
+        hint="; in EventBridge 1 is SUN and 7 is SAT",
     ),
     Spec("year", 1970, 2199, {}, start_with_step=True),
 )
@@ -151,8 +153,7 @@ def _range(found: re.Match[str], text: str, spec: Spec) -> tuple[int, int, int]:
                 f"{found[0]!r} in the {spec.name} field has a step and no range; crons differ on it.",
                 f"Write {low}-{spec.high}/{found[3]}.",
             )
-        step = int(found[3])
-        return low, spec.high, _step(found[3], low, spec.high, text, spec) if low + step <= spec.high else 1
+        return low, spec.high, _step(found[3], low, spec.high, text, spec)
     high = _value(found[2], text, spec)
     if low > high:
         raise FieldError(
@@ -192,9 +193,7 @@ def _value(word: str, text: str, spec: Spec) -> int:
         raise FieldError(
             spec.code,
             f"{spec.name} {word} in {text!r} is out of {spec.low}-{spec.high}.",
-            "In EventBridge 1 is SUN and 7 is SAT."
-            if spec.code == "EB_DOW"
-            else f"Write a {spec.name} from {spec.low} to {spec.high}.",
+            f"Write a number from {spec.low} to {spec.high}{spec.hint}.",
         )
     if word in spec.names:
         return spec.names[word]

@@ -133,10 +133,13 @@ def _change(tz: ZoneInfo, low: datetime, high: datetime, before: timedelta) -> d
 
 
 def _nearest(name: str) -> str:
+    generic = "Write an IANA name, such as Europe/Paris, or UTC."
+    if any(char in "+:0123456789" for char in name):
+        return generic  # an offset, which is near to no place
     by_lower = {known_name.lower(): known_name for known_name in names()}
     by_city = {lower.rpartition("/")[2]: known_name for lower, known_name in sorted(by_lower.items())}
     wanted = name.strip().lower().replace(" ", "_")
     for table in (by_lower, by_city):
         if near := difflib.get_close_matches(wanted, table, 1, 0.75):
             return f"Perhaps {table[near[0]]} was meant."
-    return "Write an IANA name, such as Europe/Paris, or UTC."
+    return generic
