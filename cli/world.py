@@ -46,6 +46,15 @@ class World:
         return open_store(self.store_url())
 
 
+def registry_root(path: Path) -> Path:
+    """The folder that holds the policy or the Git repository around a path; else the path's own folder."""
+    start = path.resolve() if path.is_dir() else path.resolve().parent
+    for folder in (start, *start.parents):
+        if (folder / POLICY_FILE).is_file() or (folder / ".git").exists():
+            return folder
+    return start
+
+
 def here(as_of: str | None = None) -> World:
     """The world of this process. Raises UsageError for an `as_of` that is no instant with a zone."""
     return World(dict(os.environ), Path.cwd(), instant(as_of) if as_of else None)

@@ -53,9 +53,7 @@ class _Read:
     said: dict[str, set[str]]
 
 
-def lint(
-    data: bytes, file: str, *, rules: Rules, policy: Policy = DEFAULT, today: date
-) -> list[Finding]:
+def lint(data: bytes, file: str, *, rules: Rules, policy: Policy = DEFAULT, today: date) -> list[Finding]:
     """What is wrong with one contract, sorted by place; `file` is its path relative to the registry's root.
 
     Rules of the scope `registry` see this contract alone. Never raises for what the file says.
@@ -154,7 +152,9 @@ def _finding(fault: Fault, rule: Rule, severity: Severity, contract: Contract) -
 
 def _contract_files(path: Path) -> Iterator[Path]:
     if not path.exists():
-        raise Unreadable(f"{path} does not exist.", "Give the path of a contract, or of a folder of contracts.")
+        raise Unreadable(
+            f"{path} does not exist.", "Give the path of a contract, or of a folder of contracts."
+        )
     if not path.is_dir():
         yield path
         return
@@ -173,7 +173,9 @@ def _contract_files(path: Path) -> Iterator[Path]:
 
 
 def _cannot_list(error: OSError) -> None:
-    raise Unreadable(f"{error.filename} cannot be read: {error.strerror}.", "Check its permissions.") from error
+    raise Unreadable(
+        f"{error.filename} cannot be read: {error.strerror}.", "Check its permissions."
+    ) from error
 
 
 def _bytes(file: Path) -> bytes:

@@ -59,7 +59,11 @@ def parse(docstring: str | None) -> Page:
     ends = [match.start() for match in found[1:]] + [len(text)]
     bodies = [text[match.start(2) : end] for match, end in zip(found, ends, strict=True)]
     page = Page(
-        _prose(text[: found[0].start()]), _prose(bodies[0]), _yaml(bodies[1]), _yaml(bodies[2]), _prose(bodies[3])
+        _prose(text[: found[0].start()]),
+        _prose(bodies[0]),
+        _yaml(bodies[1]),
+        _yaml(bodies[2]),
+        _prose(bodies[3]),
     )
     if not (page.summary and page.why and page.bad and page.good and page.mend):
         raise BrokenPage("a section of the page is empty")

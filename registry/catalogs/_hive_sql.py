@@ -15,8 +15,21 @@ HIVE_SERDES = {"avro": "STORED AS AVRO"}
 
 # Spark refuses these, or changes something else, or cannot read the table ever after (numRows).
 _RESERVED = frozenset(
-    "collation comment external is_managed_location location numfiles numrows owner provider rawdatasize "
-    "table_type totalsize transient_lastddltime".split()
+    [
+        "collation",
+        "comment",
+        "external",
+        "is_managed_location",
+        "location",
+        "numfiles",
+        "numrows",
+        "owner",
+        "provider",
+        "rawdatasize",
+        "table_type",
+        "totalsize",
+        "transient_lastddltime",
+    ]
 )
 # Derby's columns are this wide; a longer text fails after twenty seconds of retries.
 _KEY_SIZE, _VALUE_SIZE = 255, 4000

@@ -1,0 +1,58 @@
+"""The Spark session of this process, made when the first command asks for it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dq.cli.world import World
+from dq.contracts.errors import MissingTool, Unreadable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def session(world: World) -> SparkSession:
+    """The active session of a `spark-submit`, else a local one on all cores of this machine.
+
+    The zone of SQL is UTC, so that answers do not depend on the machine. Raises MissingTool without
+    pyspark or Java, each with the command that mends it.
+    """
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise MissingTool("Spark is not installed.", "pip install 'dq-contracts[spark]'") from error
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    _java(world)
+    settings = world.folder / ".dq"
+    builder = (
+        SparkSession.builder.appName("dq")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.warehouse.dir", str(settings / "warehouse"))
+        .config("spark.log.level", "ERROR")
+    )
+    if "SPARK_REMOTE" not in world.environment and "MASTER" not in world.environment:
+        builder = builder.master("local[*]").config("spark.sql.shuffle.partitions", "8")
+    try:
+        made: SparkSession = builder.getOrCreate()
+    except (PySparkException, RuntimeError, OSError) as error:
+        said = str(error).splitlines()[0]
+        raise Unreadable(f"Spark did not start: {said}", "Run 'dq doctor'.") from error
+    return made
+
+
+def _java(world: World) -> None:
+    home = world.environment.get("JAVA_HOME")
+    found = (Path(home) / "bin" / "java").exists() if home else shutil.which("java") is not None
+    if not found:
+        where = f"JAVA_HOME={home} holds no bin/java" if home else "there is no java on the PATH"
+        raise MissingTool(
+            f"Spark needs Java 17, and {where}.",
+            "Install it: apt-get install openjdk-17-jre-headless, or brew install openjdk@17.",
+        )
