@@ -93,7 +93,7 @@ def cut(text: str, width: int) -> str:
 
 
 def _facts(incident: Incident) -> Facts:
-    """The newest broken subject's facts, or the last one's with what made it good, which wins."""
+    """The newest broken subject's facts; of the last one when none is left, as changed by what mended it."""
     subjects = incident.subjects
     still = incident.open_subjects
     if still:
@@ -102,8 +102,7 @@ def _facts(incident: Incident) -> Facts:
         more = f" and {len(still) - MAX_SUBJECTS} more" if len(still) > MAX_SUBJECTS else ""
         return (*facts, ("still open", shown + more)) if len(still) > 1 else facts
     last = max(subjects.values(), key=lambda subject: subject.settled_at)
-    closing = dict(last.closing_facts)
-    return (*last.closing_facts, *(fact for fact in last.facts if fact[0] not in closing))
+    return tuple((dict(last.facts) | dict(last.closing_facts)).items())
 
 
 def _steps(incident: Incident) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, case, delete, insert, update
+from sqlalchemy import Connection, case, delete, insert, literal, update
 
 from dq.alerts import ledger
 from dq.alerts.channel import Receipt
@@ -12,6 +12,7 @@ from dq.alerts.incident import CREATE, UPDATE
 from dq.alerts.lane import Lane
 from dq.alerts.outbox import IN_FLIGHT, Claim, Status, at
 from dq.alerts.tables import channel_pause, message, outbox
+from dq.store.schema import UtcDateTime
 
 
 def sent(tx: Connection, claimed: Claim, receipt: Receipt, note: str, now: datetime) -> bool:
@@ -72,7 +73,7 @@ def forget(tx: Connection, lane: Lane) -> None:
 def pause(tx: Connection, channel: str, until: datetime) -> None:
     """Let nobody send through a channel before `until`; a longer pause stays."""
     mine = channel_pause.c.channel == channel
-    longer = case((channel_pause.c.until > until, channel_pause.c.until), else_=until)
+    longer = case((channel_pause.c.until > until, channel_pause.c.until), else_=literal(until, UtcDateTime))
     if not tx.execute(update(channel_pause).where(mine).values(until=longer)).rowcount:
         tx.execute(insert(channel_pause).values(channel=channel, until=until))
 

@@ -302,3 +302,19 @@ def test_a_database_that_is_not_there_is_named():
 
     with pytest.raises(StoreError, match=r"The store nowhere on 127.0.0.1:\d+ does not exist. Create it"):
         open_store(url)
+
+
+def test_without_psycopg_the_store_says_how_to_get_it():
+    script = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from dq.contracts.errors import MissingTool\n"
+        "from dq.store import open_store\n"
+        "try: open_store('postgresql://u:hunter2@host/db')\n"
+        "except MissingTool as error: print(error)"
+    )
+
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert said.stdout.strip() == (
+        "PostgreSQL needs psycopg, which is not installed. pip install 'dq-contracts[postgres]'"
+    )
