@@ -11,13 +11,13 @@ import typer
 from sqlalchemy import Connection
 
 from dq.alerts import channels
-from dq.alerts.channel import Channel, Open
+from dq.alerts.channel import Open
 from dq.alerts.deliver import Drained, drain
 from dq.alerts.record import record
 from dq.alerts.route import Route
 from dq.cli import show
 from dq.cli.world import World
-from dq.contracts import extension, shelf
+from dq.contracts import extension
 from dq.contracts.errors import DqError, UsageError
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Breach, Recovery, Severity
@@ -28,14 +28,9 @@ FROM_CONTRACT = "contract"
 _HEARING = (None, "notifications", "issues")
 
 
-def shelf_of_channels() -> dict[str, Channel]:
-    """Every channel on the shelf by id."""
-    return shelf.load(channels, "CHANNEL", Channel)
-
-
 def routes(contract: Contract, channel: str) -> list[Route]:
     """Who is told of this contract's breaches: its support channels, or one `channel[:target]` for all."""
-    known = shelf_of_channels()
+    known = channels.load()
     if channel != FROM_CONTRACT:
         name, _, target = channel.partition(":")
         if name not in known:
@@ -80,7 +75,7 @@ def _help(contract: Contract, event: Breach) -> list[tuple[str, str]]:
 def send(world: World, store: Store, write: Callable[[str], object]) -> Drained:
     """Sends what the outbox holds through every channel that is set up; `write` is the console's."""
     opened: dict[str, Open] = {}
-    for name, channel in shelf_of_channels().items():
+    for name, channel in channels.load().items():
         settings = {
             one.name: world.environment[one.variable]
             for one in channel.settings

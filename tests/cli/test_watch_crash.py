@@ -1,0 +1,103 @@
+"""A watcher that is killed between the commit and the send, as a scheduler would run it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from fakes.slack import TOKEN, FakeSlack
+
+CONTRACT = """
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+servers:
+  - {server: lake, type: local, path: lake, format: parquet}
+support:
+  - {channel: "#orders-alerts", tool: slack, scope: notifications}
+schema:
+  - name: orders
+    properties:
+      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+slaProperties:
+  - id: daily
+    property: frequency
+    value: 1
+    unit: d
+    schedule: "0 6 * * *"
+    customProperties:
+      - property: delivery
+        vendor: dq
+        value: {partition: {day: "{due - 1d:%Y-%m-%d}"}}
+"""
+# Dies when the process first reaches for the network: the commit is done, nothing has been sent.
+DIES_AT_THE_NETWORK = """
+import os, signal, sys
+def watch(event, args):
+    if event == "socket.connect":
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(watch)
+from dq.cli.main import main
+main()
+"""
+LIVES = "from dq.cli.main import main; main()"
+
+
+def watch(
+    folder: Path, slack: FakeSlack, as_of: str, program: str = LIVES
+) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "SLACK_BOT_TOKEN": TOKEN,
+        "DQ_SLACK_URL": slack.url,
+        "DQ_STORE_URL": f"sqlite:///{folder / 'store.db'}",
+    }
+    command = [sys.executable, "-c", program, "watch", "orders.odcs.yaml", "--as-of", as_of]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_a_watcher_killed_between_commit_and_send_alerts_once_after_it_is_started_again(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "orders.odcs.yaml").write_text(CONTRACT)
+    with FakeSlack() as slack:
+        watch(tmp_path, slack, "2026-05-10T12:00:00Z")
+
+        killed = watch(tmp_path, slack, "2026-05-11T06:10:00Z", DIES_AT_THE_NETWORK)
+        assert killed.returncode == -9
+        assert slack.posts == []
+
+        # The lease of the dead sender runs out; then Slack is searched before anything is sent again.
+        for as_of in ("06:12:00", "06:12:30", "06:13:00", "06:20:00", "06:25:00"):
+            again = watch(tmp_path, slack, f"2026-05-11T{as_of}Z")
+            assert again.returncode == 0, again.stderr
+
+        assert len(slack.posts) == 1
+        assert "orders is missing: day=2026-05-10" in str(slack.posts[0])
+
+
+def test_a_late_delivery_recolours_the_message_and_answers_in_its_thread_once(tmp_path: Path) -> None:
+    (tmp_path / "orders.odcs.yaml").write_text(CONTRACT)
+    with FakeSlack() as slack:
+        watch(tmp_path, slack, "2026-05-10T12:00:00Z")
+        missing = watch(tmp_path, slack, "2026-05-11T06:10:00Z")
+        assert missing.returncode == 1
+        partition = tmp_path / "lake" / "day=2026-05-10"
+        partition.mkdir(parents=True)
+        marker = partition / "_SUCCESS"
+        marker.touch()
+        os.utime(marker, (1778482800, 1778482800))  # 2026-05-11T07:00:00Z
+
+        for as_of in ("07:05:00", "07:06:00", "08:00:00"):
+            assert watch(tmp_path, slack, f"2026-05-11T{as_of}Z").returncode == 0
+
+        assert len(slack.roots) == 1
+        assert len(slack.replies) == 1
+        assert "RESOLVED" in str(slack.roots[0])
+        assert "1 h" in str(slack.replies[0])
