@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import typer
@@ -12,8 +12,8 @@ from dq.cli.loading import NOT_IN_FORCE, load
 from dq.cli.spark import session
 from dq.cli.world import World, here, registry_root
 from dq.contracts.errors import DqError
-from dq.contracts.location import resolve
-from dq.contracts.model import Contract
+from dq.contracts.location import DataPlace, resolve
+from dq.contracts.model import Contract, SchemaObject
 from dq.registry.action import Grade, Plan
 from dq.registry.apply import Ending, Result, apply, propose
 from dq.registry.catalog import Catalog, Settings, open_catalog
@@ -87,10 +87,12 @@ def tables(world: World, contracts: Iterable[Contract], server: str | None, regi
         if contract.status in NOT_IN_FORCE:
             show.note(f"dq: {contract.id} is {contract.status}, so it is not registered.")
             continue
-        found += specs(
-            contract, lambda one, of=contract: resolve(of, one, server, world.environment), registry
-        )
+        found += specs(contract, _places(world, contract, server), registry)
     return found
+
+
+def _places(world: World, contract: Contract, server: str | None) -> Callable[[SchemaObject], DataPlace]:
+    return lambda one: resolve(contract, one, server, world.environment)
 
 
 def _is_whole(paths: list[Path] | None) -> bool:

@@ -146,10 +146,8 @@ def _checks(quality: Quality) -> None:
         for line in lines:
             if line.status in (Status.FAIL, Status.ERROR):
                 what = f"{line.property} {line.check}".strip()
-                show.line(
-                    f"      {show.mark(None if line.status is Status.ERROR else False)} {line.scope}  {what}: "
-                    f"{line.observed}, promised {line.allowed}"
-                )
+                sign = show.mark(None if line.status is Status.ERROR else False)
+                show.line(f"      {sign} {line.scope}  {what}: {line.observed}, promised {line.allowed}")
 
 
 def as_dict(standings: list[Standing], quality: Quality, incidents: list[Incident]) -> dict[str, object]:

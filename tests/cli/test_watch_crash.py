@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 from fakes.slack import TOKEN, FakeSlack
 
@@ -47,9 +46,7 @@ main()
 LIVES = "from dq.cli.main import main; main()"
 
 
-def watch(
-    folder: Path, slack: FakeSlack, as_of: str, program: str = LIVES
-) -> subprocess.CompletedProcess[str]:
+def watch(folder, slack, as_of, program=LIVES):
     environment = {
         **os.environ,
         "SLACK_BOT_TOKEN": TOKEN,
@@ -62,9 +59,7 @@ def watch(
     )
 
 
-def test_a_watcher_killed_between_commit_and_send_alerts_once_after_it_is_started_again(
-    tmp_path: Path,
-) -> None:
+def test_a_watcher_killed_between_commit_and_send_alerts_once(tmp_path):
     (tmp_path / "orders.odcs.yaml").write_text(CONTRACT)
     with FakeSlack() as slack:
         watch(tmp_path, slack, "2026-05-10T12:00:00Z")
@@ -82,7 +77,7 @@ def test_a_watcher_killed_between_commit_and_send_alerts_once_after_it_is_starte
         assert "orders is missing: day=2026-05-10" in str(slack.posts[0])
 
 
-def test_a_late_delivery_recolours_the_message_and_answers_in_its_thread_once(tmp_path: Path) -> None:
+def test_a_late_delivery_recolours_the_message_and_answers_in_its_thread_once(tmp_path):
     (tmp_path / "orders.odcs.yaml").write_text(CONTRACT)
     with FakeSlack() as slack:
         watch(tmp_path, slack, "2026-05-10T12:00:00Z")

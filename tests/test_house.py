@@ -1,0 +1,53 @@
+"""The house is as its plan says: every package is installed, light things stay light, rooms stay small."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("alerts", "cli", "contracts", "dataquality", "registry", "store", "validators")
+HEAVY = ("pyspark", "boto3", "pandas", "pandera", "slack_sdk", "pyarrow", "sqlalchemy", "alembic", "git")
+
+
+def test_every_folder_with_code_is_a_package_that_is_installed():
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    on_disk = {
+        ".".join(("dq", *folder.parent.relative_to(ROOT).parts))
+        for room in (*ROOMS, "examples")
+        for folder in (ROOT / room).rglob("__init__.py")
+    }
+    assert listed == on_disk
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_room_says_that_it_is_typed(room):
+    assert (ROOT / room / "py.typed").is_file()
+
+
+def test_no_module_has_grown_beyond_three_hundred_lines():
+    long = {
+        str(file.relative_to(ROOT)): lines
+        for room in ROOMS
+        for file in (ROOT / room).rglob("*.py")
+        if (lines := len(file.read_text().splitlines())) > 300
+    }
+    assert long == {}
+
+
+def test_validate_imports_no_engine_no_cloud_and_no_database(tmp_path):
+    contract = ROOT / "examples" / "registry" / "flights.odcs.yaml"
+    program = (
+        "import sys\n"
+        "from dq.cli.main import run\n"
+        f"code = run(['validate', {str(contract)!r}])\n"
+        f"print(code, [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
+    )
+    assert done.stderr.strip().splitlines()[-1] == "0 []"
