@@ -67,9 +67,10 @@ def save(tx: Connection, incident: Incident, subject: str) -> None:
         "acked_by": incident.acked_by,
         "resolved_at": incident.resolved_at,
     }
-    changed = tx.execute(update(incidents).where(incidents.c.id == incident.id).values(values))
-    if not changed.rowcount:
-        tx.execute(insert(incidents).values(id=incident.id, **values))
+    if incident.revision == 1:
+        tx.execute(insert(incidents), {"id": incident.id, **values})
+    else:
+        tx.execute(update(incidents).where(incidents.c.id == incident.id).values(values))
     if subject:
         _save_subject(tx, incident, subject)
 
@@ -84,11 +85,8 @@ def log(
     detail: str = "",
 ) -> None:
     """Append an event; events are never changed."""
-    tx.execute(
-        insert(incident_event).values(
-            incident_id=incident, at=now, kind=kind, revision=revision, subject=subject, detail=detail
-        )
-    )
+    row = {"incident_id": incident, "at": now, "kind": kind, "revision": revision}
+    tx.execute(insert(incident_event), {**row, "subject": subject, "detail": detail})
 
 
 def _of(key: IncidentKey) -> Any:
@@ -137,8 +135,9 @@ def _save_subject(tx: Connection, incident: Incident, name: str) -> None:
         "facts": [list(fact) for fact in subject.facts],
         "closing_facts": [list(fact) for fact in subject.closing_facts],
     }
-    if not tx.execute(update(incident_subject).where(same).values(values)).rowcount:
-        tx.execute(insert(incident_subject).values(incident_id=incident.id, subject=name, **values))
+    if incident.revision > 1 and tx.execute(update(incident_subject).where(same).values(values)).rowcount:
+        return
+    tx.execute(insert(incident_subject), {"incident_id": incident.id, "subject": name, **values})
 
 
 def _facts(stored: list[list[str]]) -> Facts:

@@ -56,21 +56,10 @@ class Claim:
 
 def enqueue(tx: Connection, lane: Lane, operation: str, revision: int, now: datetime) -> None:
     """Put an operation into the outbox."""
-    tx.execute(
-        insert(outbox).values(
-            incident_id=lane.incident,
-            channel=lane.channel,
-            target=lane.target,
-            operation=operation,
-            revision=revision,
-            state=Status.READY,
-            attempt=0,
-            not_before=now,
-            looks=0,
-            repeat=False,
-            reason="",
-        )
-    )
+    row = {"incident_id": lane.incident, "channel": lane.channel, "target": lane.target}
+    row |= {"operation": operation, "state": Status.READY, "reason": ""}
+    fresh = {"revision": revision, "attempt": 0, "not_before": now, "looks": 0, "repeat": False}
+    tx.execute(insert(outbox), {**row, **fresh})
 
 
 def told(tx: Connection, incident_id: str) -> set[Lane]:

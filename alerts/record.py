@@ -56,7 +56,7 @@ def _write(
     incident = done.incident
     ledger.save(tx, incident, subject)
     ledger.log(tx, incident.id, done.kind, incident.revision, now, subject, detail)
-    told = outbox.told(tx, incident.id)
+    told = outbox.told(tx, incident.id) if incident.revision > 1 else set()
     for lane in told:
         for operation in done.tell:
             outbox.enqueue(tx, lane, operation, incident.revision, now)

@@ -261,6 +261,21 @@ def test_a_search_that_is_limited_waits(tell, send, slack, clock):
     assert len(slack.posts) == 1
 
 
+def test_steps_wait_while_nobody_knows_whether_the_message_is_there(tell, send, slack, clock):
+    slack.fault("chat.postMessage", "drop", accept=True)
+    slack.fault("conversations.history", "status", status=500)
+    tell(breach(1))
+    send()
+    tell(recovery(1))
+    unclear = send()
+    clock.pass_by(seconds=10)
+    send()
+
+    assert (unclear.sent, unclear.waiting) == (0, 3)
+    assert [root["text"].partition(":")[0] for root in slack.roots] == ["RESOLVED"]
+    assert len(slack.replies) == 1
+
+
 def test_a_search_that_never_ends_well_does_not_hold_the_alert_back_for_ever(tell, send, slack, clock):
     slack.fault("chat.postMessage", "drop", accept=False)
     slack.fault("conversations.history", "status", times=200, status=500)
