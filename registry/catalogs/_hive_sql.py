@@ -15,7 +15,7 @@ HIVE_SERDES = {"avro": "STORED AS AVRO"}
 
 # Spark refuses these, or changes something else, or cannot read the table ever after (numRows).
 _RESERVED = frozenset(
-    [
+    (
         "collation",
         "comment",
         "external",
@@ -29,7 +29,7 @@ _RESERVED = frozenset(
         "table_type",
         "totalsize",
         "transient_lastddltime",
-    ]
+    )
 )
 # Derby's columns are this wide; a longer text fails after twenty seconds of retries.
 _KEY_SIZE, _VALUE_SIZE = 255, 4000

@@ -149,7 +149,7 @@ def _changed(action: Action, after: TableSpec) -> TableSpec:
 def _refuse_relative(spec: TableSpec) -> None:
     if spec.location and not spec.location.startswith("/") and ":" not in spec.location:
         raise UsageError(
-            f"{spec.database}.{spec.name}: Hive would look for {spec.location!r} in its own warehouse folder.",
+            f"{spec.database}.{spec.name}: Hive would look for {spec.location!r} in its own warehouse.",
             "Give the server an absolute path or a URL.",
         )
 
@@ -204,7 +204,8 @@ def _ddl(kind: Any) -> str:
     if kind["type"] == "map":
         return f"map<{_ddl(kind['keyType'])},{_ddl(kind['valueType'])}>"
     if kind["type"] == "struct":
-        return f"struct<{','.join(f'{one["name"]}:{_ddl(one["type"])}' for one in kind['fields'])}>"
+        fields = [f"{one['name']}:{_ddl(one['type'])}" for one in kind["fields"]]
+        return f"struct<{','.join(fields)}>"
     return str(kind["type"])
 
 
@@ -227,7 +228,7 @@ def _option(scala: Any) -> str:
 @contextmanager
 def _explained() -> Iterator[None]:
     """What Spark and the metastore complain about, as one sentence."""
-    from py4j.protocol import Py4JError, Py4JJavaError
+    from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]  # it has no types
     from pyspark.errors import PySparkException
 
     try:

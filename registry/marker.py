@@ -1,0 +1,92 @@
+"""The 0-byte file that says that a folder is complete, on a local disk or in an object store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dq.contracts.errors import DqError, MissingTool, Unreadable
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+_SCHEME = re.compile(r"(?!file:)[a-z][a-z0-9+.\-]*://", re.IGNORECASE)
+
+
+def require_folder(folder: str, make: bool = False) -> None:
+    """Raises DqError when the folder does not exist: nothing was delivered there. With `make` it is made.
+
+    `folder` is a local path, a `file:` URL, or a URL that Arrow knows (`s3://`, `hdfs://`, `gs://`).
+    Raises MissingTool without pyarrow where that is needed, Unreadable when the place does not answer.
+    """
+    with _explained(folder):
+        if _SCHEME.match(folder):
+            from pyarrow.fs import FileType
+
+            files, path = _remote(folder)
+            if make:
+                files.create_dir(path, recursive=True)
+            there = files.get_file_info(path).type is FileType.Directory
+        else:
+            if make:
+                _local(folder).mkdir(parents=True, exist_ok=True)
+            there = _local(folder).is_dir()
+    if not there:
+        raise DqError(
+            f"Nothing was delivered: {folder} does not exist.",
+            "Write the data first, or check the partition; an empty delivery says --rows 0.",
+        )
+
+
+def write_marker(folder: str, name: str) -> bool:
+    """Puts the empty file into the folder; False, and nothing is written, when it is there already.
+
+    Raises as `require_folder` does.
+    """
+    with _explained(folder):
+        if not _SCHEME.match(folder):
+            try:
+                (_local(folder) / name).touch(exist_ok=False)
+            except FileExistsError:
+                return False
+            return True
+        from pyarrow.fs import FileType
+
+        files, path = _remote(folder)
+        marker = f"{path.rstrip('/')}/{name}"
+        if files.get_file_info(marker).type is FileType.File:
+            return False
+        files.open_output_stream(marker).close()
+        return True
+
+
+def _local(folder: str) -> Path:
+    return Path(re.sub(r"^file:(//)?", "", folder))
+
+
+def _remote(folder: str) -> tuple[FileSystem, str]:
+    from pyarrow.fs import FileSystem
+
+    # Arrow does not know the names that Hadoop gives to S3.
+    files, path = FileSystem.from_uri(re.sub(r"^s3[an]://", "s3://", folder))
+    return files, path
+
+
+@contextmanager
+def _explained(folder: str) -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingTool(
+            f"Writing to {folder} needs pyarrow, which is not installed.", "pip install 'dq-contracts[spark]'"
+        ) from error
+    except (OSError, ValueError) as error:
+        # Arrow gives ValueError for a scheme that it does not know, OSError for all that a store answers.
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0][:200]
+        raise Unreadable(
+            f"{folder} cannot be reached or written: {reason}.",
+            "Check that the place exists and that you may write there.",
+        ) from error
