@@ -222,7 +222,12 @@ def _each(scala: Any) -> Iterator[Any]:
 
 
 def _option(scala: Any) -> str:
-    return str(scala.get().toString()) if scala.isDefined() else ""
+    """An Option's content as text, "" for none."""
+    if not scala.isDefined():
+        return ""
+    # A Java string arrives as a Python one, anything else as an object.
+    content = scala.get()
+    return content if isinstance(content, str) else str(content.toString())
 
 
 @contextmanager

@@ -1,0 +1,397 @@
+"""The conformance kit: what every catalog on the shelf must do, against the real thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from fakes.flights import flights
+from sqlalchemy import event
+
+from dq.contracts.errors import DqError
+from dq.contracts.types import CANONICAL
+from dq.registry import catalogs as shelf_package
+from dq.registry.action import Action, Grade, Kind, LiveTable
+from dq.registry.apply import Ending, apply, propose
+from dq.registry.catalog import Catalog, Partition, Settings, StalePlan, catalogs, open_catalog
+from dq.registry.plan import plan
+from dq.registry.render import render
+from dq.registry.table import Column, TableSpec, clip, marked
+from dq.store.engine import Store
+
+
+@dataclass
+class Place:
+    """One catalog under test, and the state that belongs to it. `writes` are counted while `counting`."""
+
+    id: str
+    catalog: Catalog
+    store: Store
+    folder: str
+    write_counter: Callable[[], contextmanager[list[str]]]
+
+    def register(
+        self, *wanted: TableSpec, adopt: bool = False, allow: frozenset[Grade] = frozenset()
+    ) -> list[Ending]:
+        made = propose(self.catalog, self.id, wanted, self.store, adopt=adopt)
+        return [result.ending for result in apply(self.catalog, self.id, made, self.store, allow=allow)]
+
+    def live(self, spec: TableSpec) -> LiveTable:
+        found = self.catalog.read(*spec.key)
+        assert found is not None
+        return found
+
+
+@contextmanager
+def _store_writes(store: Store) -> Iterator[list[str]]:
+    """The texts of the statements that write to the store."""
+    seen: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        if statement.split()[0] in ("INSERT", "UPDATE", "DELETE"):
+            seen.append(statement)
+
+    event.listen(store.engine, "before_cursor_execute", note)
+    yield seen
+    event.remove(store.engine, "before_cursor_execute", note)
+
+
+@dataclass
+class SpySession:
+    """A Spark session that notes the statements it is given; all else is the real one's."""
+
+    real: object
+    statements: list[str]
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.real, name)
+
+    def sql(self, statement: str) -> object:
+        self.statements.append(statement)
+        return self.real.sql(statement)  # type: ignore[attr-defined]  # a SparkSession
+
+
+@pytest.fixture(params=["local", pytest.param("hive", marks=pytest.mark.spark)])
+def place(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Iterator[Place]:
+    folder = f"{tmp_path}/lake"
+    if request.param == "local":
+        catalog = open_catalog("local", Settings(store=store))
+        yield Place("local", catalog, store, folder, lambda: _store_writes(store))
+        return
+    spy = SpySession(request.getfixturevalue("spark"), [])
+    catalog = open_catalog("hive", Settings(session=lambda: spy))
+
+    @contextmanager
+    def counted() -> Iterator[list[str]]:
+        spy.statements.clear()
+        with _store_writes(store) as seen:
+            yield seen
+        seen += spy.statements
+
+    yield Place("hive", catalog, store, folder, counted)
+    spy.real.sql("DROP DATABASE IF EXISTS air_flights CASCADE")  # type: ignore[attr-defined]
+
+
+def table(place: Place, *columns: Column, format: str = "parquet") -> TableSpec:
+    """A marked specification of these columns."""
+    spec = TableSpec("air_flights", "probe", f"{place.folder}/probe", format, columns)
+    return marked(spec, {"dq.contract-id": "air-flights", "dq.contract-version": "1.0.0"})
+
+
+def test_the_kit_runs_against_every_catalog_on_the_shelf() -> None:
+    files = {path.stem for path in Path(str(shelf_package.__file__)).parent.glob("[!_]*.py")}
+
+    assert set(catalogs()) == files == {"hive", "local"}
+
+
+def test_what_was_registered_reads_back_as_specified(place: Place) -> None:
+    spec = flights(place.folder)
+
+    assert place.register(spec) == [Ending.DONE]
+    assert place.live(spec).spec.columns == spec.columns
+    assert place.live(spec).spec.partitions == spec.partitions
+    assert place.live(spec).spec.description == "Every flight that left."
+    assert place.live(spec).spec.location == place.folder
+    assert place.live(spec).spec.format == "parquet"
+    assert dict(place.live(spec).spec.parameters) == dict(spec.parameters)
+
+
+def test_registering_twice_changes_nothing_and_writes_nothing(place: Place) -> None:
+    spec = flights(place.folder)
+    place.register(spec)
+    before = place.live(spec)
+
+    with place.write_counter() as writes:
+        endings = place.register(spec)
+
+    assert endings == [Ending.UNCHANGED]
+    assert writes == []
+    assert place.live(spec) == before
+
+
+def test_the_count_of_writes_sees_a_write(place: Place) -> None:
+    with place.write_counter() as writes:
+        place.register(flights(place.folder))
+
+    assert len(writes) >= 2
+
+
+def test_names_are_folded_and_long_comments_clipped_without_drift(place: Place) -> None:
+    long = "é" * 300 + " over\n two lines"
+    spec = flights(place.folder, comment=f'"{"ä" * 300}"', description=f"'{long * 5}'".replace("\n", " "))
+    place.register(spec)
+
+    made = propose(place.catalog, place.id, [spec], place.store)
+
+    assert spec.key == ("air_flights", "flights")
+    assert spec.columns[1].name == "price"
+    assert len(spec.columns[0].comment.encode()) <= 255
+    assert [action.kind for action in made.actions] == [Kind.NOOP]
+
+
+def test_hostile_texts_come_back_as_they_were(place: Place) -> None:
+    nasty = 'it\'s "quoted" \\n `ticks` ; -- ${env:HOME} $x % 100'
+    spec = table(place, Column("a", "int", nasty))
+    spec = marked(replace(spec, description=nasty), {"dq.owner": nasty})
+
+    place.register(spec)
+
+    assert place.live(spec).spec.columns[0].comment == nasty
+    assert place.live(spec).spec.description == nasty
+    assert place.live(spec).spec.parameter("dq.owner") == nasty
+
+
+def test_a_new_column_is_additive_and_needs_no_flag(place: Place) -> None:
+    place.register(flights(place.folder))
+    more = "      - {name: carrier, logicalType: string, description: Who flew.}\n"
+    wider = flights(place.folder, more=more, version="1.1.0")
+
+    made = propose(place.catalog, place.id, [wider], place.store)
+
+    assert (made.actions[0].kind, made.actions[0].grade) == (Kind.UPDATE, Grade.ADDITIVE)
+    assert place.register(wider) == [Ending.DONE]
+    assert place.live(wider).spec.columns == wider.columns
+    assert place.register(wider) == [Ending.UNCHANGED]
+
+
+def test_a_changed_comment_is_metadata(place: Place) -> None:
+    place.register(flights(place.folder))
+    spec = flights(place.folder, comment="Another.", description="Another too.")
+
+    made = propose(place.catalog, place.id, [spec], place.store)
+
+    assert (made.actions[0].kind, made.actions[0].grade) == (Kind.UPDATE, Grade.METADATA)
+    assert place.register(spec) == [Ending.DONE]
+    assert place.live(spec).spec.columns[0].comment == "Another."
+    assert place.live(spec).spec.description == "Another too."
+
+
+def test_a_changed_type_is_refused_without_the_flag(place: Place) -> None:
+    place.register(flights(place.folder))
+    before = place.live(flights(place.folder))
+    changed = flights(place.folder, id_type="string")
+
+    made = propose(place.catalog, place.id, [changed], place.store)
+    results = apply(place.catalog, place.id, made, place.store)
+
+    assert [result.ending for result in results] == [Ending.REFUSED]
+    assert "--allow-breaking" in str(results[0].error)
+    assert "type of id" in str(results[0].error)
+    assert place.live(changed) == before
+
+
+def test_a_changed_type_is_made_with_the_flag_and_partitions_stay(place: Place) -> None:
+    spec = flights(place.folder)
+    place.register(spec)
+    values = (("flight_date", "2026-11-20"), ("hour", "7"))
+    place.catalog.add_partition(*spec.key, values, f"{place.folder}/flight_date=2026-11-20/hour=7")
+    changed = flights(place.folder, id_type="string")
+
+    assert place.register(changed, allow=frozenset({Grade.BREAKING})) == [Ending.DONE]
+
+    assert place.live(changed).spec.columns == changed.columns
+    assert len(place.catalog.partitions(*spec.key)) == 1
+    assert place.register(changed) == [Ending.UNCHANGED]
+
+
+def test_a_removed_column_is_breaking(place: Place) -> None:
+    more = "      - {name: carrier, logicalType: string}\n"
+    place.register(flights(place.folder, more=more))
+    narrow = flights(place.folder)
+
+    assert place.register(narrow) == [Ending.REFUSED]
+    assert place.register(narrow, allow=frozenset({Grade.BREAKING})) == [Ending.DONE]
+    assert [column.name for column in place.live(narrow).spec.columns] == ["id", "price"]
+
+
+def test_another_location_is_destructive(place: Place) -> None:
+    place.register(flights(place.folder))
+    moved = flights(f"{place.folder}-two")
+
+    assert place.register(moved, allow=frozenset({Grade.BREAKING})) == [Ending.REFUSED]
+    assert place.register(moved, allow=frozenset({Grade.DESTRUCTIVE})) == [Ending.DONE]
+    assert place.live(moved).spec.location == f"{place.folder}-two"
+    assert place.register(moved) == [Ending.UNCHANGED]
+
+
+def test_another_format_makes_the_table_anew(place: Place) -> None:
+    place.register(flights(place.folder))
+    orc = flights(place.folder, format="orc")
+
+    assert place.register(orc) == [Ending.REFUSED]
+    assert place.register(orc, allow=frozenset({Grade.DESTRUCTIVE})) == [Ending.DONE]
+    assert place.live(orc).spec.format == "orc"
+
+
+def meddle(place: Place, live: LiveTable, spec: TableSpec) -> None:
+    """Someone else writes the table: the same door, without our plan."""
+    found = plan([spec], {spec.key: live}, {}, creates=frozenset())
+    place.catalog.apply(replace(found.actions[0], kind=Kind.UPDATE))
+
+
+def test_drift_is_reported_with_what_changed_and_put_back(place: Place) -> None:
+    spec = flights(place.folder)
+    place.register(spec)
+    live = place.live(spec)
+    theirs = replace(spec.columns[0], comment="Scribbled.")
+    meddle(place, live, replace(spec, columns=(theirs, *spec.columns[1:])))
+
+    made = propose(place.catalog, place.id, [spec], place.store)
+
+    assert [action.kind for action in made.actions] == [Kind.DRIFT]
+    assert render(made) == [
+        "! drift air_flights.flights (metadata): someone else changed it.",
+        "    ~ comment of id: 'Scribbled.' -> 'The key.' (changed by someone else)",
+        "1 tables: 1 drift.",
+    ]
+    assert place.register(spec) == [Ending.DONE]
+    assert place.live(spec).spec.columns == spec.columns
+
+
+def test_a_stranger_is_never_touched_unless_adopted(place: Place) -> None:
+    spec = flights(place.folder)
+    foreign = replace(spec, parameters=(("theirs", "1"),), description="Made by hand.")
+    place.catalog.apply(Action(Kind.CREATE, spec.key, after=foreign))
+    before = place.live(spec)
+
+    assert place.register(spec) == [Ending.REFUSED]
+    assert place.live(spec) == before
+    assert place.register(spec, adopt=True) == [Ending.DONE]
+    assert place.live(spec).spec.parameter("theirs") == "1"
+    assert place.live(spec).spec.parameter("dq.managed-by") == "dq"
+    assert place.register(spec) == [Ending.UNCHANGED]
+
+
+def test_a_plan_is_stale_when_the_table_moved(place: Place) -> None:
+    spec = flights(place.folder)
+    place.register(spec)
+    changed = flights(place.folder, comment="Mine.")
+    made = propose(place.catalog, place.id, [changed], place.store)
+    place.register(flights(place.folder, comment="Theirs."))
+
+    results = apply(place.catalog, place.id, made, place.store)
+
+    assert [result.ending for result in results] == [Ending.FAILED]
+    assert isinstance(results[0].error, StalePlan)
+    assert results[0].error.exit_code == 3
+    assert str(results[0].error) == (
+        "The plan is stale: air_flights.flights has changed since it was made. Run 'dq register' again."
+    )
+    assert place.live(spec).spec.columns[0].comment == "Theirs."
+
+
+def test_a_plan_that_another_process_has_carried_out_is_done(place: Place) -> None:
+    made = propose(place.catalog, place.id, [flights(place.folder)], place.store)
+    place.register(flights(place.folder))
+
+    results = apply(place.catalog, place.id, made, place.store)
+
+    assert [result.ending for result in results] == [Ending.DONE]
+
+
+def test_an_orphan_is_shown_and_only_removed_when_asked(place: Place) -> None:
+    spec = flights(place.folder)
+    place.register(spec)
+    made = propose(place.catalog, place.id, [], place.store, complete=True)
+
+    assert [action.kind for action in made.actions] == []
+    probe = table(place, Column("a", "int"))
+    made = propose(place.catalog, place.id, [probe], place.store, complete=True)
+    assert [(action.kind, action.key[1]) for action in made.actions] == [
+        (Kind.ORPHAN, "flights"),
+        (Kind.CREATE, "probe"),
+    ]
+    apply(place.catalog, place.id, made, place.store)
+    assert place.catalog.read(*spec.key) is not None
+    made = propose(place.catalog, place.id, [probe], place.store, complete=True)
+    apply(place.catalog, place.id, made, place.store, prune=True)
+    assert place.catalog.read(*spec.key) is None
+    assert [one.spec.name for one in place.catalog.tables("air_flights")] == ["probe"]
+
+
+def test_a_partition_is_added_once(place: Place) -> None:
+    spec = flights(place.folder)
+    place.register(spec)
+    values = (("flight_date", "2026-11-20"), ("hour", "7"))
+    folder = f"{place.folder}/flight_date=2026-11-20/hour=7"
+
+    added = place.catalog.add_partition(*spec.key, values, folder)
+    with place.write_counter() as writes:
+        again = place.catalog.add_partition(*spec.key, values, folder)
+
+    assert (added, again, writes) == (True, False, [])
+    assert place.catalog.partitions(*spec.key) == [Partition(values, folder)]
+    with pytest.raises(DqError, match=r"lies at .*, not at /elsewhere"):
+        place.catalog.add_partition(*spec.key, values, "/elsewhere")
+
+
+def test_a_partition_of_a_table_that_nobody_registered_is_refused(place: Place) -> None:
+    with pytest.raises(DqError, match=r"no table air_flights\.nope\. Register it"):
+        place.catalog.add_partition("air_flights", "nope", (("a", "1"),), "/x")
+
+
+def test_a_database_that_does_not_exist_has_no_tables(place: Place) -> None:
+    assert place.catalog.tables("nowhere") == []
+    assert place.catalog.read("nowhere", "nothing") is None
+
+
+NESTED = [
+    "array<array<int>>",
+    "array<char(3)>",
+    "map<string,array<decimal(38,10)>>",
+    "struct<a:int,b:struct<c:date,d:map<string,timestamp>>>",
+    f"struct<{','.join(f'field_{index}:string' for index in range(60))}>",
+]
+# What a column can be: `interval` alone is a type of expressions, which no format stores.
+PLAIN = sorted(set(CANONICAL.values()) - {"array", "map", "struct", "char", "varchar", "decimal", "interval"})
+SIZED = ["char(3)", "varchar(20)", "decimal(18,2)", "decimal(38,38)"]
+
+
+def test_every_physical_type_comes_back_as_it_was(place: Place) -> None:
+    types = [*PLAIN, *SIZED, *NESTED]
+    if place.id == "hive" and place.catalog.spark.version < "4.0":  # type: ignore[attr-defined]
+        types.remove("variant")  # Spark 3.5 does not know it
+    spec = table(place, *(Column(f"c{index}", one) for index, one in enumerate(types)))
+
+    place.register(spec)
+
+    assert [column.type for column in place.live(spec).spec.columns] == types
+    assert place.register(spec) == [Ending.UNCHANGED]
+
+
+@pytest.mark.parametrize("format", ["orc", "json", "csv", "avro"])
+def test_every_format_comes_back_as_it_was(place: Place, format: str) -> None:
+    spec = flights(place.folder, format=format)
+
+    assert place.register(spec) == [Ending.DONE]
+    assert place.live(spec).spec.format == format
+    assert place.live(spec).spec.partitions == spec.partitions
+    assert place.register(spec) == [Ending.UNCHANGED]
+
+
+def test_a_clipped_text_ends_in_a_whole_character() -> None:
+    assert clip("ä" * 200, 255) == "ä" * 126 + "…"
+    assert clip("two\n  lines", 255) == "two lines"

@@ -1,0 +1,268 @@
+"""Publishing: the order, the idempotence, and a kill at every point."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from fakes.flights import contract, flights
+from sqlalchemy import Connection, text
+
+from dq.contracts.errors import DqError, UsageError
+from dq.registry.catalog import Catalog, Settings, open_catalog
+from dq.registry.marker import write_marker
+from dq.registry.notify import JsonLines
+from dq.registry.publication import Event, Publication, publication
+from dq.registry.publish import STEPS, Published, publish
+from dq.store.engine import Store
+
+NOW = datetime(2026, 11, 20, 6, 5, tzinfo=UTC)
+CYCLE = datetime(2026, 11, 20, 6, 0, tzinfo=UTC)
+PARTITION = {"flight_date": "2026-11-20", "hour": "07"}
+FOLDER = "flight_date=2026-11-20/hour=7"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    (tmp_path / "lake" / FOLDER).mkdir(parents=True)
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def catalog(store: Store, lake: Path) -> Catalog:
+    from dq.registry.apply import apply, propose
+
+    made = open_catalog("local", Settings(store=store))
+    apply(made, "local", propose(made, "local", [flights(str(lake))], store), store)
+    with store.write() as connection:
+        connection.execute(text("CREATE TABLE receipts (event_id TEXT NOT NULL)"))
+    return made
+
+
+def receipt(connection: Connection, event: Event) -> None:
+    connection.execute(text("INSERT INTO receipts VALUES (:id)"), {"id": event.id})
+
+
+def delivery(lake: Path, rows: int | None = 7, **partition: str) -> Publication:
+    made = contract(str(lake))
+    spec = flights(str(lake))
+    return publication(made, made.objects[0], spec, partition=PARTITION | partition, cycle=CYCLE, rows=rows)
+
+
+def run(one: Publication, catalog: Catalog, store: Store, lake: Path, now: datetime = NOW) -> Published:
+    notify = JsonLines(lake.parent / "events.jsonl")
+    return publish(one, catalog=catalog, store=store, now=now, receipt=receipt, notify=notify)
+
+
+def effects(catalog: Catalog, store: Store, lake: Path) -> tuple[int, bool, int, int]:
+    """Partitions, whether the marker is there, receipts, lines told."""
+    with store.read() as connection:
+        receipts = connection.execute(text("SELECT count(*) FROM receipts")).scalar_one()
+    told = lake.parent / "events.jsonl"
+    lines = told.read_text().splitlines() if told.exists() else []
+    marker = lake / FOLDER / "_SUCCESS"
+    return (
+        len(catalog.partitions("air_flights", "flights")),
+        marker.exists() and marker.stat().st_size == 0,
+        receipts,
+        len([json.loads(line) for line in lines]),
+    )
+
+
+def test_a_delivery_is_published_in_order(catalog: Catalog, store: Store, lake: Path) -> None:
+    published = run(delivery(lake), catalog, store, lake)
+
+    assert published.done == STEPS == ("partition", "marker", "receipt", "notify")
+    assert effects(catalog, store, lake) == (1, True, 1, 1)
+    told = json.loads((lake.parent / "events.jsonl").read_text())
+    assert told == {
+        "event_id": published.event.id,
+        "event": "delivered",
+        "contract": "air-flights",
+        "domain": "air",
+        "major_version": "1",
+        "contract_version": "1.0.0",
+        "object": "Flights",
+        "table": "air_flights.flights",
+        "partition": {"flight_date": "2026-11-20", "hour": "7"},
+        "location": f"{lake}/{FOLDER}",
+        "cycle": "2026-11-20T06:00:00+00:00",
+        "rows": 7,
+        "at": "2026-11-20T06:05:00+00:00",
+    }
+
+
+def test_publishing_twice_does_nothing_and_gives_the_same_event(
+    catalog: Catalog, store: Store, lake: Path
+) -> None:
+    first = run(delivery(lake), catalog, store, lake)
+
+    second = run(delivery(lake), catalog, store, lake, now=datetime(2026, 11, 21, tzinfo=UTC))
+
+    assert second.done == ()
+    assert second.event == first.event
+    assert effects(catalog, store, lake) == (1, True, 1, 1)
+
+
+def test_the_event_is_the_same_on_every_machine_and_another_for_another_partition(lake: Path) -> None:
+    ids = {
+        delivery(lake, hour="7").event_id,
+        delivery(lake, hour="07").event_id,
+        delivery(lake, hour="8").event_id,
+    }
+
+    assert len(ids) == 2
+
+
+def test_nothing_is_registered_for_a_folder_that_is_not_there(
+    catalog: Catalog, store: Store, lake: Path
+) -> None:
+    with pytest.raises(DqError, match=r"Nothing was delivered: .*hour=8 does not exist\."):
+        run(delivery(lake, hour="8"), catalog, store, lake)
+
+    assert effects(catalog, store, lake) == (0, False, 0, 0)
+
+
+def test_an_empty_delivery_makes_its_folder(catalog: Catalog, store: Store, lake: Path) -> None:
+    run(delivery(lake, rows=0, hour="8"), catalog, store, lake)
+
+    assert (lake / "flight_date=2026-11-20/hour=8/_SUCCESS").exists()
+
+
+def test_a_table_that_is_not_registered_is_refused(store: Store, lake: Path) -> None:
+    with pytest.raises(DqError, match=r"no table air_flights\.flights\. Register it"):
+        run(delivery(lake), open_catalog("local", Settings(store=store)), store, lake)
+
+
+def test_an_open_table_has_neither_partition_nor_marker_to_write(
+    catalog: Catalog, store: Store, lake: Path
+) -> None:
+    made = contract(str(lake), format="iceberg")
+    spec = flights(str(lake), format="iceberg")
+    one = publication(made, made.objects[0], spec, partition=PARTITION)
+
+    assert run(one, catalog, store, lake).done == ("receipt", "notify")
+    assert effects(catalog, store, lake) == (0, False, 1, 1)
+
+
+def test_a_failing_step_is_taken_up_where_it_stopped(catalog: Catalog, store: Store, lake: Path) -> None:
+    blocked = lake.parent / "events.jsonl"
+    blocked.mkdir()
+    with pytest.raises(DqError, match="Consumers could not be told"):
+        run(delivery(lake), catalog, store, lake)
+    blocked.rmdir()
+
+    assert run(delivery(lake), catalog, store, lake).done == ("notify",)
+    assert effects(catalog, store, lake) == (1, True, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("partition", "message"),
+    [
+        pytest.param({"flight_date": "2026-11-20"}, "has the partition keys flight_date, hour", id="missing"),
+        pytest.param(PARTITION | {"x": "1"}, "not flight_date, hour, x", id="unknown"),
+        pytest.param(PARTITION | {"flight_date": "20.11.2026"}, "is a date, and '20.11.2026'", id="no date"),
+        pytest.param(PARTITION | {"hour": "seven"}, "is a int, and 'seven' is none", id="no number"),
+    ],
+)
+def test_a_partition_must_fit_the_keys(lake: Path, partition: dict[str, str], message: str) -> None:
+    made = contract(str(lake))
+
+    with pytest.raises(UsageError, match=message):
+        publication(made, made.objects[0], flights(str(lake)), partition=partition)
+
+
+def test_a_marker_goes_through_arrow_where_the_place_is_a_url(tmp_path: Path) -> None:
+    # Arrow's own scheme for a tree inside a folder, which takes the way of every remote store.
+    assert write_marker(f"file://{tmp_path}", "_SUCCESS") is True
+    assert write_marker(f"file://{tmp_path}", "_SUCCESS") is False
+    with pytest.raises(DqError, match="nowhere://x cannot be reached or written"):
+        write_marker("nowhere://x", "_SUCCESS")
+
+
+def test_half_a_line_of_a_killed_writer_is_cut_away(lake: Path) -> None:
+    file = lake / "events.jsonl"
+    file.write_bytes(b'{"event_id": "other"}\n{"event_id": "ha')
+    event = Event("mine", delivery(lake), NOW)
+
+    JsonLines(file)(event)
+    JsonLines(file)(event)
+
+    assert [json.loads(line)["event_id"] for line in file.read_text().splitlines()] == ["other", "mine"]
+
+
+# Runs one publish and dies, as by kill -9, just before or just after the n-th commit. Between two commits
+# lies exactly one effect, so that these points are all the places between two steps.
+CHILD = """
+    import os, sys
+    from pathlib import Path
+    from sqlalchemy import event
+    from test_publish import delivery, run
+    from dq.registry.catalog import Settings, open_catalog
+    from dq.store.engine import open_store
+
+    state, folder, when, count = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+    store = open_store(state)
+    commits = 0
+
+    def die(connection):
+        global commits
+        if connection.get_execution_options().get("dq_write"):
+            commits += 1
+            if commits == count:
+                if when == "after":
+                    connection.connection.dbapi_connection.execute("COMMIT")
+                os._exit(9)
+
+    event.listen(store.engine, "commit", die)
+    run(delivery(folder), open_catalog("local", Settings(store=store)), store, folder)
+"""
+COMMITS = 6  # begun; partition in the catalog; partition, marker, receipt, notify in the journal
+
+
+def child(store: Store, lake: Path, when: str, count: int) -> int:
+    url = f"sqlite:///{store.engine.url.database}"
+    tests = Path(__file__).parent
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(CHILD), url, str(lake), when, str(count)],
+        env=os.environ | {"PYTHONPATH": f"{tests}{os.pathsep}{tests.parent}"},
+        check=False,
+    ).returncode
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("count", range(1, COMMITS + 1))
+def test_a_kill_at_any_point_ends_in_exactly_one_of_each(
+    catalog: Catalog, store: Store, lake: Path, when: str, count: int
+) -> None:
+    killed = child(store, lake, when, count)
+
+    retried = child(store, lake, when, 0)
+
+    assert (killed, retried) == (9, 0)
+    assert effects(catalog, store, lake) == (1, True, 1, 1)
+
+
+def test_there_are_as_many_commits_as_are_killed(catalog: Catalog, store: Store, lake: Path) -> None:
+    assert child(store, lake, "before", COMMITS + 1) == 0
+
+
+def test_two_processes_at_once_publish_once(catalog: Catalog, store: Store, lake: Path) -> None:
+    url = f"sqlite:///{store.engine.url.database}"
+    tests = Path(__file__).parent
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(CHILD), url, str(lake), "before", "0"],
+            env=os.environ | {"PYTHONPATH": f"{tests}{os.pathsep}{tests.parent}"},
+        )
+        for _ in range(2)
+    ]
+
+    assert [process.wait() for process in both] == [0, 0]
+    assert effects(catalog, store, lake) == (1, True, 1, 1)
