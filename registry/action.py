@@ -100,8 +100,8 @@ class Action:
     @property
     def grade(self) -> Grade:
         """The gravest of its changes."""
-        if self.kind is Kind.ORPHAN:
-            return Grade.DESTRUCTIVE
+        if self.kind in (Kind.CREATE, Kind.ORPHAN):
+            return Grade.ADDITIVE if self.kind is Kind.CREATE else Grade.DESTRUCTIVE
         grades = [change.grade for change in self.changes if not change.kept]
         return max(grades, key=lambda grade: grade.rank, default=Grade.METADATA)
 

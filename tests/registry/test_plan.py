@@ -1,0 +1,259 @@
+"""What a plan decides, table by table; nothing but values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fakes.flights import flights
+
+from dq.registry.action import Action, Change, Field, Grade, Kind, LiveTable, Plan
+from dq.registry.plan import plan
+from dq.registry.render import render
+from dq.registry.table import Column, TableSpec, marked
+
+ALL = frozenset({"parquet", "csv", "iceberg"})
+LAKE = "s3://lake/air"
+
+
+def decide(spec: TableSpec, live: TableSpec | None, last: TableSpec | None = None, **options: bool) -> Action:
+    """The plan's action for one table."""
+    found = {} if live is None else {spec.key: LiveTable(live, "7")}
+    applied = {} if last is None else {spec.key: last}
+    return plan([spec], found, applied, creates=ALL, **options).actions[0]
+
+
+def with_parameters(spec: TableSpec, **more: str) -> TableSpec:
+    pairs = dict(spec.parameters) | more
+    return replace(spec, parameters=tuple(sorted(pairs.items())))
+
+
+OLD = flights(LAKE)
+NEW = flights(LAKE, comment="Another.", version="1.1.0")
+EXTRA = replace(OLD, columns=(*OLD.columns, Column("crawled", "string")))
+
+
+@pytest.mark.parametrize(
+    ("spec", "live", "last", "kind"),
+    [
+        pytest.param(OLD, None, None, Kind.CREATE, id="nothing is there"),
+        pytest.param(OLD, OLD, None, Kind.NOOP, id="all is as it should be"),
+        pytest.param(NEW, OLD, OLD, Kind.UPDATE, id="the contract changed"),
+        pytest.param(NEW, OLD, None, Kind.UPDATE, id="the contract changed and nobody remembers"),
+        pytest.param(OLD, EXTRA, None, Kind.DRIFT, id="someone added a column"),
+        pytest.param(
+            OLD, replace(OLD, parameters=(("theirs", "1"),)), OLD, Kind.DRIFT, id="someone wiped our mark"
+        ),
+        pytest.param(OLD, replace(OLD, parameters=()), None, Kind.CONFLICT, id="it is nobody's"),
+        pytest.param(
+            OLD,
+            with_parameters(OLD, **{"dq.contract-id": "other"}),
+            None,
+            Kind.CONFLICT,
+            id="it is another contract's",
+        ),
+        pytest.param(
+            OLD,
+            with_parameters(OLD, **{"dq.registry": "other"}),
+            None,
+            Kind.CONFLICT,
+            id="it is another registry's",
+        ),
+        pytest.param(
+            flights(LAKE, format="iceberg"),
+            OLD,
+            None,
+            Kind.CONFLICT,
+            id="a format that we cannot convert",
+        ),
+        pytest.param(flights(LAKE, format="hudi"), None, None, Kind.WAIT, id="its writer creates it"),
+    ],
+)
+def test_the_kind_follows_from_three_sides(
+    spec: TableSpec, live: TableSpec | None, last: TableSpec | None, kind: Kind
+) -> None:
+    assert decide(spec, live, last).kind is kind
+
+
+def test_properties_of_others_survive_every_change() -> None:
+    live = with_parameters(OLD, theirs="1", **{"projection.enabled": "true"})
+
+    after = decide(NEW, live, OLD).after
+
+    assert after is not None
+    assert after.parameter("theirs") == "1"
+    assert after.parameter("projection.enabled") == "true"
+    assert after.parameter("dq.contract-version") == "1.1.0"
+
+
+def test_a_property_that_we_stopped_writing_is_removed() -> None:
+    before = marked(OLD, {"dq.team": "a"})
+
+    action = decide(OLD, before, before)
+
+    gone = [change for change in action.changes if change.name == "dq.team"]
+    assert gone == [Change(Field.PARAMETER, "dq.team", "a", None, Grade.METADATA)]
+    assert action.after is not None
+    assert action.after.parameter("dq.team") == ""
+
+
+def test_a_column_of_someone_else_is_shown_and_left_alone() -> None:
+    action = decide(OLD, EXTRA)
+
+    assert action.changes == (
+        Change(Field.COLUMN, "crawled", "string", None, Grade.BREAKING, drift=True, kept=True),
+    )
+    assert action.writes is False
+    assert action.after is not None
+    assert action.after.columns == EXTRA.columns
+
+
+def test_a_change_of_ours_and_a_change_of_theirs_are_told_apart() -> None:
+    live = replace(OLD, columns=(replace(OLD.columns[0], type="string"), *OLD.columns[1:]))
+
+    action = decide(NEW, live, OLD)
+
+    assert action.kind is Kind.DRIFT
+    assert {(change.field, change.drift) for change in action.changes} >= {
+        (Field.TYPE, True),
+        (Field.COMMENT, False),
+    }
+
+
+def test_silence_in_the_contract_leaves_the_texts_of_others() -> None:
+    silent = marked(
+        replace(OLD, description="", columns=tuple(replace(c, comment="") for c in OLD.columns)), {}
+    )
+
+    action = decide(silent, with_parameters(OLD, **dict(silent.parameters)))
+
+    assert action.kind is Kind.NOOP
+
+
+def test_a_text_that_the_contract_dropped_is_removed() -> None:
+    silent = marked(replace(OLD, description=""), {})
+
+    action = decide(silent, OLD, OLD)
+
+    assert [change.after for change in action.changes if change.field is Field.DESCRIPTION] == [None]
+
+
+def test_adopting_what_would_break_is_a_conflict() -> None:
+    theirs = replace(OLD, parameters=(), columns=(Column("id", "string"), OLD.columns[1]))
+
+    action = decide(OLD, theirs, adopt=True)
+
+    assert action.kind is Kind.CONFLICT
+    assert action.note.startswith("It exists, dq did not make it, and the contract does not fit it.")
+
+
+def test_adopting_keeps_the_columns_that_the_contract_does_not_name() -> None:
+    theirs = replace(EXTRA, parameters=())
+
+    action = decide(OLD, theirs, adopt=True)
+
+    assert (action.kind, action.grade) == (Kind.ADOPT, Grade.METADATA)
+    assert action.after is not None
+    assert action.after.columns == EXTRA.columns
+
+
+def test_only_properties_of_an_open_table_are_ours() -> None:
+    spec = flights(LAKE, format="iceberg", comment="Another.")
+    live = replace(
+        flights(LAKE, format="iceberg"),
+        location="s3://elsewhere",
+        columns=(Column("x", "int"),),
+        partitions=(),
+        description="",
+    )
+
+    action = decide(spec, live)
+
+    assert {change.field for change in action.changes} == {Field.DESCRIPTION, Field.PARAMETER}
+    assert action.after is not None
+    assert action.after.columns == live.columns
+    assert action.after.location == "s3://elsewhere"
+
+
+def test_a_new_column_in_the_middle_of_csv_files_is_breaking() -> None:
+    one = marked(TableSpec("d", "t", LAKE, "csv", (Column("a", "int"), Column("b", "int"))), {})
+    two = (Column("a", "int"), Column("x", "int"), Column("b", "int"))
+    middle = marked(replace(one, columns=two), {})
+    end = marked(replace(one, columns=(*one.columns, Column("x", "int"))), {})
+
+    assert decide(middle, one, one).grade is Grade.BREAKING
+    after = decide(middle, one, one).after
+    assert after is not None
+    assert after.columns == two
+    assert decide(end, one, one).grade is Grade.ADDITIVE
+
+
+def test_a_new_column_in_the_middle_of_parquet_files_is_additive() -> None:
+    wider = replace(OLD, columns=(OLD.columns[0], Column("x", "int"), OLD.columns[1]))
+
+    assert decide(marked(wider, {}), OLD, OLD).grade is Grade.ADDITIVE
+
+
+def test_two_contracts_that_want_one_table_both_lose() -> None:
+    made = plan([OLD, OLD], {}, {}, creates=ALL)
+
+    assert [action.kind for action in made.actions] == [Kind.CONFLICT, Kind.CONFLICT]
+
+
+def test_orphans_are_only_sought_by_a_complete_plan_and_only_ours() -> None:
+    other = marked(replace(OLD, name="old"), {})
+    live = {
+        other.key: LiveTable(other, "1"),
+        ("d", "theirs"): LiveTable(replace(OLD, name="theirs", parameters=()), "1"),
+    }
+
+    partial = plan([OLD], live, {}, creates=ALL)
+    complete = plan([OLD], live, {}, creates=ALL, complete=True)
+
+    assert [action.kind for action in partial.actions] == [Kind.CREATE]
+    assert [(action.kind, action.key[1]) for action in complete.actions] == [
+        (Kind.CREATE, "flights"),
+        (Kind.ORPHAN, "old"),
+    ]
+
+
+def test_who_was_here_is_said_where_it_can_be_told() -> None:
+    crawled = with_parameters(EXTRA, UPDATED_BY_CRAWLER="nightly")
+
+    assert decide(OLD, crawled).note == "someone else changed it; a Glue crawler was here."
+
+
+def test_a_saved_plan_is_told_from_another() -> None:
+    first = plan([NEW], {OLD.key: LiveTable(OLD, "1")}, {}, creates=ALL)
+    same = plan([NEW], {OLD.key: LiveTable(OLD, "1")}, {}, creates=ALL)
+    moved = plan([NEW], {OLD.key: LiveTable(OLD, "2")}, {}, creates=ALL)
+
+    assert first.fingerprint == same.fingerprint
+    assert first.fingerprint != moved.fingerprint
+
+
+def test_a_plan_reads_as_a_diff() -> None:
+    more = "      - {name: carrier, logicalType: string}\n"
+    wider = flights(LAKE, more=more, id_type="string", version="2.0.0")
+    new = marked(TableSpec("air", "new", "", "parquet", (Column("a", "int"),), (Column("k", "date"),)), {})
+    gone = marked(replace(OLD, name="gone"), {"dq.contract-id": "air-gone"})
+    live = {OLD.key: LiveTable(OLD, "1"), gone.key: LiveTable(gone, "1")}
+
+    assert render(plan([wider, new], live, {}, creates=ALL, complete=True)) == [
+        "+ create air.new (additive)",
+        "    + parquet at a place that the catalog chooses",
+        "    + column a: int",
+        "    + partition key k: date",
+        "~ update air_flights.flights (breaking)",
+        "    ~ type of id: 'bigint' -> 'string' [breaking]",
+        "    + column carrier: 'string' [additive]",
+        "    ~ parameter dq.contract-version: '1.0.0' -> '2.0.0'",
+        "- orphan air_flights.gone (destructive): Contract 'air-gone' does not want it any more. "
+        "Remove it from the catalog with --prune.",
+        "3 tables: 1 create, 1 update, 1 orphan.",
+    ]
+
+
+def test_nothing_to_do_is_said() -> None:
+    assert render(Plan(())) == ["0 tables: nothing to do."]
+    assert Plan(()).pending is False
