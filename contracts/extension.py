@@ -189,9 +189,9 @@ def _values(contract: Contract) -> Iterator[tuple[CustomProperty, type[Node]]]:
         places += [("scope", prop.quality) for prop in one.walk() if prop.quality]
     for name, nodes in places:
         for node in nodes:
-            custom = _ours(node, name) if node.custom_properties else None
-            if custom is not None:
-                yield custom, MODELS[name]
+            found = _ours(node, name) if node.custom_properties else None
+            if found is not None:
+                yield found, MODELS[name]
 
 
 def _ours(node: Extensible, name: str) -> CustomProperty | None:

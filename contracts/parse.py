@@ -123,6 +123,9 @@ def typed(model: type[N], top: dict[str, Any]) -> tuple[N | None, list[Finding],
                 if detail["loc"][0] not in _ROOT_STAND_INS:
                     return None, findings, cut
                 continue
+            if missing:
+                # What lacks a key goes as a whole.
+                cut.add(steps[-1][0][PLACE].path)
             removals.append(steps[-2] if missing else steps[-1])
         _remove(removals)
         for key, stand_in in _ROOT_STAND_INS.items():

@@ -124,7 +124,8 @@ class Builder:
         try:
             made = value(text, event.tag, plain)
         except Unusable as error:
-            raise Refusal(f"{error}.", f"Quote it: {_quoted(text)}.", spot) from error
+            mend = "Write the plain value, without a tag." if event.tag else f"Quote it: {_quoted(text)}."
+            raise Refusal(f"{error}.", mend, spot) from error
         if event.anchor:
             self._anchors[event.anchor] = (made, 1)
         raw = text if plain and made is not text and not (made is None or text in ("true", "false")) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -10,6 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +74,25 @@ class Registry:
     """All contracts that were read in one run, for the rules that look beyond one file."""
 
     by_identity: Mapping[Identity, tuple[Contract, ...]] = field(default_factory=dict)
+    by_file: Mapping[str, Contract] = field(default_factory=dict)
+    by_object: Mapping[str, tuple[Contract, ...]] = field(default_factory=dict)
 
     @staticmethod
     def of(contracts: Iterable[Contract]) -> Registry:
-        """The contracts by identity, in the order in which they come."""
-        found: dict[Identity, tuple[Contract, ...]] = {}
+        """The contracts in the order in which they come; objects by their names."""
+        identities: dict[Identity, list[Contract]] = defaultdict(list)
+        files: dict[str, Contract] = {}
+        objects: dict[str, list[Contract]] = defaultdict(list)
         for one in contracts:
-            found[identity(one)] = (*found.get(identity(one), ()), one)
-        return Registry(found)
+            identities[identity(one)].append(one)
+            files[one.file] = one
+            for each in one.objects:
+                objects[each.name].append(one)
+        return Registry(_frozen(identities), files, _frozen(objects))
+
+
+def _frozen(lists: Mapping[K, list[Contract]]) -> dict[K, tuple[Contract, ...]]:
+    return {key: tuple(contracts) for key, contracts in lists.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,9 +152,7 @@ def _finding(fault: Fault, rule: Rule, severity: Severity, contract: Contract) -
 
 def _contract_files(path: Path) -> Iterator[Path]:
     if not path.exists():
-        raise Unreadable(
-            f"{path} does not exist.", "Give the path of a contract, or of a folder of contracts."
-        )
+        raise Unreadable(f"{path} does not exist.", "Give a contract, or a folder of contracts.")
     if not path.is_dir():
         yield path
         return
@@ -173,16 +171,20 @@ def _contract_files(path: Path) -> Iterator[Path]:
 
 
 def _cannot_list(error: OSError) -> None:
-    raise Unreadable(
-        f"{error.filename} cannot be read: {error.strerror}.", "Check its permissions."
-    ) from error
+    raise _unreadable(Path(error.filename), error) from error
 
 
 def _bytes(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise Unreadable(f"{file} cannot be read: {error.strerror}.", "Check its permissions.") from error
+        raise _unreadable(file, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> Unreadable:
+    return Unreadable(
+        f"{path} cannot be read: {error.strerror}.", "Check that it exists and its permissions."
+    )
 
 
 def _relative(file: Path, root: Path) -> str:

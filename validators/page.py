@@ -57,14 +57,9 @@ def parse(docstring: str | None) -> Page:
     if [match.group(1) for match in found] != list(SECTIONS):
         raise BrokenPage(f"a page needs a summary and the sections {', '.join(SECTIONS)}, in this order")
     ends = [match.start() for match in found[1:]] + [len(text)]
-    bodies = [text[match.start(2) : end] for match, end in zip(found, ends, strict=True)]
-    page = Page(
-        _prose(text[: found[0].start()]),
-        _prose(bodies[0]),
-        _yaml(bodies[1]),
-        _yaml(bodies[2]),
-        _prose(bodies[3]),
-    )
+    why, bad, good, mend = (text[match.start(2) : end] for match, end in zip(found, ends, strict=True))
+    summary = text[: found[0].start()]
+    page = Page(_prose(summary), _prose(why), _yaml(bad), _yaml(good), _prose(mend))
     if not (page.summary and page.why and page.bad and page.good and page.mend):
         raise BrokenPage("a section of the page is empty")
     return page

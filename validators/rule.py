@@ -46,8 +46,11 @@ def item_fault(node: Node, key: str, index: int, message: str, mend: str) -> Fau
 
 
 def absence(node: Node, message: str, mend: str, *keys: str) -> Fault:
-    """A fault of a node that has none of these keys; it stands where the node begins."""
-    return Fault(node.at(), message, mend, node.path(keys[0]), tuple(node.path(key) for key in keys))
+    """A fault of a node that has none of these keys, or nothing under them.
+
+    It stands at the first key, or where the node begins.
+    """
+    return Fault(node.at(keys[0]), message, mend, node.path(keys[0]), tuple(node.path(key) for key in keys))
 
 
 class Scope(StrEnum):

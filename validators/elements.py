@@ -1,0 +1,80 @@
+"""The names by which a contract's objects and properties can be referred to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dq.contracts.model import Contract, Property, Relationship, SchemaObject
+from dq.validators.context import Walk
+
+
+def dotted(contract: Contract) -> set[str]:
+    """Every `object` and `object.property`, at any depth; by name and, for the object, by physical name."""
+    found: set[str] = set()
+    for one in contract.objects:
+        inside = _inside(one.properties)
+        for name in {one.name, one.physical_name or one.name}:
+            found.add(name)
+            found.update(f"{name}.{below}" for below in inside)
+    return found
+
+
+def by_id(contract: Contract) -> set[str]:
+    """Every `schema/<id>` and `schema/<id>/properties/<id>`, at any depth."""
+    found: set[str] = set()
+    stack: list[tuple[str, SchemaObject | Property]] = [
+        (f"schema/{one.id}", one) for one in contract.objects if one.id is not None
+    ]
+    while stack:
+        path, node = stack.pop()
+        found.add(path)
+        stack += [(f"{path}/properties/{one.id}", one) for one in node.properties if one.id is not None]
+    return found
+
+
+def _inside(properties: list[Property]) -> set[str]:
+    found: set[str] = set()
+    stack = [("", prop) for prop in properties]
+    while stack:
+        above, prop = stack.pop()
+        # Items of an array and values of a map have no name of their own: `orders.lines.price`.
+        path = f"{above}.{prop.name}" if above and prop.name else prop.name or above
+        if path:
+            found.add(path)
+        stack += [(path, inner) for inner in prop.children()]
+    return found
+
+
+def name_paths(contract: Contract) -> tuple[str, ...]:
+    """The paths of the names of all objects and columns, of those too that could not be read."""
+    listed = max(len(contract.objects), len(contract.place.items.get("schema", ())))
+    objects = [f"schema[{index}].name" for index in range(listed)]
+    return (*objects, *(prop.path("name") for one in contract.objects for prop in one.properties))
+
+
+class Reference(NamedTuple):
+    """One end of a relationship as written."""
+
+    relationship: Relationship
+    key: str
+    text: str
+
+
+def references(walk: Walk, contract: Contract) -> Iterator[Reference]:
+    """Every end of every relationship, in the order of the contract's objects and then of its properties."""
+    holders = [*contract.objects, *(column.property for column in walk.columns)]
+    for relationship in (one for holder in holders for one in holder.relationships):
+        for key, names in (("from", relationship.from_), ("to", relationship.to)):
+            for text in names if isinstance(names, list) else [names] if names else []:
+                yield Reference(relationship, key, text.strip())
+
+
+def leaves(text: str, objects: set[str]) -> bool:
+    """Whether a reference leaves a contract with these objects.
+
+    `file.yaml#/schema/…` does, and so does `object.property` of an object that the contract does not have.
+    """
+    if "/" in text:
+        return not text.lstrip("#/").startswith("schema/")
+    return "." in text and text.split(".")[0] not in objects

@@ -1,0 +1,59 @@
+"""Positions of key columns: what is wrong with the order that an object gives to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import NamedTuple
+
+from dq.contracts.model import SchemaObject
+from dq.validators.rule import Fault, fault
+
+
+class Key(NamedTuple):
+    """A kind of key: what it is called, and where a property holds its flag and its position."""
+
+    noun: str
+    flag: str
+    position: str
+    flag_attribute: str
+    position_attribute: str
+
+
+PARTITION = Key(
+    "partition column", "partitioned", "partitionKeyPosition", "partitioned", "partition_key_position"
+)
+PRIMARY = Key("primary key column", "primaryKey", "primaryKeyPosition", "primary_key", "primary_key_position")
+
+
+def wrong(one: SchemaObject, key: Key) -> Iterator[Fault]:
+    """At most one fault per object, where the positions are not 1 to n or stand on a column that is no key.
+
+    A single key column needs no position. ODCS's -1 is no position.
+    """
+    in_key, position = attrgetter(key.flag_attribute), attrgetter(key.position_attribute)
+    columns = [prop for prop in one.properties if in_key(prop)]
+    needs = tuple(prop.path(name) for prop in one.properties for name in (key.flag, key.position))
+    for prop in one.properties:
+        if not in_key(prop) and (position(prop) or -1) != -1:
+            message = f"{prop.name!r} has {key.position} {position(prop)} and is no {key.noun}."
+            yield fault(prop, key.position, message, f"Add '{key.flag}: true', or remove it.", needs=needs)
+            return
+    placed = [prop for prop in columns if position(prop) not in (None, -1)]
+    if not placed and len(columns) < 2:
+        return
+    order = f"Number them 1 to {len(columns)} in their order." if len(columns) > 1 else "Write 1."
+    seen: dict[int, str | None] = {}
+    for prop in columns:
+        here = position(prop)
+        if here in (None, -1):
+            message = f"{prop.name!r} is one of {len(columns)} {key.noun}s and has no {key.position}."
+        elif not 1 <= here <= len(columns):
+            message = f"{key.position} {here} of {prop.name!r} is not one of 1 to {len(columns)}."
+        elif here in seen:
+            message = f"{key.position} {here} of {prop.name!r} is also that of {seen[here]!r}."
+        else:
+            seen[here] = prop.name
+            continue
+        yield fault(prop, key.position, message, order, needs=needs)
+        return

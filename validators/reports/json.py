@@ -1,0 +1,41 @@
+"""Findings as JSON, for machines: one object with `findings` and `counts`."""
+
+from __future__ import annotations
+
+import json
+
+from dq.contracts.outcome import Finding
+from dq.validators.lint import Linted
+from dq.validators.report import Report, Screen, counts
+
+
+def render(linted: Linted, _screen: Screen) -> str:
+    """`{findings: [{rule, severity, message, mend, file, line, column, path, contract}], counts}`.
+
+    `counts` has the number of files and of findings by severity.
+    """
+    document = {
+        "findings": [_row(finding) for finding in linted.findings],
+        "counts": {
+            "files": len(linted.files),
+            **{severity.value: number for severity, number in counts(linted.findings).items()},
+        },
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _row(finding: Finding) -> dict[str, object]:
+    return {
+        "rule": finding.rule,
+        "severity": finding.severity.value,
+        "message": finding.message,
+        "mend": finding.mend,
+        "file": finding.at.file,
+        "line": finding.at.line,
+        "column": finding.at.column,
+        "path": finding.path,
+        "contract": finding.contract,
+    }
+
+
+REPORT = Report("json", render)

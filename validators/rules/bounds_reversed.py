@@ -1,0 +1,47 @@
+"""The bounds of mustBeBetween are not a lower and an upper one.
+
+Why: Between 900 and 100 lies nothing, so that the rule always fails; one or three bounds mean nothing.
+
+Bad:
+    schema:
+      - name: orders
+        quality:
+          - {metric: rowCount, mustBeBetween: [900, 100]}
+
+Good:
+    schema:
+      - name: orders
+        quality:
+          - {metric: rowCount, mustBeBetween: [100, 900]}
+
+Mend: Write `[low, high]`. Both are included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for clause in context.walk.clauses:
+        for key in ("mustBeBetween", "mustNotBeBetween"):
+            bounds = dict(clause.quality.operators()).get(key)
+            if bounds is None:
+                continue
+            if len(bounds) != 2:
+                message = f"{key} takes two bounds, not {len(bounds)}."
+                yield fault(clause.quality, key, message, f"Write '{key}: [low, high]'.")
+            elif bounds[0] > bounds[1]:
+                low, high = (f"{bound:g}" for bound in bounds)
+                message = f"{key} has the lower bound {low} above the upper bound {high}."
+                yield fault(clause.quality, key, message, f"Write '{key}: [{high}, {low}]'.")
+
+
+RULE = Rule("bounds-reversed", Severity.ERROR, __doc__, check)

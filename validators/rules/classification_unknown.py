@@ -1,0 +1,49 @@
+"""A classification is not one that the policy of the registry knows.
+
+Why: Masking, access and retention hang on the word; a word of one's own protects nothing.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: number, classification: ""}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: number, classification: internal}
+
+Mend: Use one of the policy's classifications. Without such a list, any word will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Argument, Context
+from dq.validators.rule import Fault, Rule, fault
+
+KNOWN: Argument[tuple[str, ...]] = Argument(
+    "classifications", (), "The words that may be used, in any case; an empty list allows every word."
+)
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    known = {one.lower(): one for one in context.value(KNOWN)}
+    for column in context.walk.columns:
+        written = column.property.classification
+        if written is None or (written.strip() and (not known or written.lower() in known)):
+            continue
+        hint = nearest(written, known.values())
+        listed = f"Write one of {', '.join(known.values())}." if known else "Write a word, or remove the key."
+        mend = f"Did you mean {hint!r}?" if hint else listed
+        yield fault(column.property, "classification", f"{written!r} is not a known classification.", mend)
+
+
+RULE = Rule("classification-unknown", Severity.WARNING, __doc__, check, arguments=(KNOWN,))

@@ -1,0 +1,47 @@
+"""A decimal has no precision and scale.
+
+Why: Spark then takes decimal(10, 0) and cuts the digits after the point off, without a word.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: number, physicalType: decimal}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: number, physicalType: "decimal(18, 2)"}
+
+Mend: Write the number of digits, and how many of them follow the point.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.lake import on_lake
+from dq.validators.rule import Fault, Rule, fault
+
+_BARE = re.compile(r"\b(?:decimal|numeric|dec)\b(?!\s*\()", re.IGNORECASE)
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    if not on_lake(contract):
+        return
+    for column in context.walk.columns:
+        written = column.property.physical_type
+        # In a struct, `dec: int` is the name of a field.
+        if written is not None and "struct" not in written.lower() and _BARE.search(written):
+            message = f"type {written!r} has no precision."
+            yield fault(column.property, "physicalType", message, "Write decimal(18, 2), or what fits.")
+
+
+RULE = Rule("decimal-without-precision", Severity.ERROR, __doc__, check)

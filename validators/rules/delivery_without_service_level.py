@@ -1,0 +1,47 @@
+"""Delivery terms at the top of a contract belong to no service level.
+
+Why: In ODCS 3.0 and 3.1 they stand apart, under `delivery:<id>`. With another id nobody watches them.
+
+Bad:
+    slaProperties:
+      - {id: daily, property: frequency, value: 1, unit: d, element: orders}
+    customProperties:
+      - {property: "delivery:dayly", value: {grace: 45m}}
+
+Good:
+    slaProperties:
+      - {id: daily, property: frequency, value: 1, unit: d, element: orders}
+    customProperties:
+      - {property: "delivery:daily", value: {grace: 45m}}
+
+Mend: Write the `id` of one of the entries of `slaProperties`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts import extension
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+    ids = [sla.id for sla in contract.sla_properties if sla.id is not None]
+    for custom in contract.custom_properties:
+        if not custom.property.startswith("delivery:") or custom.vendor not in (None, extension.VENDOR):
+            continue
+        id_ = custom.property.removeprefix("delivery:")
+        if id_ not in ids:
+            hint = nearest(id_, ids)
+            mend = f"Did you mean 'delivery:{hint}'?" if hint else "Write the id of a service level."
+            needs = tuple(sla.path("id") for sla in contract.sla_properties)
+            yield fault(custom, "property", f"no service level has the id {id_!r}.", mend, needs=needs)
+
+
+RULE = Rule("delivery-without-service-level", Severity.ERROR, __doc__, check)

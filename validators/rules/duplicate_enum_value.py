@@ -1,0 +1,44 @@
+"""An enum holds the same value twice.
+
+Why: Usually one of the two was meant to be another value, which rows will now be refused for.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: state, logicalType: string, enum: [{value: open}, {value: open}]}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: state, logicalType: string, enum: [{value: open}, {value: paid}]}
+
+Mend: Remove the copy, or write the value that was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+from dq.validators.values import shown
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for column in context.walk.columns:
+        seen: set[tuple[type, str]] = set()
+        for one in column.property.enum or ():
+            value = (type(one.value), str(one.value))
+            if value in seen:
+                message = f"{shown(one.value)} stands in the enum already."
+                yield fault(one, "value", message, "Remove the copy, or write what was meant.")
+            seen.add(value)
+
+
+RULE = Rule("duplicate-enum-value", Severity.WARNING, __doc__, check)

@@ -1,0 +1,62 @@
+"""Two elements of one list have the same id.
+
+Why: An id is what references, service levels and their history hold on to, across versions of the contract.
+
+Bad:
+    slaProperties:
+      - {id: fresh, property: latency, value: 2, unit: h}
+      - {id: fresh, property: retention, value: 1, unit: y}
+
+Good:
+    slaProperties:
+      - {id: fresh, property: latency, value: 2, unit: h}
+      - {id: kept, property: retention, value: 1, unit: y}
+
+Mend: Give each element of a list an id of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.node import Node
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    lists: list[Sequence[Node]] = [
+        contract.servers,
+        contract.objects,
+        contract.support,
+        contract.roles,
+        contract.sla_properties,
+        contract.custom_properties,
+        contract.members(),
+    ]
+    for one in contract.objects:
+        lists += [one.properties, one.quality, one.relationships]
+    for column in context.walk.columns:
+        lists += [column.property.properties, column.property.quality]
+    for siblings in lists:
+        if len(siblings) > 1:
+            yield from _twins(siblings)
+
+
+def _twins(siblings: Sequence[Node]) -> Iterator[Fault]:
+    seen: dict[str, Node] = {}
+    for one in siblings:
+        if not one.has("id"):
+            continue
+        id_ = str(getattr(one, "id", ""))
+        first = seen.setdefault(id_, one)
+        if first is not one:
+            message = f"id {id_!r} is that of the element in line {first.at('id').line} already."
+            yield fault(one, "id", message, "Give it an id of its own.")
+
+
+RULE = Rule("duplicate-id", Severity.ERROR, __doc__, check)

@@ -1,0 +1,40 @@
+"""Two objects of the contract have one name.
+
+Why: References, service levels and the catalog find an object by its name; nobody can tell which is meant.
+
+Bad:
+    schema:
+      - name: orders
+      - name: Orders
+
+Good:
+    schema:
+      - name: orders
+      - name: order_lines
+
+Mend: Rename one of them, or remove the copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+    SchemaObject,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+    seen: dict[str, SchemaObject] = {}
+    for one in contract.objects:
+        first = seen.setdefault(one.name.lower(), one)
+        if first is not one:
+            message = f"{one.name!r} is the name of the object in line {first.at('name').line} already."
+            yield fault(one, "name", message, "Rename one of them, or remove the copy.")
+
+
+RULE = Rule("duplicate-object", Severity.ERROR, __doc__, check)

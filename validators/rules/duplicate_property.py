@@ -1,0 +1,63 @@
+"""Two properties that stand beside each other have one name.
+
+Why: Spark, Hive and Glue match columns without regard to case, so that the two are one column to a reader.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - name: amount
+          - name: Amount
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - name: amount
+          - name: amount_in_euro
+
+Mend: Rename one of them, or remove the copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dq.contracts.model import (
+    Contract,
+    Property,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    for one in contract.objects:
+        yield from _twins(one.properties)
+    for column in context.walk.columns:
+        if column.property.properties:
+            yield from _twins(column.property.properties)
+
+
+def _twins(siblings: Sequence[Property]) -> Iterator[Fault]:
+    names: dict[str, Property] = {}
+    columns: dict[str, Property] = {}
+    for one in siblings:
+        if not one.name:
+            continue
+        first = names.setdefault(one.name.lower(), one)
+        if first is not one:
+            message = f"{one.name!r} is the name of the property in line {first.at('name').line} already."
+            yield fault(one, "name", message, "Rename one of them, or remove the copy.")
+            continue
+        first = columns.setdefault(one.column.lower(), one)
+        if first is not one:
+            message = (
+                f"{one.column!r} is the column of {first.name!r} in line {first.at('name').line} already."
+            )
+            key = "physicalName" if one.has("physicalName") else "name"
+            yield fault(one, key, message, "Give each property a column of its own.")
+
+
+RULE = Rule("duplicate-property", Severity.ERROR, __doc__, check)

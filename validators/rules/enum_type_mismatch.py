@@ -1,0 +1,44 @@
+"""A value of an enum is not one of the property's logical type.
+
+Why: No row can ever have this value, and YAML may have read it as something that was not meant.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: country, logicalType: string, enum: [{value: SE}, {value: NO}]}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: country, logicalType: string, enum: [{value: SE}, {value: "NO"}]}
+
+Mend: Write the value as the type wants it; quote what is meant as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+from dq.validators.values import fits, shown
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for column in context.walk.columns:
+        prop = column.property
+        for one in prop.enum or ():
+            if not fits(one.value, prop.logical_type):
+                written = one.place.raw.get("value", shown(one.value))
+                message = f"{written} is not a value of the logical type {prop.logical_type!r}."
+                mend = f"Quote it: {written!r}." if prop.logical_type == "string" else "Correct the value."
+                yield fault(one, "value", message, mend)
+
+
+RULE = Rule("enum-type-mismatch", Severity.ERROR, __doc__, check)

@@ -1,0 +1,75 @@
+"""A custom property of dq is one that dq does not know, or not at this place.
+
+Why: It is read by nobody, while its author believes that it holds.
+
+Bad:
+    schema:
+      - name: orders
+        customProperties:
+          - {property: datset, vendor: dq, value: {additionalColumns: forbid}}
+
+Good:
+    schema:
+      - name: orders
+        customProperties:
+          - {property: dataset, vendor: dq, value: {additionalColumns: forbid}}
+
+Mend: Correct the name, or move it: `delivery` stands on a service level, `dataset` on an object, `scope` on
+a quality rule, `route` on a support channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dq.contracts import extension
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+    CustomProperty,
+    Extensible,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+# What belongs where, in the words of a message.
+_PLACES = {
+    "delivery": "a service level",
+    "dataset": "an object",
+    "scope": "a quality rule",
+    "route": "a support channel",
+}
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    nodes: list[tuple[str, Sequence[Extensible]]] = [
+        ("", [contract]),
+        ("", contract.servers),
+        ("", [column.property for column in context.walk.columns]),
+        ("delivery", contract.sla_properties),
+        ("dataset", contract.objects),
+        ("scope", [clause.quality for clause in context.walk.clauses]),
+        ("route", contract.support),
+    ]
+    for own, listed in nodes:
+        for node in listed:
+            for custom in node.custom_properties:
+                if custom.vendor == extension.VENDOR and custom.property != own:
+                    yield from _judge(custom, own)
+
+
+def _judge(custom: CustomProperty, own: str) -> Iterator[Fault]:
+    name = custom.property
+    if name.startswith("delivery:") and not own:
+        return
+    if name in _PLACES:
+        message = f"{name!r} does not belong here."
+        yield fault(custom, "property", message, f"Move it to {_PLACES[name]}.")
+        return
+    hint = nearest(name, _PLACES)
+    mend = f"Did you mean {hint!r}?" if hint else f"dq knows {', '.join(_PLACES)}."
+    yield fault(custom, "property", f"dq has no custom property {name!r}.", mend)
+
+
+RULE = Rule("extension-unknown", Severity.ERROR, __doc__, check)

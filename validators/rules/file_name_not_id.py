@@ -1,0 +1,35 @@
+"""The file is not named after the contract that it holds.
+
+Why: In a registry of thousands of contracts, people look for a contract by its id.
+
+Bad:
+    id: purchases
+
+Good:
+    id: orders
+
+Mend: Name the file `<id>.odcs.yaml`, or `<id>-v2.odcs.yaml` beside another major version.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    stem = PurePosixPath(context.file).name.removesuffix(".yaml").removesuffix(".odcs")
+    if not re.fullmatch(re.escape(contract.id) + r"([-_.]v?[0-9][0-9A-Za-z.-]*)?", stem):
+        message = f"the file {stem!r} holds the contract {contract.id!r}."
+        yield fault(contract, "id", message, f"Name the file {contract.id}.odcs.yaml.")
+
+
+RULE = Rule("file-name-not-id", Severity.INFO, __doc__, check, after=("id-form",))

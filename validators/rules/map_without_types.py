@@ -1,0 +1,43 @@
+"""A property is a map and does not say of what.
+
+Why: Without the types of key and value no table can be created, and nothing can be checked.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: labels, logicalType: map}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - name: labels
+            logicalType: map
+            map: {key: {logicalType: string}, value: {logicalType: string}}
+
+Mend: Add `map` with `key` and `value`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, absence
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for column in context.walk.columns:
+        prop = column.property
+        if prop.logical_type == "map" and prop.map is None and "<" not in (prop.physical_type or ""):
+            message = f"{prop.name!r} is a map without the types of key and value."
+            mend = "Add 'map: {key: {logicalType: string}, value: {…}}'."
+            yield absence(prop, message, mend, "map")
+
+
+RULE = Rule("map-without-types", Severity.ERROR, __doc__, check)

@@ -1,0 +1,53 @@
+"""A quality rule counts duplicates of properties that the object does not have.
+
+Why: The rule can only end in an error when it runs on the data.
+
+Bad:
+    schema:
+      - name: orders
+        quality:
+          - {metric: duplicateValues, mustBe: 0, arguments: {properties: [order_nr]}}
+        properties:
+          - {name: order_no, logicalType: string}
+
+Good:
+    schema:
+      - name: orders
+        quality:
+          - {metric: duplicateValues, mustBe: 0, arguments: {properties: [order_no]}}
+        properties:
+          - {name: order_no, logicalType: string}
+
+Mend: Write the names of properties of this object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for clause in context.walk.clauses:
+        arguments = clause.quality.arguments
+        if clause.quality.metric != "duplicateValues" or not isinstance(arguments, dict):
+            continue
+        named = arguments.get("properties")
+        known = {one for prop in clause.object.properties for one in (prop.name, prop.physical_name) if one}
+        for name in named if isinstance(named, list) else ():
+            if isinstance(name, str) and name.split(".")[0] not in known:
+                hint = nearest(name, known)
+                mend = f"Did you mean {hint!r}?" if hint else f"Write properties of {clause.object.name!r}."
+                message = f"{clause.object.name!r} has no property {name!r}."
+                needs = tuple(prop.path("name") for prop in clause.object.properties)
+                yield fault(clause.quality, "arguments", message, mend, needs=needs)
+
+
+RULE = Rule("metric-property-unknown", Severity.ERROR, __doc__, check)

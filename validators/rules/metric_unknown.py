@@ -1,0 +1,44 @@
+"""A quality rule asks for a metric that ODCS does not know.
+
+Why: No tool can measure it, so that the rule is never checked.
+
+Bad:
+    schema:
+      - name: orders
+        quality:
+          - {metric: rowcount, mustBeGreaterThan: 0}
+
+Good:
+    schema:
+      - name: orders
+        quality:
+          - {metric: rowCount, mustBeGreaterThan: 0}
+
+Mend: Use a metric of the library, or a rule of `type: sql`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+METRICS = ("nullValues", "missingValues", "invalidValues", "duplicateValues", "rowCount")
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for clause in context.walk.clauses:
+        metric = clause.quality.metric
+        if metric is not None and metric not in METRICS:
+            hint = nearest(metric, METRICS)
+            mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(METRICS)}."
+            yield fault(clause.quality, "metric", f"{metric!r} is not a metric of ODCS.", mend)
+
+
+RULE = Rule("metric-unknown", Severity.ERROR, __doc__, check)

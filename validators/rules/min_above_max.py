@@ -1,0 +1,72 @@
+"""A lower bound lies above the upper one.
+
+Why: No value can satisfy both, so that every row of every delivery fails.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - name: amount
+            logicalType: number
+            logicalTypeOptions: {minimum: 100, maximum: 10}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - name: amount
+            logicalType: number
+            logicalTypeOptions: {minimum: 10, maximum: 100}
+
+Mend: Swap the two bounds, or correct one of them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+    TypeOptions,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+from dq.validators.values import fits, shown
+
+# Lower key, its attribute, upper key, its attribute, and whether the two may be equal.
+_PAIRS = (
+    ("minimum", "minimum", "maximum", "maximum", True),
+    ("exclusiveMinimum", "exclusive_minimum", "exclusiveMaximum", "exclusive_maximum", False),
+    ("minimum", "minimum", "exclusiveMaximum", "exclusive_maximum", False),
+    ("exclusiveMinimum", "exclusive_minimum", "maximum", "maximum", False),
+    ("minLength", "min_length", "maxLength", "max_length", True),
+    ("minItems", "min_items", "maxItems", "max_items", True),
+    ("minProperties", "min_properties", "maxProperties", "max_properties", True),
+)
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for column in context.walk.columns:
+        options = column.property.logical_type_options
+        if options is not None:
+            yield from _crossed(options)
+
+
+def _crossed(options: TypeOptions) -> Iterator[Fault]:
+    for low_key, low_attribute, high_key, high_attribute, may_be_equal in _PAIRS:
+        low, high = getattr(options, low_attribute), getattr(options, high_attribute)
+        if low is None or high is None or not _comparable(low, high):
+            continue
+        if low > high or (low == high and not may_be_equal):
+            message = f"{low_key} {shown(low)} is not below {high_key} {shown(high)}."
+            yield fault(options, low_key, message, "Swap the two, or correct one of them.")
+
+
+def _comparable(low: object, high: object) -> bool:
+    numbers = fits(low, "number") and fits(high, "number")
+    return numbers or (type(low) is type(high) and isinstance(low, (str, dt.date)))
+
+
+RULE = Rule("min-above-max", Severity.ERROR, __doc__, check)

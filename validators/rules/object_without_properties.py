@@ -1,0 +1,42 @@
+"""A property is a struct and does not say of what.
+
+Why: The table is created with a text in its place, and the fields inside are never checked.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: address, logicalType: object}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - name: address
+            logicalType: object
+            properties: [{name: city, logicalType: string}]
+
+Mend: Add `properties`, or a `physicalType` that says the structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, absence
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for column in context.walk.columns:
+        prop = column.property
+        if prop.logical_type == "object" and not prop.properties and not prop.physical_type:
+            message = f"{prop.name or 'an item'!r} is a struct without properties."
+            yield absence(prop, message, "Add 'properties: […]'.", "properties")
+
+
+RULE = Rule("object-without-properties", Severity.WARNING, __doc__, check)

@@ -1,0 +1,42 @@
+"""A quality rule measures something and compares it with nothing.
+
+Why: Without an operator every answer is good, so that the rule can never fail.
+
+Bad:
+    schema:
+      - name: orders
+        quality:
+          - {metric: rowCount, unit: rows}
+
+Good:
+    schema:
+      - name: orders
+        quality:
+          - {metric: rowCount, unit: rows, mustBeGreaterThan: 0}
+
+Mend: Add exactly one operator, such as `mustBeGreaterThan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    OPERATORS,
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, absence
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for clause in context.walk.clauses:
+        quality = clause.quality
+        measures = quality.metric if quality.type == "library" else quality.query
+        if quality.type in ("library", "sql") and measures and not quality.operators():
+            message = "the rule compares what it measures with nothing."
+            yield absence(quality, message, "Add one operator, such as 'mustBe: 0'.", *OPERATORS)
+
+
+RULE = Rule("operator-missing", Severity.ERROR, __doc__, check)

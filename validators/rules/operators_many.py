@@ -1,0 +1,41 @@
+"""A quality rule has more than one operator.
+
+Why: ODCS allows exactly one. Tools that meet two take the one they like, and the other is void.
+
+Bad:
+    schema:
+      - name: orders
+        quality:
+          - {metric: rowCount, mustBeGreaterThan: 100, mustBeLessThan: 900}
+
+Good:
+    schema:
+      - name: orders
+        quality:
+          - {metric: rowCount, mustBeBetween: [101, 899]}
+
+Mend: Use `mustBeBetween`, which includes both bounds, or write two rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for clause in context.walk.clauses:
+        names = [name for name, _ in clause.quality.operators()]
+        if len(names) > 1:
+            message = f"the rule has {len(names)} operators: {', '.join(names)}."
+            mend = "Keep one; 'mustBeBetween: [low, high]' includes both bounds."
+            yield fault(clause.quality, names[1], message, mend)
+
+
+RULE = Rule("operators-many", Severity.ERROR, __doc__, check)

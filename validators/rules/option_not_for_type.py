@@ -1,0 +1,76 @@
+"""A logicalTypeOption does not belong to the logical type.
+
+Why: It is never checked: a text has no minimum, and a number no maximal length.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: number, logicalTypeOptions: {maxLength: 10}}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: number, logicalTypeOptions: {maximum: 9999999999}}
+
+Mend: Use an option of the type, or correct `logicalType`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, absence, fault
+
+_RANGE = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_TIMES = (*_RANGE, "format", "timezone", "defaultTimezone")
+_VECTOR = (
+    "dimensions", "elementType", "distanceMetric", "embeddingModel", "embeddingModelVersion", "normalized",
+)  # fmt: skip
+
+# Logical type -> its options, by the JSON Schema of ODCS 3.2.0.
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "string": ("minLength", "maxLength", "pattern", "format"),
+    "integer": (*_RANGE, "multipleOf", "format"),
+    "number": (*_RANGE, "multipleOf", "format"),
+    "date": (*_RANGE, "format"),
+    "timestamp": _TIMES,
+    "time": _TIMES,
+    "object": ("minProperties", "maxProperties", "required"),
+    "array": ("minItems", "maxItems", "uniqueItems"),
+    "vector": _VECTOR,
+    "boolean": (),
+    "map": (),
+}
+# ODCS 3.0 has no timestamps apart from dates.
+_EARLIER_DATE = _TIMES
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    for column in context.walk.columns:
+        prop, options = column.property, column.property.logical_type_options
+        if options is None or not options.place.keys:
+            continue
+        if prop.logical_type is None:
+            message = f"logicalTypeOptions of {prop.name!r} say nothing without a logicalType."
+            yield absence(prop, message, "Add 'logicalType: …'.", "logicalType")
+            continue
+        allowed = OPTIONS[prop.logical_type]
+        if prop.logical_type == "date" and contract.odcs < (3, 1, 0):
+            allowed = _EARLIER_DATE
+        for key in options.place.keys:
+            if key not in allowed:
+                message = f"the logical type {prop.logical_type!r} has no option {key!r}."
+                mend = f"It takes {', '.join(allowed)}." if allowed else "It takes none."
+                hint = nearest(key, allowed)
+                yield fault(options, key, message, f"Did you mean {hint!r}?" if hint else mend)
+
+
+RULE = Rule("option-not-for-type", Severity.ERROR, __doc__, check)

@@ -1,0 +1,53 @@
+"""A bound is not a value of the property's logical type.
+
+Why: A date cannot be compared with a number, so that the check can only fail or be skipped.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: number, logicalTypeOptions: {minimum: none}}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: number, logicalTypeOptions: {minimum: 0}}
+
+Mend: Write a value of the type: a number, or a date such as "2026-01-31".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+from dq.validators.values import fits, shown
+
+_BOUNDS = ("minimum", "maximum", "exclusive_minimum", "exclusive_maximum")
+_KEYS = {"exclusive_minimum": "exclusiveMinimum", "exclusive_maximum": "exclusiveMaximum"}
+_NUMERIC = {"integer": "number"}
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for column in context.walk.columns:
+        prop, options = column.property, column.property.logical_type_options
+        if options is None or prop.logical_type not in ("integer", "number", "date", "timestamp", "time"):
+            continue
+        # With a format of its own, a date is written as that says.
+        if options.format is not None and prop.logical_type in ("date", "timestamp", "time"):
+            continue
+        wanted = _NUMERIC.get(prop.logical_type, prop.logical_type)
+        for attribute in _BOUNDS:
+            value, key = getattr(options, attribute), _KEYS.get(attribute, attribute)
+            if value is not None and not fits(value, wanted):
+                message = f"{key} {shown(value)} is not a value of the logical type {prop.logical_type!r}."
+                yield fault(options, key, message, "Write a value of that type.")
+
+
+RULE = Rule("option-type-mismatch", Severity.ERROR, __doc__, check)

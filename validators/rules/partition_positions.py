@@ -1,0 +1,41 @@
+"""The positions of the partition columns are not 1 to n.
+
+Why: The order of the partition columns is the order of the folders in the lake. With a gap, a twin or none,
+each tool would write and look for the data in another place.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: order_date, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+          - {name: country, logicalType: string, partitioned: true, partitionKeyPosition: 3}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: order_date, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+          - {name: country, logicalType: string, partitioned: true, partitionKeyPosition: 2}
+
+Mend: Number the partition columns 1, 2, 3 … in the order of the folders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators import positions
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule
+
+
+def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+    for one in contract.objects:
+        yield from positions.wrong(one, positions.PARTITION)
+
+
+RULE = Rule("partition-positions", Severity.ERROR, __doc__, check)

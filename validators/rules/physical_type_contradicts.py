@@ -1,0 +1,51 @@
+"""A physicalType cannot hold values of the logical type.
+
+Why: One of the two is wrong, and readers who trust the other one are deceived.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: order_date, logicalType: date, physicalType: boolean}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: order_date, logicalType: date, physicalType: date}
+
+Mend: Correct the one that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts import types
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.lake import on_lake
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    if not on_lake(contract):
+        return
+    for column in context.walk.columns:
+        prop = column.property
+        if prop.physical_type is None or prop.logical_type is None:
+            continue
+        try:
+            physical = types.parse(prop.physical_type)
+        except types.NotAType:
+            continue
+        if not types.carries(physical, prop.logical_type):
+            carriers = ", ".join(types.CARRIERS[prop.logical_type])
+            message = f"{physical} cannot hold values of the logical type {prop.logical_type!r}."
+            yield fault(prop, "physicalType", message, f"Write one of {carriers}, or correct logicalType.")
+
+
+RULE = Rule("physical-type-contradicts", Severity.ERROR, __doc__, check)

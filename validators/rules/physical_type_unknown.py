@@ -1,0 +1,61 @@
+"""A physicalType is not a type of Spark, Hive or Glue.
+
+Why: The table cannot be created with it, and the type of the column is never checked.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: integer, physicalType: int64}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: integer, physicalType: bigint}
+
+Mend: Write the type as Spark SQL does. Contracts of which no server is a lake may use other types.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dq.contracts import types
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.lake import on_lake
+from dq.validators.rule import Fault, Rule, fault
+
+# Types of other engines, as people write them -> ours.
+_MEANT = {
+    "int64": "bigint", "int32": "int", "int16": "smallint", "int8": "tinyint", "number": "decimal(18, 2)",
+    "varchar2": "string", "nvarchar": "string", "float64": "double", "float32": "float", "str": "string",
+    "datetime": "timestamp", "timestamptz": "timestamp", "uuid": "string", "json": "string",
+    "bytes": "binary",
+}  # fmt: skip
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    if not on_lake(contract):
+        return
+    for column in context.walk.columns:
+        written = column.property.physical_type
+        if written is None:
+            continue
+        try:
+            types.parse(written)
+        except types.NotAType as error:
+            word = re.split(r"[^a-z0-9_]", written.strip().lower())[0]
+            hint = _MEANT.get(word) or nearest(word, types.CANONICAL)
+            known = word in types.CANONICAL
+            mend = f"Write {hint!r}." if hint and not known else "Write it as Spark SQL does."
+            yield fault(column.property, "physicalType", f"physicalType {written!r}: {error}.", mend)
+
+
+RULE = Rule("physical-type-unknown", Severity.ERROR, __doc__, check, after=("decimal-without-precision",))

@@ -1,0 +1,64 @@
+"""A query holds a placeholder that is not filled, or not on this level.
+
+Why: ODCS knows `{object}` and, in rules of a property, `{property}`. Anything else reaches the engine as it
+stands, and the query fails.
+
+Bad:
+    schema:
+      - name: orders
+        quality:
+          - {type: sql, query: "SELECT count(*) FROM {table} WHERE amount < 0", mustBe: 0}
+
+Good:
+    schema:
+      - name: orders
+        quality:
+          - {type: sql, query: "SELECT count(*) FROM {object} WHERE amount < 0", mustBe: 0}
+
+Mend: Write `{object}` for the table and `{property}` for the column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+_PLACEHOLDER = re.compile(r"\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}")
+_MEANT = {
+    "table": "object",
+    "model": "object",
+    "schema": "object",
+    "dataset": "object",
+    "column": "property",
+    "field": "property",
+}
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for clause in context.walk.clauses:
+        known = ("object",) if clause.property is None else ("object", "property")
+        for found in _PLACEHOLDER.finditer(clause.quality.query or ""):
+            name = found.group(1)
+            if name in known:
+                continue
+            if name == "property":
+                message = "{property} has no meaning in a rule of an object."
+                yield fault(
+                    clause.quality, "query", message, "Name the column, or move the rule to the property."
+                )
+                break
+            hint = _MEANT.get(name) or nearest(name, known)
+            mend = f"Write {{{hint if hint in known else 'object'}}}."
+            yield fault(clause.quality, "query", f"{{{name}}} is not a placeholder that is filled.", mend)
+            break
+
+
+RULE = Rule("placeholder-unknown", Severity.ERROR, __doc__, check)

@@ -1,0 +1,40 @@
+"""The positions of the primary key's columns are not 1 to n.
+
+Why: The order of a key is part of it, for those who join and sort by it.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: country, logicalType: string, primaryKey: true, primaryKeyPosition: 1}
+          - {name: order_id, logicalType: string, primaryKey: true, primaryKeyPosition: 1}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: country, logicalType: string, primaryKey: true, primaryKeyPosition: 1}
+          - {name: order_id, logicalType: string, primaryKey: true, primaryKeyPosition: 2}
+
+Mend: Number the columns of the primary key 1, 2, 3 … in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators import positions
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule
+
+
+def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+    for one in contract.objects:
+        yield from positions.wrong(one, positions.PRIMARY)
+
+
+RULE = Rule("primary-key-positions", Severity.ERROR, __doc__, check)

@@ -1,0 +1,46 @@
+"""A property has no name.
+
+Why: Only the items of an array and the two sides of a map go without; a column must be called something.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {logicalType: string}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: order_id, logicalType: string}
+
+Mend: Add `name`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dq.contracts.model import (
+    Contract,
+    Property,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, absence
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    for one in contract.objects:
+        yield from _unnamed(one.properties)
+    for column in context.walk.columns:
+        yield from _unnamed(column.property.properties)
+
+
+def _unnamed(siblings: Sequence[Property]) -> Iterator[Fault]:
+    for one in siblings:
+        if not one.name:
+            yield absence(one, "the property has no name.", "Add 'name: …'.", "name")
+
+
+RULE = Rule("property-without-name", Severity.ERROR, __doc__, check)

@@ -1,0 +1,50 @@
+"""A quality rule counts in a unit that the library does not have.
+
+Why: A tool that cannot read the unit counts rows, and two percent becomes two rows.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - name: amount
+            quality:
+              - {metric: nullValues, unit: pct, mustBeLessThan: 5}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - name: amount
+            quality:
+              - {metric: nullValues, unit: percent, mustBeLessThan: 5}
+
+Mend: Write `rows` or `percent`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for clause in context.walk.clauses:
+        unit = clause.quality.unit
+        if clause.quality.metric and unit is not None and unit.lower() not in ("rows", "percent"):
+            meant = (
+                "percent"
+                if unit.strip().lower() in ("%", "pct", "percentage")
+                else nearest(unit, ("rows", "percent"))
+            )
+            mend = f"Did you mean {meant!r}?" if meant else "Write 'rows' or 'percent'."
+            yield fault(clause.quality, "unit", f"{unit!r} is not a unit of the library.", mend)
+
+
+RULE = Rule("quality-unit-unknown", Severity.WARNING, __doc__, check)

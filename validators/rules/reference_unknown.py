@@ -1,0 +1,57 @@
+"""A relationship refers to a property that its object in this contract does not have.
+
+Why: The foreign key can never be checked, and the picture that readers draw from it is wrong.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: order_id, logicalType: string}
+          - name: replaces
+            relationships: [{to: orders.order_nr}]
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: order_id, logicalType: string}
+          - name: replaces
+            relationships: [{to: orders.order_id}]
+
+Mend: Write `object.property`, or `schema/<id>/properties/<id>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators import elements
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    written = list(elements.references(context.walk, contract))
+    if not written:
+        return
+    names, ids = elements.dotted(contract), elements.by_id(contract)
+    objects = {one for name in names if "." not in (one := name)}
+    for reference in written:
+        text = reference.text
+        if elements.leaves(text, objects):
+            continue
+        known = ids if "/" in text else names
+        if text.lstrip("#/") not in known or ("/" not in text and "." not in text):
+            hint = nearest(text, known)
+            mend = f"Did you mean {hint!r}?" if hint and hint != text else "Write object.property."
+            message = f"{reference.key} names {text!r}, which this contract does not have."
+            needs = elements.name_paths(contract)
+            yield fault(reference.relationship, reference.key, message, mend, needs=needs)
+
+
+RULE = Rule("reference-unknown", Severity.ERROR, __doc__, check)

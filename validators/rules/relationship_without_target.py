@@ -1,0 +1,61 @@
+"""A relationship does not say what it refers to, or from what.
+
+Why: A foreign key has two ends. On a property the first is the property itself; on an object both are named.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - name: customer_id
+            relationships:
+              - {type: foreignKey}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: order_id}
+          - name: replaces
+            relationships:
+              - {type: foreignKey, to: orders.order_id}
+
+Mend: Add `to`; on an object also `from`, with as many properties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+    Relationship,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, absence, fault
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    for one in contract.objects:
+        for relationship in one.relationships:
+            yield from _judge(relationship, ("from", "to"))
+    for column in context.walk.columns:
+        for relationship in column.property.relationships:
+            yield from _judge(relationship, ("to",))
+
+
+def _judge(relationship: Relationship, needed: tuple[str, ...]) -> Iterator[Fault]:
+    ends = {"from": relationship.from_, "to": relationship.to}
+    absent = [key for key in needed if not ends[key]]
+    if absent:
+        yield absence(
+            relationship, f"the relationship has no {absent[0]!r}.", f"Add '{absent[0]}: …'.", *absent
+        )
+        return
+    here, there = (len(end) if isinstance(end, list) else 1 for end in ends.values())
+    if "from" in needed and here != there:
+        message = f"the relationship leads from {here} properties to {there}."
+        yield fault(relationship, "to", message, "Name as many on both sides.")
+
+
+RULE = Rule("relationship-without-target", Severity.ERROR, __doc__, check)

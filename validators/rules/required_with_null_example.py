@@ -1,0 +1,41 @@
+"""A property is required, and null is one of its examples.
+
+Why: One of the two is wrong, and a reader cannot tell whether the column may be null.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: order_id, logicalType: string, required: true, examples: ["O-1", null]}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: order_id, logicalType: string, required: true, examples: ["O-1", "O-2"]}
+
+Mend: Remove the null from the examples, or `required` from the property.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, item_fault
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for column in context.walk.columns:
+        prop = column.property
+        if prop.required and prop.examples and None in prop.examples:
+            message = f"{prop.name!r} is required, and null is one of its examples."
+            index = prop.examples.index(None)
+            yield item_fault(prop, "examples", index, message, "Remove the null, or 'required'.")
+
+
+RULE = Rule("required-with-null-example", Severity.WARNING, __doc__, check)

@@ -1,0 +1,40 @@
+"""A service level has a name that is almost one of ODCS.
+
+Why: ODCS allows names of one's own, so that a misspelt one is accepted everywhere and measured nowhere.
+
+Bad:
+    slaProperties:
+      - {property: latancy, value: 2, unit: h}
+
+Good:
+    slaProperties:
+      - {property: latency, value: 2, unit: h}
+
+Mend: Correct the spelling, or choose a name that cannot be taken for one of ODCS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts import service
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+    for sla in contract.sla_properties:
+        if sla.property.lower() in service.SERVICE_LEVELS:
+            continue
+        near = nearest(sla.property, service.SERVICE_LEVELS)
+        if near is not None:
+            message = f"service level {sla.property!r} is not one of ODCS."
+            yield fault(sla, "property", message, f"Did you mean {service.SERVICE_LEVELS[near][0]!r}?")
+
+
+RULE = Rule("sla-property-misspelt", Severity.WARNING, __doc__, check)

@@ -1,0 +1,39 @@
+"""A quality rule of the type sql has no query.
+
+Why: There is nothing to run, and the promise is never checked.
+
+Bad:
+    schema:
+      - name: orders
+        quality:
+          - {type: sql, mustBe: 0}
+
+Good:
+    schema:
+      - name: orders
+        quality:
+          - {type: sql, query: "SELECT count(*) FROM {object} WHERE amount < 0", mustBe: 0}
+
+Mend: Add `query`: one SELECT that gives one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, absence
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for clause in context.walk.clauses:
+        if clause.quality.type == "sql" and not (clause.quality.query or "").strip():
+            message = "a rule of the type 'sql' needs a query."
+            yield absence(clause.quality, message, "Add 'query: SELECT …'.", "query")
+
+
+RULE = Rule("sql-without-query", Severity.ERROR, __doc__, check)

@@ -1,0 +1,36 @@
+"""The contract has a status that is none of ODCS.
+
+Why: Tools decide by the status whether a contract is watched and whether its changes may break readers.
+
+Bad:
+    status: activ
+
+Good:
+    status: active
+
+Mend: Write proposed, draft, active, deprecated or retired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+KNOWN = ("proposed", "draft", "active", "deprecated", "retired")
+
+
+def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+    if contract.status is not None and contract.status not in KNOWN:
+        hint = nearest(contract.status, KNOWN)
+        mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(KNOWN)}."
+        yield fault(contract, "status", f"status {contract.status!r} is not one of ODCS.", mend)
+
+
+RULE = Rule("status-unknown", Severity.WARNING, __doc__, check)

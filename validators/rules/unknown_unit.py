@@ -1,0 +1,41 @@
+"""A service level that is a length of time has a unit that is none.
+
+Why: ODCS leaves the unit open, and tools ignore a service level whose unit they cannot read.
+
+Bad:
+    slaProperties:
+      - {property: latency, value: 2, unit: parsecs}
+
+Good:
+    slaProperties:
+      - {property: latency, value: 2, unit: h}
+
+Mend: Write s, min, h, d, w, mo or y, or the word in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts import service
+from dq.contracts.form import nearest
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+    for sla in contract.sla_properties:
+        _, timed = service.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
+        if not timed or sla.unit is None or sla.unit.strip().lower() == "m":
+            continue
+        if service.time_unit(sla.unit) is None:
+            hint = nearest(sla.unit, service.TIME_UNITS)
+            mend = f"Did you mean {hint!r}?" if hint else "Write one of s, min, h, d, w, mo, y."
+            yield fault(sla, "unit", f"{sla.unit!r} is not a unit of time.", mend)
+
+
+RULE = Rule("unknown-unit", Severity.ERROR, __doc__, check)

@@ -1,0 +1,44 @@
+"""The contract's version does not have three numbers.
+
+Why: The major version is part of the contract's identity, and says whether a change may break readers.
+
+Bad:
+    version: "1.2"
+
+Good:
+    version: 1.2.0
+
+Mend: Write MAJOR.MINOR.PATCH, as semantic versioning does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dq.contracts.model import (
+    Contract,
+)
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+# https://semver.org, with the length of each part bounded.
+_NUMBER = r"(?:0|[1-9][0-9]{0,8})"
+_SEMVER = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-[0-9A-Za-z.-]{{1,100}})?(?:\+[0-9A-Za-z.-]{{1,100}})?"
+)
+
+
+def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+    if not _SEMVER.fullmatch(contract.version):
+        message = f"version {contract.version!r} is not MAJOR.MINOR.PATCH."
+        yield fault(contract, "version", message, f"Write 'version: {_nearest(contract.version)}'.")
+
+
+def _nearest(written: str) -> str:
+    numbers = [str(int(number)) for number in re.findall(r"[0-9]{1,9}", written)[:3]]
+    return ".".join([*numbers, "0", "0", "0"][:3]) if numbers else "1.0.0"
+
+
+RULE = Rule("version-not-semver", Severity.ERROR, __doc__, check)
