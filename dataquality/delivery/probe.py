@@ -44,8 +44,11 @@ Receipts = Mapping[str, Receipt]
 
 
 def label(partition: Partition) -> str:
-    """A partition as text, `dt=2026-01-01/region=eu`; the empty text for a table without partitions."""
-    return "/".join(f"{column}={value}" for column, value in partition)
+    """A partition as text, `dt=2026-01-01/region=eu`; the empty text for a table without partitions.
+
+    Columns come in alphabetical order, so that one partition has one label whoever names it.
+    """
+    return "/".join(f"{column}={value}" for column, value in sorted(partition))
 
 
 def look(

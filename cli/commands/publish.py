@@ -1,0 +1,99 @@
+"""dq publish"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+from sqlalchemy import Connection
+
+from dq.cli import show
+from dq.cli.loading import chosen, load
+from dq.cli.spark import session
+from dq.cli.world import here, instant
+from dq.contracts.errors import UsageError
+from dq.contracts.location import resolve
+from dq.dataquality.delivery.ledger import write_receipt
+from dq.dataquality.delivery.probe import label
+from dq.registry.catalog import Settings, open_catalog
+from dq.registry.notify import JsonLines
+from dq.registry.partition import partition_path
+from dq.registry.publication import Event, publication
+from dq.registry.publish import publish
+from dq.registry.specify import specs
+
+NOTICES = "published.jsonl"
+
+
+def command(
+    contract: Path = typer.Argument(help="The contract's file."),
+    partition: list[str] = typer.Option(
+        [], "--partition", help="What was delivered, such as day=2026-11-20."
+    ),
+    object: str = typer.Option(None, "--object", help="Which object, where the contract has several."),
+    cycle: str = typer.Option(
+        None, "--cycle", help="The due instant that it is for; needed without partitions."
+    ),
+    rows: int = typer.Option(None, "--rows", min=0, help="How many rows it has, if known."),
+    server: str = typer.Option(None, "--server", help="The server, where the contract has several."),
+    catalog: str = typer.Option("local", "--catalog", help="Which catalog: local or hive."),
+    as_of: str = show.AS_OF,
+    format: show.Format = show.FORMAT,
+) -> None:
+    """Say that a delivery is complete: partition, marker, receipt, and a word to consumers, once each.
+
+    Run it after the data is written. A run that was killed is finished by the next one, and a second run
+    changes nothing. Consumers are told in .dq/published.jsonl.
+
+    Exit codes: 0 published (now or before), 2 the partition does not fit, 3 the catalog or the files
+    cannot be reached, 4 consumers could not be told.
+
+    Example: dq publish flights.odcs.yaml --partition flight_date=2026-11-20 --rows 912
+    """
+    world = here(as_of)
+    document, one = chosen(load([contract]), object)
+    store = world.store()
+    tables = specs(document, lambda each: resolve(document, each, server, world.environment))
+    spec = next(table for table, each in zip(tables, document.objects, strict=True) if each is one)
+    delivery = publication(
+        document, one, spec, partition=_pairs(partition), cycle=instant(cycle) if cycle else None, rows=rows
+    )
+    done = publish(
+        delivery,
+        catalog=open_catalog(catalog, Settings(store=store, session=lambda: session(world))),
+        store=store,
+        now=world.now(),
+        receipt=_receipt,
+        notify=JsonLines(world.folder / ".dq" / NOTICES),
+    )
+    if format is show.Format.JSON:
+        show.as_json({**done.event.as_json(), "done": list(done.done)})
+    else:
+        what = partition_path(delivery.values) or "the snapshot"
+        did = ", ".join(done.done) or "nothing, it was published before"
+        show.line(f"{document.id} {what}: {did}.")
+
+
+def _receipt(tx: Connection, event: Event) -> None:
+    one = event.publication
+    write_receipt(
+        tx,
+        id=event.id,
+        contract=one.contract,
+        object=one.object,
+        partition=label(one.values),
+        due_at=one.cycle,
+        delivered_at=event.at,
+        rows=one.rows,
+        version=one.contract_version,
+    )
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
+    pairs = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--partition {text!r} is not of the form key=value.", "Write day=2026-11-20.")
+        pairs[key] = value
+    return pairs
