@@ -116,16 +116,12 @@ def _keys_at(model: type[Node], loc: tuple[int | str, ...]) -> set[str]:
         models = [
             inner
             for one in models
-            for info in one.model_fields.values()
-            if info.alias == part
+            for name, info in one.model_fields.items()
+            if (info.alias or name) == part
             for inner in _node_types(info.annotation)
         ]
-    return {
-        info.alias
-        for one in models
-        for info in one.model_fields.values()
-        if info.alias and info.alias != PLACE
-    }
+    known = {info.alias or name for one in models for name, info in one.model_fields.items()}
+    return known - {PLACE}
 
 
 def _node_types(annotation: Any) -> list[type[Node]]:

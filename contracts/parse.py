@@ -6,7 +6,7 @@ rest in the same run. `Parsed.cut` remembers the places, so that no rule complai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -86,6 +86,10 @@ def _api_version(top: dict[str, Any]) -> list[Finding]:
     known = ", ".join(versions.SUPPORTED)
     mend = f"Write 'apiVersion: {versions.NEWEST}'."
     if "apiVersion" not in top:
+        if any(nearest(key, ["apiVersion"]) for key in place.keys):
+            # The unknown key says it all.
+            top["apiVersion"] = versions.NEWEST
+            return []
         message = "apiVersion is missing."
     elif not isinstance(api, str):
         written = place.raw.get("apiVersion", repr(api))
@@ -112,13 +116,14 @@ def typed(model: type[N], top: dict[str, Any]) -> tuple[N | None, list[Finding],
         except ValidationError as error:
             details = error.errors(include_url=False)
         removals: list[tuple[Any, int | str]] = []
+        misspelt = _misspelt(details)
         for detail in details:
             steps = _steps(top, detail["loc"])
             finding = _explain(model, detail, steps)
-            if finding.path not in cut:
-                findings.append(finding)
-                cut.add(finding.path)
             missing = detail["type"] == "missing"
+            if finding.path not in cut and not (missing and misspelt(detail)):
+                findings.append(finding)
+            cut.add(finding.path)
             if missing and len(steps) == 1:
                 if detail["loc"][0] not in _ROOT_STAND_INS:
                     return None, findings, cut
@@ -132,6 +137,17 @@ def typed(model: type[N], top: dict[str, Any]) -> tuple[N | None, list[Finding],
             if key in cut and model is Contract:
                 top.setdefault(key, stand_in)
     return None, findings, cut
+
+
+def _misspelt(details: list[ErrorDetails]) -> Callable[[ErrorDetails], bool]:
+    """Answers whether a key that is missing stands beside an unknown one that reads like it."""
+    unknown: dict[tuple[int | str, ...], list[str]] = {}
+    for detail in details:
+        if detail["type"] == "extra_forbidden":
+            unknown.setdefault(detail["loc"][:-1], []).append(str(detail["loc"][-1]))
+    return lambda missing: any(
+        nearest(written, [str(missing["loc"][-1])]) for written in unknown.get(missing["loc"][:-1], ())
+    )
 
 
 def _steps(top: dict[str, Any], loc: tuple[int | str, ...]) -> list[tuple[Any, int | str]]:

@@ -89,8 +89,11 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _printable(text: str) -> str:
-    """The text without what could steer a terminal: it comes from a pull request that anyone may open."""
-    return "".join(one if one.isprintable() or one == " " else "�" for one in text)
+    """The text without what could steer a terminal: it comes from a pull request that anyone may open.
+
+    Every character stays one character, so that a column stays what it is; a tab becomes an arrow.
+    """
+    return "".join(one if one.isprintable() else "→" if one == "\t" else "�" for one in text)
 
 
 def _paint(text: str, code: str, screen: Screen) -> str:

@@ -1,0 +1,37 @@
+"""What must start fast imports nothing heavy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = (
+    "pyspark", "boto3", "botocore", "pandas", "pandera", "numpy", "pyarrow", "slack_sdk", "sqlalchemy",
+    "alembic", "git", "croniter", "jsonschema", "rich", "typer",
+)  # fmt: skip
+
+GATE = (
+    "import datetime\n"
+    "from dq.validators.lint import lint, rules_of\n"
+    "from dq.validators.report import reports_of\n"
+    "reports_of()\n"
+    "lint(b'kind: DataContract', 'a.odcs.yaml', rules=rules_of(), today=datetime.date(2026, 1, 1))\n"
+)
+
+
+def _imported(program: str) -> set[str]:
+    listing = program + "import sys\nprint(*{name.split('.')[0] for name in sys.modules})\n"
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def imported() -> set[str]:
+    return _imported(GATE)
+
+
+@pytest.mark.parametrize("module", HEAVY)
+def test_linting_a_contract_does_not_import(imported: set[str], module: str) -> None:
+    assert module not in imported

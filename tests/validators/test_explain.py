@@ -1,0 +1,48 @@
+"""`dq explain RULE` prints the page of a rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from dq.contracts.errors import UsageError
+from dq.validators.explain import explain
+from dq.validators.rule import Rule
+
+
+def test_a_page_has_its_sections_and_the_fragments_as_they_are_written(rules: dict[str, Rule]) -> None:
+    assert explain(rules, "ambiguous-unit") == (
+        "ambiguous-unit (error)\n"
+        "\n"
+        "The unit `m` means minutes to some tools and months to others.\n"
+        "\n"
+        "Why\n"
+        "The same contract would promise data within two minutes here and within two months\n"
+        "there.\n"
+        "\n"
+        "Bad\n"
+        "    slaProperties:\n"
+        "      - {property: latency, value: 30, unit: m}\n"
+        "\n"
+        "Good\n"
+        "    slaProperties:\n"
+        "      - {property: latency, value: 30, unit: min}\n"
+        "\n"
+        "Mend\n"
+        "Write `min` for minutes, or `mo` for months.\n"
+    )
+
+
+def test_arguments_for_the_policy_are_listed(rules: dict[str, Rule]) -> None:
+    assert "  classifications: The classifications of personal data" in explain(
+        rules, "retention-missing-for-pii"
+    )
+
+
+def test_every_rule_can_be_explained(rules: dict[str, Rule]) -> None:
+    for id_ in rules:
+        assert explain(rules, id_).startswith(id_)
+
+
+def test_a_rule_that_does_not_exist_is_a_usage_error_with_the_nearest(rules: dict[str, Rule]) -> None:
+    with pytest.raises(UsageError, match=r"there is no rule 'missing-ownr'\. Did you mean 'missing-owner'\?"):
+        explain(rules, "missing-ownr")

@@ -1,0 +1,129 @@
+"""Every rule on the shelf keeps the promise of its own page."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from dq.contracts.outcome import Finding
+from dq.contracts.shelf import BrokenShelf
+from dq.validators import page
+from dq.validators import rules as shelf
+from dq.validators.lint import lint, lint_files, rules_of
+from dq.validators.rule import Rule, Scope
+
+RULES = rules_of()
+TODAY = date(2026, 11, 21)
+BASE = page.document("")[0].encode()
+SHELF = Path(__file__).parents[2] / "validators" / "rules"
+
+
+def _findings(rule: Rule, document: bytes) -> list[Finding]:
+    files = [(page.BASE_FILE, document)]
+    if rule.scope is Scope.REGISTRY:
+        files = [("a/" + page.BASE_FILE, BASE), ("b/" + page.BASE_FILE, document)]
+    return list(lint_files(files, rules=RULES, today=TODAY).findings)
+
+
+def test_the_base_contract_has_no_finding() -> None:
+    assert lint(BASE, page.BASE_FILE, rules=RULES, today=TODAY) == []
+
+
+def test_every_file_in_the_folder_is_a_rule_named_after_its_file() -> None:
+    files = sorted(path.stem for path in SHELF.glob("*.py") if not path.stem.startswith("_"))
+
+    assert files == sorted(id_.replace("-", "_") for id_ in RULES)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_bad_gives_exactly_this_finding_inside_the_fragment(rule: Rule) -> None:
+    text, begins = page.document(page.parse(rule.page).bad)
+
+    if rule.bad is not None:
+        found, begins = _findings(rule, rule.bad), 1
+    else:
+        found = _findings(rule, text.encode())
+
+    assert [(one.rule, one.severity) for one in found] == [(rule.id, rule.severity)]
+    assert found[0].at.line >= begins
+    assert found[0].mend
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_good_gives_no_finding(rule: Rule) -> None:
+    text, _ = page.document(page.parse(rule.page).good)
+
+    assert _findings(rule, text.encode()) == []
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_a_rule_has_a_kebab_case_id_and_a_short_file(rule: Rule) -> None:
+    source = (SHELF / f"{rule.id.replace('-', '_')}.py").read_text("utf-8")
+
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.id)
+    assert len(source.splitlines()) <= 120
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_what_explains_a_rule_is_on_the_shelf(rule: Rule) -> None:
+    assert set(rule.after) <= set(RULES)
+
+
+NEW_RULE = '''"""The contract is called test.
+
+Why: Nobody finds it.
+
+Bad:
+    name: test
+
+Good:
+    name: Orders
+
+Mend: Rename it.
+"""
+
+from dq.contracts.outcome import Severity
+from dq.validators.rule import Rule, fault
+
+
+def check(contract, context):
+    if contract.name == "test":
+        yield fault(contract, "name", "the contract is called test.", "Rename it.")
+
+
+RULE = Rule("named-test", Severity.WARNING, __doc__, check)
+'''
+
+
+def test_a_new_file_on_a_shelf_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_rules").mkdir()
+    (tmp_path / "own_rules" / "__init__.py").write_text("")
+    (tmp_path / "own_rules" / "named_test.py").write_text(NEW_RULE)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    rules = rules_of(import_module("own_rules"))
+
+    text, line = page.document("name: test\n")
+    found = lint(text.encode(), page.BASE_FILE, rules=rules, today=TODAY)
+    assert [(one.rule, one.at.line, one.contract) for one in found] == [("named-test", line, "orders")]
+
+
+def test_a_file_without_a_rule_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty_rules").mkdir()
+    (tmp_path / "empty_rules" / "__init__.py").write_text("")
+    (tmp_path / "empty_rules" / "nothing.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(BrokenShelf, match="defines no RULE"):
+        rules_of(import_module("empty_rules"))
+
+    assert "empty_rules.nothing" in sys.modules
+
+
+def test_the_shipped_shelf_is_the_default() -> None:
+    assert rules_of(shelf).keys() == RULES.keys()
