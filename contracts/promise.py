@@ -99,7 +99,17 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
         zone = schedule.code.startswith("ZONE")
         node, key = (delivery, "timezone") if zone else (sla, "schedule")
         rule = "unknown-timezone" if zone else "cron-invalid"
-        wrong(rule, node, key, f"{schedule.code}: {schedule.message}", schedule.mend)
+        wrong(
+            rule,
+            node,
+            key,
+            schedule.message if zone else f"{schedule.code}: {schedule.message}",
+            schedule.mend,
+        )
+        # The parser stops at an unknown zone; the expression may be wrong all the same.
+        cron = _schedule(sla, delivery, timezone="UTC") if zone else None
+        if isinstance(cron, Fault):
+            wrong("cron-invalid", sla, "schedule", f"{cron.code}: {cron.message}", cron.mend)
     one = _object(contract, sla)
     if isinstance(one, Fault):
         wrong("sla-element-unknown", sla, "element", one.message, one.mend)
@@ -137,7 +147,7 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
     ), []
 
 
-def _schedule(sla: SlaProperty, delivery: Delivery) -> Schedule | Fault:
+def _schedule(sla: SlaProperty, delivery: Delivery, timezone: str | None = None) -> Schedule | Fault:
     if sla.schedule is None:
         return Fault(
             "CRON_MISSING", "a delivery needs a schedule.", "Add 'schedule: \"0 6 * * *\"' to the entry."
@@ -148,7 +158,7 @@ def _schedule(sla: SlaProperty, delivery: Delivery) -> Schedule | Fault:
     dst = DstPolicy(delivery.dst) if delivery.has("dst") else None
     return parse(
         sla.schedule,
-        timezone=delivery.timezone,
+        timezone=timezone or delivery.timezone,
         dialect=Dialect(delivery.dialect),
         dst=dst,
         calendar=calendar,

@@ -73,6 +73,7 @@ def test_extension_values_are_judged_with_the_form(lint_fragment) -> None:
         "  - property: frequency\n"
         "    value: 1\n"
         "    unit: d\n"
+        "    schedule: '0 6 * * *'\n"
         "    customProperties: [{property: delivery, vendor: dq, value: {grce: 45m}}]\n"
         "support:\n"
         "  - channel: a\n"

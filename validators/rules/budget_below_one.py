@@ -1,0 +1,61 @@
+"""The objective of a delivery allows not a single miss in its window.
+
+Why: Every incident then exhausts the budget, and the budget stops telling anything.
+
+Bad:
+    slaProperties:
+      - id: daily
+        property: frequency
+        value: 1
+        unit: d
+        element: orders
+        schedule: "0 6 * * *"
+        customProperties:
+          - property: delivery
+            vendor: dq
+            value: {objective: 99%, window: 30d}
+
+Good:
+    slaProperties:
+      - id: daily
+        property: frequency
+        value: 1
+        unit: d
+        element: orders
+        schedule: "0 6 * * *"
+        customProperties:
+          - property: delivery
+            vendor: dq
+            value: {objective: 95%, window: 30d}
+
+Mend: Lower the objective, or lengthen the window until one cycle may be missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from math import ceil
+
+from dq.contracts.outcome import Severity
+from dq.contracts.promise import Slo
+from dq.validators.promises import of_each
+from dq.validators.rule import Fault, Rule, fault
+
+
+def judge(slo: Slo, now: datetime) -> Iterator[Fault]:
+    if slo.objective == 1:
+        return
+    count = sum(1 for _ in slo.schedule.between(now, now + slo.window))
+    if 0 < count * (1 - slo.objective) < 1:
+        needed = ceil(1 / (1 - slo.objective))
+        message = (
+            f"{slo.delivery.objective} of the {count} cycles in {slo.delivery.window} allows no miss: "
+            f"that takes {needed} cycles."
+        )
+        share = 100 * (count - 1) // count
+        mend = f"Write objective: {share}%, or a window of {needed} cycles."
+        yield fault(slo.delivery, "objective" if slo.delivery.has("objective") else "window", message, mend)
+
+
+RULE = Rule("budget-below-one", Severity.WARNING, __doc__, of_each(judge))

@@ -1,0 +1,66 @@
+"""A delivery must bring a partition of a column that is no partition key.
+
+Why: Its folder would never exist, and the delivery would always be missing.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+    slaProperties:
+      - id: daily
+        property: frequency
+        value: 1
+        unit: d
+        element: orders
+        schedule: "0 6 * * *"
+        customProperties:
+          - property: delivery
+            vendor: dq
+            value: {partition: {date: "{due:%F}"}}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+    slaProperties:
+      - id: daily
+        property: frequency
+        value: 1
+        unit: d
+        element: orders
+        schedule: "0 6 * * *"
+        customProperties:
+          - property: delivery
+            vendor: dq
+            value: {partition: {day: "{due:%F}"}}
+
+Mend: Name a column with `partitioned: true`, or mark the column so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from dq.contracts.form import nearest
+from dq.contracts.outcome import Severity
+from dq.contracts.promise import Slo
+from dq.validators.promises import of_each
+from dq.validators.rule import Fault, Rule, fault
+
+
+def judge(slo: Slo, _now: datetime) -> Iterator[Fault]:
+    keys = [key.column for key in slo.object.partition_keys()]
+    for column in slo.partition:
+        if column not in keys:
+            hint = nearest(column, keys)
+            has = ", ".join(keys) or "none"
+            message = f"{column!r} is no partition key of {slo.object.name}, which has {has}."
+            mend = f"Did you mean {hint!r}?" if hint else "Mark the column with 'partitioned: true'."
+            needs = (slo.object.path("properties"), *(p.path("partitioned") for p in slo.object.properties))
+            yield fault(slo.delivery, "partition", message, mend, needs=needs)
+
+
+RULE = Rule("partition-not-a-key", Severity.ERROR, __doc__, of_each(judge))
