@@ -6,9 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from fakes import postgres
+from fakes.breaches import ROUTES
 from fakes.slack import TOKEN, FakeSlack
+from sqlalchemy import select
 
+from dq.alerts import tables
 from dq.alerts.channels import load
+from dq.alerts.deliver import drain
+from dq.alerts.record import record
 from dq.store import open_store
 
 
@@ -62,3 +67,37 @@ def channels(slack, terminal):
         "slack": shelf["slack"].open(settings, terminal.append),
         "console": shelf["console"].open({}, terminal.append),
     }
+
+
+@pytest.fixture
+def tell(store, clock):
+    """Records events, each in a transaction of its own, for the routes."""
+
+    def record_all(*events, routes=ROUTES):
+        done = []
+        for event in events:
+            with store.write() as tx:
+                done.append(record(tx, event, routes, clock()))
+        return done
+
+    return record_all
+
+
+@pytest.fixture
+def send(store, channels, clock):
+    return lambda: drain(store, channels, clock)
+
+
+@pytest.fixture
+def kinds(store):
+    """The kinds of all events so far."""
+
+    def read():
+        with store.read() as tx:
+            return list(
+                tx.execute(
+                    select(tables.incident_event.c.kind).order_by(tables.incident_event.c.id)
+                ).scalars()
+            )
+
+    return read

@@ -1,0 +1,128 @@
+"""Each of Slack's error codes and what is done about it."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.breaches import breach, recovery
+from sqlalchemy import select
+
+from dq.alerts import tables
+from dq.alerts.channels._slack_answers import ANSWERS
+from dq.alerts.deliver import drain
+from dq.contracts.outcome import IncidentKey
+
+
+def by_kind(kind):
+    return sorted(code for code, answer in ANSWERS.items() if answer("").__class__.__name__ == kind)
+
+
+def codes(scope):
+    return sorted(code for code, answer in ANSWERS.items() if getattr(answer(""), "scope", None) == scope)
+
+
+@pytest.mark.parametrize("code", by_kind("NotSent"))
+def test_a_code_that_says_wait_is_waited_for(tell, send, slack, clock, code):
+    slack.fault("chat.postMessage", "error", code=code)
+    tell(breach(1))
+
+    first = send()
+    clock.pass_by(seconds=1)
+    send()
+
+    assert (first.waiting, len(slack.posts), len(slack.called("conversations.history"))) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("code", by_kind("Ambiguous"))
+def test_a_code_that_leaves_it_open_is_looked_into(tell, send, slack, code):
+    slack.fault("chat.postMessage", "error", code=code, accept=True)
+    tell(breach(1))
+
+    send()
+
+    assert (len(slack.posts), len(slack.called("conversations.history"))) == (1, 1)
+
+
+@pytest.mark.parametrize("code", codes("message"))
+def test_a_message_slack_cannot_show_arrives_as_plain_text(tell, send, slack, store, code):
+    slack.fault("chat.postMessage", "error", code=code)
+    tell(breach(1))
+
+    drained = send()
+
+    assert (drained.sent, drained.dead, slack.posts[0]["blocks"]) == (1, (), [])
+    assert "promised" in slack.posts[0]["text"]
+    with store.read() as tx:
+        assert tx.execute(select(tables.outbox.c.reason)).scalar_one() == (
+            f"sent as plain text, because Slack said {code}"
+        )
+
+
+@pytest.mark.parametrize("code", [*codes("route"), "a_code_of_tomorrow"])
+def test_a_broken_route_is_dead_and_somebody_else_is_told(tell, send, slack, terminal, code):
+    slack.fault("chat.postMessage", "error", code=code)
+    tell(breach(1))
+
+    drained = send()
+
+    assert [(dead.lane.target, dead.operation, dead.reason) for dead in drained.dead] == [
+        ("#orders-alerts", "create", code)
+    ]
+    assert (drained.waiting, drained.sent, len(terminal)) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("code", codes("channel"))
+def test_a_broken_channel_waits_and_somebody_else_is_told_of_all(tell, send, slack, terminal, clock, code):
+    slack.fault("chat.postMessage", "error", code=code)
+    tell(breach(1), breach(1, key=IncidentKey("orders", "items", "daily-by-8")))
+
+    broken = send()
+    clock.pass_by(seconds=1)
+    mended = send()
+
+    assert (broken.broken, broken.dead, broken.waiting, len(terminal)) == ({"slack": code}, (), 2, 2)
+    assert (mended.broken, mended.waiting, len(slack.posts)) == ({}, 0, 2)
+
+
+def test_a_resolve_is_told_wherever_the_breach_was_told(tell, send, slack, terminal):
+    slack.fault("chat.postMessage", "error", code="is_archived")
+    tell(breach(1))
+    send()
+    tell(recovery(1))
+    send()
+
+    assert [text.splitlines()[0] for text in terminal] == [
+        "[!] ERROR: Orders were not delivered by 08:00",
+        "[ok] RESOLVED: Orders were not delivered by 08:00",
+    ]
+
+
+def test_a_channel_that_is_not_set_up_is_named_and_somebody_else_is_told(
+    tell, store, channels, clock, terminal
+):
+    tell(breach(1))
+
+    drained = drain(store, {"console": channels["console"]}, clock)
+
+    assert (drained.broken, drained.waiting, len(terminal)) == ({"slack": "it is not set up here"}, 1, 1)
+
+
+def test_a_message_that_somebody_deleted_is_posted_again(tell, send, slack):
+    tell(breach(1))
+    send()
+    slack.messages.clear()
+    tell(breach(2))
+    send()
+
+    assert [root["text"] for root in slack.roots] == ["ERROR: Orders were not delivered by 08:00"]
+
+
+@pytest.mark.parametrize("code", by_kind("Frozen"))
+def test_a_message_that_may_no_longer_change_is_answered_in_its_thread(tell, send, slack, code):
+    tell(breach(1))
+    send()
+    slack.fault("chat.update", "error", code=code)
+    tell(recovery(1))
+
+    drained = send()
+
+    assert (drained.waiting, drained.dead, len(slack.replies)) == (0, (), 1)
