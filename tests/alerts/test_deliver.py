@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from fakes.breaches import ROUTES, breach, recovery
+from sqlalchemy import select
 
+from dq.alerts import tables
 from dq.alerts.channel import Capabilities, Open
 from dq.alerts.deliver import drain
 from dq.alerts.record import acknowledge, record
