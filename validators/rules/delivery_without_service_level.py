@@ -10,7 +10,7 @@ Bad:
 
 Good:
     slaProperties:
-      - {id: daily, property: frequency, value: 1, unit: d, element: orders}
+      - {id: daily, property: frequency, value: 1, unit: d, element: orders, schedule: "0 6 * * *"}
     customProperties:
       - {property: "delivery:daily", value: {grace: 45m}}
 
