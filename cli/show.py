@@ -49,6 +49,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], indent: str = " 
         line(typer.style(text, bold=True) if number == 0 else text)
 
 
+def color() -> bool:
+    """Whether the terminal shows colours."""
+    return sys.stdout.isatty()
+
+
 def mark(good: bool | None) -> str:
     """A coloured mark: yes, no, or could not tell."""
     if good is None:

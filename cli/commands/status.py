@@ -58,8 +58,12 @@ def command(
 
     Example: dq status registry
     """
-    world = here(as_of)
-    loaded = load(paths or [Path()])
+    raise typer.Exit(show_all(here(as_of), paths or [Path()], format))
+
+
+def show_all(world: World, paths: list[Path], form: show.Format) -> int:
+    """Shows how the promises stand; gives the exit code."""
+    loaded = load(paths)
     promises, wrong = slos(loaded)
     for finding in (*loaded.findings, *wrong):
         show.note(str(finding))
@@ -71,11 +75,11 @@ def command(
             for one in contract.objects
         }
         incidents = unresolved(tx, [contract.id for contract in loaded.contracts])
-    if format is show.Format.JSON:
+    if form is show.Format.JSON:
         show.as_json(as_dict(standings, quality, incidents))
     else:
         describe(standings, quality, incidents, loaded.contracts)
-    raise typer.Exit(3 if loaded.findings or wrong else 0)
+    return 3 if loaded.findings or wrong else 0
 
 
 def _standing(tx: Connection, slo: Slo, world: World) -> Standing:

@@ -83,8 +83,8 @@ def _once(
     return 1 if any(change.after is CycleStatus.MISSING for change in done.changes) else 0
 
 
-def describe(done: Tick) -> None:
-    """The tick in a few lines."""
+def describe(done: Tick, *, quiet: bool = False) -> None:
+    """The tick in a few lines; `quiet` says only what changed."""
     for change in done.changes:
         cycle = change.kept.cycle
         what = ", ".join(label(partition) for partition in cycle.partitions) or "snapshot"
@@ -92,6 +92,8 @@ def describe(done: Tick) -> None:
         show.line(f"  {show.mark(good)} {cycle.contract} {what}: {change.after}. {change.reason}")
     for unknown in done.unknown:
         show.note(f"  ? {unknown.kept.cycle.contract}: {unknown.reason}")
+    if quiet:
+        return
     show.line(
         f"{done.at:%Y-%m-%d %H:%M}Z: {done.slos} SLOs, {done.new_cycles} new cycles, "
         f"{len(done.changes)} changed, {done.open} still open."
