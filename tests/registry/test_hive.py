@@ -1,0 +1,159 @@
+"""What is special about Hive: reserved properties, relative places, managed tables, Derby's lock."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from fakes.flights import flights
+
+from dq.contracts.errors import DqError, UsageError
+from dq.registry.action import Action, Grade, Kind
+from dq.registry.apply import Ending, apply, propose
+from dq.registry.catalog import Catalog, Settings, open_catalog
+from dq.registry.table import marked
+from dq.store.engine import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def hive(spark: SparkSession) -> Iterator[Catalog]:
+    yield open_catalog("hive", Settings(session=lambda: spark))
+    spark.sql("DROP DATABASE IF EXISTS air_flights CASCADE")
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["owner", "EXTERNAL", "table_type", "numRows", "spark.sql.sources.provider", "transient_lastDdlTime"],
+)
+def test_a_reserved_property_is_refused_before_anything_runs(hive: Catalog, tmp_path: Path, key: str) -> None:
+    spec = marked(flights(f"{tmp_path}/lake"), {key: "x"})
+
+    with pytest.raises(UsageError, match=re.escape(f"air_flights.flights: the property {key!r} is reserved")):
+        hive.apply(Action(Kind.CREATE, spec.key, after=spec))
+
+    assert hive.tables("air_flights") == []
+
+
+def test_a_property_too_long_for_the_metastore_is_refused(hive: Catalog, tmp_path: Path) -> None:
+    spec = marked(flights(f"{tmp_path}/lake"), {"dq.note": "x" * 4001})
+
+    with pytest.raises(UsageError, match=r"'dq\.note' is longer than Hive takes"):
+        hive.apply(Action(Kind.CREATE, spec.key, after=spec))
+
+
+def test_a_relative_place_is_refused(hive: Catalog) -> None:
+    spec = flights("lake/air")
+
+    with pytest.raises(UsageError, match="would look for 'lake/air' in its own warehouse"):
+        hive.apply(Action(Kind.CREATE, spec.key, after=spec))
+
+
+def test_rows_of_a_registered_partition_can_be_read(
+    hive: Catalog, spark: SparkSession, tmp_path: Path, store: Store
+) -> None:
+    spec = flights(f"{tmp_path}/lake")
+    apply(hive, "hive", propose(hive, "hive", [spec], store), store)
+    folder = f"{tmp_path}/lake/flight_date=2026-11-20/hour=7"
+    spark.sql("SELECT 1L AS id, CAST(2.5 AS DECIMAL(18,2)) AS price").write.parquet(folder)
+
+    hive.add_partition(*spec.key, (("flight_date", "2026-11-20"), ("hour", "7")), folder)
+
+    rows = spark.table("air_flights.flights").selectExpr("id", "string(price)", "string(flight_date)", "hour")
+    assert [tuple(row) for row in rows.collect()] == [(1, "2.50", "2026-11-20", 7)]
+
+
+def test_a_managed_table_is_never_dropped(
+    hive: Catalog, spark: SparkSession, tmp_path: Path, store: Store
+) -> None:
+    spec = marked(replace(flights("/x"), location=""), {})
+    apply(hive, "hive", propose(hive, "hive", [spec], store), store)
+    orc = marked(replace(spec, format="orc"), {})
+    made = propose(hive, "hive", [orc], store)
+
+    results = apply(hive, "hive", made, store, allow=frozenset({Grade.DESTRUCTIVE}))
+
+    assert results[0].ending is Ending.FAILED
+    assert "is a managed table: dropping it would delete its files" in str(results[0].error)
+    assert hive.read(*spec.key) is not None
+
+
+def test_what_spark_refuses_is_one_sentence(hive: Catalog, tmp_path: Path) -> None:
+    spec = flights(f"{tmp_path}/lake", format="csv", more="      - {name: x, physicalType: 'array<int>'}\n")
+
+    with pytest.raises(DqError, match=r"Spark's catalog refused: .*CSV datasource doesn't support") as caught:
+        hive.apply(Action(Kind.CREATE, spec.key, after=spec))
+
+    assert "\n" not in str(caught.value)
+
+
+def test_tables_of_others_and_views_are_listed(hive: Catalog, spark: SparkSession) -> None:
+    spark.sql("CREATE DATABASE air_flights")
+    spark.sql("CREATE TABLE air_flights.plain (a INT) STORED AS PARQUET")
+    spark.sql("CREATE VIEW air_flights.seen AS SELECT 1 AS a")
+
+    found = [(table.spec.name, table.spec.format) for table in hive.tables("air_flights")]
+
+    assert found == [("plain", "parquet"), ("seen", "")]
+
+
+SECOND = """
+    import sys
+    from pyspark.sql import SparkSession
+    from dq.contracts.errors import DqError
+    from dq.registry.catalog import Settings, open_catalog
+
+    def session():
+        build = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+        if sys.argv[1]:
+            build = build.config("spark.hadoop.javax.jdo.option.ConnectionURL", sys.argv[1])
+            build = build.enableHiveSupport()
+        made = build.getOrCreate()
+        made.sparkContext.setLogLevel("OFF")
+        return made
+
+    try:
+        open_catalog("hive", Settings(session=session)).tables("air")
+    except DqError as error:
+        print(error.exit_code, error)
+"""
+
+
+def second(url: str) -> str:
+    command = [sys.executable, "-c", textwrap.dedent(SECOND), url]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.slow
+def test_a_second_process_on_derby_is_told_what_to_do(hive: Catalog, spark: SparkSession) -> None:
+    hive.tables("air")  # from here on this process holds the lock
+    url = spark.conf.get("spark.hadoop.javax.jdo.option.ConnectionURL")
+    assert url is not None
+
+    told = second(url)
+
+    folder = re.search(r"databaseName=([^;]+)", url)
+    assert folder is not None
+    assert told == (
+        f"3 The embedded metastore at {folder[1]} is open in another process; Derby serves one at a time. "
+        "Stop that Spark session, or use a metastore service, or the catalog 'local'."
+    )
+
+
+@pytest.mark.slow
+def test_a_session_without_a_metastore_is_refused() -> None:
+    assert second("") == (
+        "2 The Spark session has no Hive metastore, only tables in memory. "
+        "Build it with .enableHiveSupport()."
+    )

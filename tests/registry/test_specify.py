@@ -1,0 +1,153 @@
+"""From a contract to its tables: names, facts, types, and what no catalog would take."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.flights import flights
+
+from dq.contracts.errors import UsageError
+from dq.contracts.location import DataPlace
+from dq.contracts.parse import parse
+from dq.registry.specify import specs
+from dq.registry.table import Column, TableSpec, digest, fold_location, spec_of
+
+HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: air-flights\nversion: 1.2.0\n"
+PLACE = DataPlace("lake", "s3", "s3://lake/air", "parquet")
+
+
+def made(text: str, place: DataPlace = PLACE, registry: str = "") -> list[TableSpec]:
+    contract = parse((HEAD + text).encode(), "air.odcs.yaml").contract
+    assert contract is not None
+    return specs(contract, lambda _: place, registry)
+
+
+def test_a_table_says_what_the_contract_promises() -> None:
+    spec = flights("s3a://lake/air/")
+
+    assert (spec.database, spec.name, spec.location) == ("air_flights", "flights", "s3://lake/air")
+    assert spec.columns == (Column("id", "bigint", "The key."), Column("price", "decimal(18,2)"))
+    assert spec.partitions == (Column("flight_date", "date"), Column("hour", "int"))
+    assert dict(spec.parameters) == {
+        "dq.managed-by": "dq",
+        "dq.contract-id": "air-flights",
+        "dq.contract-version": "1.0.0",
+        "dq.object": "Flights",
+        "dq.owner": "Air Operations",
+        "dq.domain": "air",
+        "dq.owned-keys": "dq.contract-id,dq.contract-version,dq.domain,dq.managed-by,dq.object,"
+        "dq.owned-keys,dq.owner,dq.spec-hash",
+        "dq.spec-hash": digest(spec),
+    }
+
+
+def test_the_digest_changes_with_anything_but_itself() -> None:
+    digests = {
+        digest(flights("s3://lake/air", **change))
+        for change in (
+            {},
+            {"version": "1.0.1"},
+            {"comment": "Else."},
+            {"description": "Else."},
+            {"id_type": "int"},
+            {"format": "orc"},
+        )
+    }
+
+    assert len(digests) == 6
+    assert digest(flights("s3a://lake/air/")) in digests
+
+
+def test_a_specification_survives_json() -> None:
+    assert spec_of(flights("s3://lake/air").as_json()) == flights("s3://lake/air")
+
+
+SCHEMA = "schema:\n  - name: t\n    properties: [{name: a, logicalType: string}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "database"),
+    [
+        pytest.param(
+            "domain: d\n", DataPlace("s", "glue", "", "parquet", "Prod_Air"), "prod_air", id="the server's"
+        ),
+        pytest.param(
+            "domain: Air\ndataProduct: Flight Ops\n", PLACE, "air_flight_ops", id="domain and product"
+        ),
+        pytest.param("dataProduct: flights\n", PLACE, "flights", id="product alone"),
+        pytest.param("name: 2026 Flights\n", PLACE, "_2026_flights", id="the contract's name"),
+        pytest.param("", PLACE, "air_flights", id="the contract's id"),
+    ],
+)
+def test_the_database_has_a_name(text: str, place: DataPlace, database: str) -> None:
+    assert made(text + SCHEMA, place)[0].database == database
+
+
+def test_a_pattern_of_files_is_registered_as_its_folder() -> None:
+    place = DataPlace("lake", "s3", "s3://lake/air/*/part-*.parquet", "parquet")
+
+    assert made(SCHEMA, place)[0].location == "s3://lake/air"
+
+
+def test_a_registry_marks_its_tables() -> None:
+    assert made(SCHEMA, registry="github.com/acme/registry")[0].parameter("dq.registry") == (
+        "github.com/acme/registry"
+    )
+
+
+def test_the_owner_is_a_member_of_that_role_where_the_team_has_no_name() -> None:
+    team = "team:\n  members:\n    - {username: ann, role: analyst}\n    - {username: bo, role: Data Owner}\n"
+
+    assert made(team + SCHEMA)[0].parameter("dq.owner") == "bo"
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        pytest.param(
+            "  - {name: 'a b', properties: [{name: a}]}",
+            r"air\.odcs\.yaml:6:5: no catalog takes the name air_flights\.a b\.",
+            id="a table name with a space",
+        ),
+        pytest.param(
+            "  - {name: t, properties: [{name: 'a-b'}]}", "column name 'a-b' of t", id="a column with a dash"
+        ),
+        pytest.param(
+            "  - {name: t, properties: [{name: a}, {name: A}]}",
+            "has the column 'a' twice",
+            id="twins by case",
+        ),
+        pytest.param(
+            "  - {name: t, properties: [{name: a, partitioned: true}]}",
+            "no column beside its partition keys",
+            id="only keys",
+        ),
+        pytest.param(
+            "  - {name: t, properties: [{name: a}, {name: k, physicalType: array<int>, partitioned: true}]}",
+            "partition key 'k' has type array<int>",
+            id="a nested key",
+        ),
+        pytest.param(
+            "  - {name: t, properties: [{name: a}]}\n  - {name: T, properties: [{name: a}]}",
+            r"two objects would be the table air_flights\.t\.",
+            id="two objects, one table",
+        ),
+    ],
+)
+def test_what_no_catalog_takes_is_refused_at_its_place(schema: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        made(f"schema:\n{schema}\n")
+
+
+@pytest.mark.parametrize(
+    ("written", "folded"),
+    [
+        ("s3a://b/p/", "s3://b/p"),
+        ("file:///data/x", "/data/x"),
+        ("file:/data/x/", "/data/x"),
+        ("/", "/"),
+        ("", ""),
+        ("hdfs://name/x", "hdfs://name/x"),
+    ],
+)
+def test_one_place_has_one_spelling(written: str, folded: str) -> None:
+    assert fold_location(written) == folded
