@@ -17,7 +17,7 @@ _SCHEME = re.compile(r"(?!file:)[a-z][a-z0-9+.\-]*://", re.IGNORECASE)
 
 
 def require_folder(folder: str, make: bool = False) -> None:
-    """Raises DqError when the folder does not exist: nothing was delivered there. With `make` it is made.
+    """Raises DqError when the folder does not exist: nothing was delivered there. `make`: it may be made.
 
     `folder` is a local path, a `file:` URL, or a URL that Arrow knows (`s3://`, `hdfs://`, `gs://`).
     Raises MissingTool without pyarrow where that is needed, Unreadable when the place does not answer.
@@ -27,9 +27,8 @@ def require_folder(folder: str, make: bool = False) -> None:
             from pyarrow.fs import FileType
 
             files, path = _remote(folder)
-            if make:
-                files.create_dir(path, recursive=True)
-            there = files.get_file_info(path).type is FileType.Directory
+            # Object stores have no folders, and HDFS makes one for the first file in it.
+            there = make or files.get_file_info(path).type is FileType.Directory
         else:
             if make:
                 _local(folder).mkdir(parents=True, exist_ok=True)

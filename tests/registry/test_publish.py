@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 from fakes.flights import contract, flights
+from fakes.s3 import FakeS3
 from sqlalchemy import Connection, text
 
 from dq.contracts.errors import DqError, UsageError
 from dq.registry.catalog import Catalog, Settings, open_catalog
-from dq.registry.marker import write_marker
+from dq.registry.marker import require_folder, write_marker
 from dq.registry.notify import JsonLines
 from dq.registry.publication import Event, Publication, publication
 from dq.registry.publish import STEPS, Published, publish
@@ -178,10 +179,23 @@ def test_a_partition_must_fit_the_keys(lake: Path, partition: dict[str, str], me
         publication(made, made.objects[0], flights(str(lake)), partition=partition)
 
 
-def test_a_marker_goes_through_arrow_where_the_place_is_a_url(tmp_path: Path) -> None:
-    # Arrow's own scheme for a tree inside a folder, which takes the way of every remote store.
-    assert write_marker(f"file://{tmp_path}", "_SUCCESS") is True
-    assert write_marker(f"file://{tmp_path}", "_SUCCESS") is False
+def test_a_marker_is_an_empty_object_in_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeS3({"lake/air/hour=7/part.parquet": b"x"}) as s3:
+        for name, value in s3.environment.items():
+            monkeypatch.setenv(name, value)
+
+        require_folder("s3a://lake/air/hour=7")
+        written = write_marker("s3a://lake/air/hour=7", "_SUCCESS")
+        again = write_marker("s3://lake/air/hour=7", "_SUCCESS")
+        with pytest.raises(DqError, match="Nothing was delivered: s3://lake/air/hour=8 does not exist"):
+            require_folder("s3://lake/air/hour=8")
+        require_folder("s3://lake/air/hour=8", make=True)
+
+    assert (written, again) == (True, False)
+    assert s3.objects == {"lake/air/hour=7/part.parquet": b"x", "lake/air/hour=7/_SUCCESS": b""}
+
+
+def test_a_place_that_nobody_knows_is_said_in_one_sentence() -> None:
     with pytest.raises(DqError, match="nowhere://x cannot be reached or written"):
         write_marker("nowhere://x", "_SUCCESS")
 
