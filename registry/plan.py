@@ -50,7 +50,8 @@ def plan(
         for spec in wanted
     ]
     if complete:
-        registries = {spec.parameter(REGISTRY) for spec in wanted}
+        # When the last contract is gone, only the memory knows which registry this is.
+        registries = {spec.parameter(REGISTRY) for spec in (*wanted, *applied.values())}
         actions += _orphans(live, {spec.key for spec in wanted}, registries)
     return Plan(tuple(sorted(actions, key=lambda action: action.key)))
 

@@ -316,8 +316,7 @@ def test_an_orphan_is_shown_and_only_removed_when_asked(place: Place) -> None:
     spec = flights(place.folder)
     place.register(spec)
     made = propose(place.catalog, place.id, [], place.store, complete=True)
-
-    assert [action.kind for action in made.actions] == []
+    assert [(action.kind, action.key) for action in made.actions] == [(Kind.ORPHAN, spec.key)]
     probe = table(place, Column("a", "int"))
     made = propose(place.catalog, place.id, [probe], place.store, complete=True)
     assert [(action.kind, action.key[1]) for action in made.actions] == [
