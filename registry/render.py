@@ -27,7 +27,8 @@ def render(plan: Plan) -> list[str]:
     lines = [line for action in plan.actions if action.kind is not Kind.NOOP for line in _action(action)]
     counts = Counter(action.kind for action in plan.actions)
     said = ", ".join(f"{counts[kind]} {kind}" for kind in Kind if counts[kind])
-    return [*lines, f"{len(plan.actions)} tables: {said or 'nothing to do'}."]
+    tables = "1 table" if len(plan.actions) == 1 else f"{len(plan.actions)} tables"
+    return [*lines, f"{tables}: {said or 'nothing to do'}."]
 
 
 def _action(action: Action) -> Iterator[str]:

@@ -4,7 +4,7 @@ In a page, in order, in one new folder:
 
     ```yaml file=NAME    writes NAME
     ```sh                runs each line; a line that must fail ends in `# exit N`
-    ```text              is what the commands before it printed; a line of `…` stands for any lines
+    ```text              is how the output of the commands before it ends; `…` stands for any lines
     ```python            runs as a program
 """
 
@@ -57,7 +57,7 @@ def matches(shown: str, printed: str) -> bool:
         r"(?:.*\n)*" if line.strip() == "…" else re.escape(line.rstrip()) + r"[ ]*\n"
         for line in shown.splitlines()
     )
-    return re.fullmatch(pattern, printed.rstrip("\n") + "\n") is not None
+    return re.fullmatch(r"(?:.*\n)*" + pattern, printed.rstrip("\n") + "\n") is not None
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)

@@ -265,7 +265,7 @@ def test_drift_is_reported_with_what_changed_and_put_back(place: Place) -> None:
     assert render(made) == [
         "! drift air_flights.flights (metadata): someone else changed it.",
         "    ~ comment of id: 'Scribbled.' -> 'The key.' (changed by someone else)",
-        "1 tables: 1 drift.",
+        "1 table: 1 drift.",
     ]
     assert place.register(spec) == [Ending.DONE]
     assert place.live(spec).spec.columns == spec.columns
