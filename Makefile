@@ -39,10 +39,13 @@ test-spark35: install  ## the Spark subset of the tests on Spark 3.5
 	UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) pip install --quiet --python .venv-spark35 'pyspark==3.5.9'
 	.venv-spark35/bin/pytest -m spark
 
+docs: install  ## write docs/reference from the code
+	@$(RUN) python docs/generate.py
+
 bench: install  ## the quick form of every benchmark
 	@for b in benchmarks/[a-z]*.py; do echo "== $$b"; $(RUN) python $$b --quick || exit 1; done
 
 clean:  ## remove what the other targets made
 	rm -rf .venv .venv-spark35 .uv build dq-demo .dq
 
-.PHONY: help install demo lint format test test-spark35 bench clean
+.PHONY: docs help install demo lint format test test-spark35 bench clean
