@@ -11,7 +11,7 @@ import typer
 from sqlalchemy import Connection
 
 from dq.alerts import channels
-from dq.alerts.channel import Open
+from dq.alerts.channel import Open, Setting
 from dq.alerts.deliver import Drained, drain
 from dq.alerts.record import record
 from dq.alerts.route import Route
@@ -77,9 +77,7 @@ def send(world: World, store: Store, write: Callable[[str], object]) -> Drained:
     opened: dict[str, Open] = {}
     for name, channel in channels.load().items():
         settings = {
-            one.name: world.environment[one.variable]
-            for one in channel.settings
-            if one.variable in world.environment
+            one.name: value for one in channel.settings if (value := _setting(world, one)) is not None
         }
         try:
             opened[name] = channel.open(settings, write)
@@ -87,6 +85,19 @@ def send(world: World, store: Store, write: Callable[[str], object]) -> Drained:
             # One that is not set up matters only when something waits for it; then drain says so.
             continue
     return drain(store, opened, world.now, jitter=random.random)
+
+
+def _setting(world: World, one: Setting) -> str | None:
+    """A channel's setting from its variable; a secret may stand in a file that `<VARIABLE>_FILE` names."""
+    file = world.environment.get(f"{one.variable}_FILE") if one.secret else None
+    if file is None:
+        return world.environment.get(one.variable)
+    try:
+        return Path(file).read_text().strip()
+    except OSError as error:
+        raise UsageError(
+            f"{one.variable}_FILE={file} cannot be read: {error.strerror}.", "Mend the path."
+        ) from error
 
 
 def report(drained: Drained) -> int:

@@ -95,8 +95,8 @@ def describe(done: Tick, *, quiet: bool = False) -> None:
     if quiet:
         return
     show.line(
-        f"{done.at:%Y-%m-%d %H:%M}Z: {done.slos} SLOs, {done.new_cycles} new cycles, "
-        f"{len(done.changes)} changed, {done.open} still open."
+        f"{done.at:%Y-%m-%d %H:%M}Z, SLOs: {done.slos}, new cycles: {done.new_cycles}, "
+        f"changed: {len(done.changes)}, still open: {done.open}"
     )
 
 

@@ -218,3 +218,12 @@ def test_explain_of_an_unknown_rule_names_the_nearest(dq):
 
     assert found.code == 2
     assert "duplicate-property" in found.err
+
+
+def test_a_secret_may_stand_in_a_file(dq, folder, monkeypatch):
+    monkeypatch.setenv("SLACK_BOT_TOKEN_FILE", str(folder / "absent"))
+
+    found = dq("watch", "--as-of", "2026-05-10T12:00:00Z")
+
+    assert found.code == 2
+    assert "SLACK_BOT_TOKEN_FILE" in found.err
