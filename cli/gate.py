@@ -8,7 +8,8 @@ from dq.cli.world import POLICY_FILE, World, registry_root
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.outcome import Finding
 from dq.validators.lint import Linted, Rules, lint_paths, rules_of
-from dq.validators.policy import DEFAULT, Policy, read
+from dq.validators.policy import DEFAULT, Policy
+from dq.validators.policy_file import read
 
 
 def policy_of(root: Path, file: Path | None, rules: Rules) -> tuple[Policy, list[Finding]]:

@@ -23,6 +23,11 @@ from dq.contracts.tree import MAX_DEPTH
 
 N = TypeVar("N", bound=Node)
 
+# Nobody reads more findings of one file than this, and each costs time to word.
+MAX_FINDINGS = 1_000
+# With more errors of form than this, a file is none of ours.
+MAX_ERRORS = 20_000
+
 # Keys without which a document has no identity; a stand-in lets the rest be read all the same.
 _ROOT_STAND_INS: dict[str, Any] = {"id": "", "version": "", "kind": "DataContract"}
 
@@ -115,15 +120,17 @@ def typed(model: type[N], top: dict[str, Any]) -> tuple[N | None, list[Finding],
             return model.model_validate(top), findings, cut
         except ValidationError as error:
             details = error.errors(include_url=False)
+            if len(details) > MAX_ERRORS:
+                return None, [*findings, _hopeless(top, len(details))], cut
         removals: list[tuple[Any, int | str]] = []
         misspelt = _misspelt(details)
         for detail in details:
             steps = _steps(top, detail["loc"])
-            finding = _explain(model, detail, steps)
             missing = detail["type"] == "missing"
-            if finding.path not in cut and not (missing and misspelt(detail)):
-                findings.append(finding)
-            cut.add(finding.path)
+            path = _path(steps)
+            if path not in cut and len(findings) < MAX_FINDINGS and not (missing and misspelt(detail)):
+                findings.append(_explain(model, detail, steps))
+            cut.add(path)
             if missing and len(steps) == 1:
                 if detail["loc"][0] not in _ROOT_STAND_INS:
                     return None, findings, cut
@@ -162,6 +169,21 @@ def _steps(top: dict[str, Any], loc: tuple[int | str, ...]) -> list[tuple[Any, i
         inside = isinstance(here, (dict, list)) and (part in here if isinstance(here, dict) else True)
         here = here[part] if inside else None
     return steps
+
+
+def _path(steps: list[tuple[Any, int | str]]) -> str:
+    """The path that the finding about this place has."""
+    holder, key = steps[-1]
+    if isinstance(holder, dict):
+        return str(holder[PLACE].below(str(key)))
+    mapping, list_key = next(step for step in reversed(steps) if isinstance(step[0], dict))
+    return str(mapping[PLACE].below(f"{list_key}[{key}]"))
+
+
+def _hopeless(top: dict[str, Any], count: int) -> Finding:
+    message = f"{count:,} values or keys are not those of a contract; perhaps it is another kind of file."
+    mend = "Compare it with a contract that 'dq init' writes."
+    return _finding("not-a-contract", message, mend, top[PLACE].at())
 
 
 def _explain(model: type[Node], detail: ErrorDetails, steps: list[tuple[Any, int | str]]) -> Finding:
@@ -221,35 +243,52 @@ def _keys_of(server: Server, kind: servers.ServerType, odcs: versions.Version) -
 
 def _too_new(contract: Contract) -> Iterator[Finding]:
     """Keys and values of a later version of the standard than the contract's own."""
-    for node in nodes(contract):
+    for node in _nodes(contract):
         kind = type(node).__name__
-        for key in node.place.keys:
-            since = versions.KEY_SINCE.get((kind, key))
-            if since is None and kind == "Server" and key in servers.LATER_KEYS:
-                since = servers.LATER_KEYS[key]
-            if since is None:
-                value = getattr(node, "logical_type", None) if key == "logicalType" else None
-                since = versions.VALUE_SINCE.get((kind, key, value)) if value else None
-                shown = f"{key}: {value}"
-            else:
-                shown = repr(key)
+        for key in _LATER.get(kind, _NONE) & node.place.keys.keys():
+            value = getattr(node, "logical_type", None) if key == "logicalType" else None
+            since = versions.KEY_SINCE.get((kind, key)) or (
+                servers.LATER_KEYS.get(key)
+                if kind == "Server"
+                else versions.VALUE_SINCE.get((kind, key, value or ""))
+            )
             if since is not None and since > contract.odcs:
+                shown = f"{key}: {value}" if value else repr(key)
                 arrived = versions.text(since)
                 message = f"{shown} arrives with ODCS {arrived}; this contract says {contract.api_version}."
                 mend = f"Write 'apiVersion: {arrived}' or later, or leave it out."
                 yield _finding("later-version", message, mend, node.place.at_key(key), node.path(key))
 
 
-def nodes(node: Node) -> Iterator[Node]:
-    """This node and every node inside it, in the order of the model."""
+def _later_keys() -> dict[str, set[str]]:
+    """Type of node -> the keys of it that did not come with 3.0.0, or have values that did not."""
+    found: dict[str, set[str]] = {"Server": set(servers.LATER_KEYS)}
+    for kind, key, *_ in [*versions.KEY_SINCE, *versions.VALUE_SINCE]:
+        found.setdefault(kind, set()).add(key)
+    return found
+
+
+_LATER = _later_keys()
+_NONE: set[str] = set()
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    """This node and every node inside it that the file writes, in no particular order."""
     stack: list[Any] = [node]
     while stack:
         here = stack.pop()
         if isinstance(here, Node):
             yield here
-            stack.extend(reversed([value for key, value in here.__dict__.items() if key != "place"]))
+            values = here.__dict__
+            for name in here.model_fields_set:
+                value = values.get(name)
+                if name != "place" and value.__class__ not in _PLAIN:
+                    stack.append(value)
         elif isinstance(here, list):
-            stack.extend(reversed(here))
+            stack.extend(here)
+
+
+_PLAIN = (str, bool, int, float, type(None))
 
 
 def _finding(rule: str, message: str, mend: str, at: Location, path: str = "") -> Finding:

@@ -18,9 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.form import nearest
-from dq.contracts.model import (
-    Contract,
-)
+from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.outcome import Severity
 from dq.validators import elements
@@ -28,22 +26,23 @@ from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
-    if not contract.sla_default_element and not any(sla.element for sla in contract.sla_properties):
-        return
-    known = elements.dotted(contract)
-    needs = elements.name_paths(contract)
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    known = context.walk.names
     named: list[tuple[Node, str, str | None]] = [
         (sla, "element", sla.element) for sla in contract.sla_properties
     ]
     named.append((contract, "slaDefaultElement", contract.sla_default_element))
-    for node, key, written in named:
-        for part in (written or "").split(","):
-            name = part.strip()
-            if name and name not in known:
-                hint = nearest(name, known)
-                mend = f"Did you mean {hint!r}?" if hint else "Write an object, or object.property."
-                yield fault(node, key, f"the contract has no element {name!r}.", mend, needs=needs)
+    wrong = [
+        (node, key, name)
+        for node, key, written in named
+        for name in (part.strip() for part in (written or "").split(","))
+        if name and name not in known
+    ]
+    relied_on = elements.name_paths(contract) if wrong else ()
+    for node, key, name in wrong:
+        hint = nearest(name, known)
+        mend = f"Did you mean {hint!r}?" if hint else "Write an object, or object.property."
+        yield fault(node, key, f"the contract has no element {name!r}.", mend, needs=relied_on)
 
 
 RULE = Rule("sla-element-unknown", Severity.ERROR, __doc__, check)
