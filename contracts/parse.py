@@ -6,16 +6,16 @@ rest in the same run. `Parsed.cut` remembers the places, so that no rule complai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dq.contracts import servers, source, versions
+from dq.contracts import source, standard, versions
 from dq.contracts.form import explain, nearest
-from dq.contracts.model import Contract, Server
+from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.outcome import Finding, Location, Severity
 from dq.contracts.place import PLACE, Place
@@ -59,9 +59,7 @@ def parse(data: bytes, file: str) -> Parsed:
     contract, form, cut = typed(Contract, top)
     findings += form
     if contract is not None:
-        findings += _server_keys(contract)
-        if contract.odcs < (3, 2, 0):
-            findings += _too_new(contract)
+        findings += standard.faults(contract)
     return Parsed(contract, sorted(findings, key=lambda finding: finding.at), frozenset(cut))
 
 
@@ -205,90 +203,6 @@ def _remove(removals: list[tuple[Any, int | str]]) -> None:
     for items, gone in indices.values():
         for index in sorted(gone, reverse=True):
             del items[index]
-
-
-def _server_keys(contract: Contract) -> Iterator[Finding]:
-    for server in contract.servers:
-        kind = servers.SERVER_TYPES.get(server.type)
-        if kind is None:
-            hint = nearest(server.type, servers.SERVER_TYPES)
-            message = f"server type {server.type!r} is not one of ODCS."
-            mend = f"Write {hint!r}." if hint else "Use 'custom' for a type that ODCS does not name."
-            yield _finding("unknown-server-type", message, mend, server.at("type"), server.path("type"))
-            continue
-        yield from _keys_of(server, kind, contract.odcs)
-
-
-def _keys_of(server: Server, kind: servers.ServerType, odcs: versions.Version) -> Iterator[Finding]:
-    written = server.model_extra or {}
-    known = {*kind.required, *kind.optional}
-    for key in written:
-        if key not in known:
-            hint = nearest(key, [*known, *Server.model_fields])
-            message = f"a server of type {server.type!r} has no key {key!r}."
-            mend = f"Did you mean {hint!r}?" if hint else f"It takes {', '.join(sorted(known))}."
-            yield _finding("unknown-key", message, mend, server.place.at_key(key), server.path(key))
-        elif isinstance(written[key], (dict, list)):
-            yield _finding(
-                "wrong-type", f"{key} must be text.", f"Write '{key}: …'.", server.at(key), server.path(key)
-            )
-    required = kind.required
-    if server.type in servers.EARLIER_REQUIRED and odcs < servers.EARLIER_REQUIRED[server.type][1]:
-        required += servers.EARLIER_REQUIRED[server.type][0]
-    for key in required:
-        if key not in written:
-            message = f"a server of type {server.type!r} needs {key!r}."
-            yield _finding("missing-key", message, f"Add '{key}: …'.", server.at(), server.path(key))
-
-
-def _too_new(contract: Contract) -> Iterator[Finding]:
-    """Keys and values of a later version of the standard than the contract's own."""
-    for node in _nodes(contract):
-        kind = type(node).__name__
-        for key in _LATER.get(kind, _NONE) & node.place.keys.keys():
-            value = getattr(node, "logical_type", None) if key == "logicalType" else None
-            since = versions.KEY_SINCE.get((kind, key)) or (
-                servers.LATER_KEYS.get(key)
-                if kind == "Server"
-                else versions.VALUE_SINCE.get((kind, key, value or ""))
-            )
-            if since is not None and since > contract.odcs:
-                shown = f"{key}: {value}" if value else repr(key)
-                arrived = versions.text(since)
-                message = f"{shown} arrives with ODCS {arrived}; this contract says {contract.api_version}."
-                mend = f"Write 'apiVersion: {arrived}' or later, or leave it out."
-                yield _finding("later-version", message, mend, node.place.at_key(key), node.path(key))
-
-
-def _later_keys() -> dict[str, set[str]]:
-    """Type of node -> the keys of it that did not come with 3.0.0, or have values that did not."""
-    found: dict[str, set[str]] = {"Server": set(servers.LATER_KEYS)}
-    for kind, key, *_ in [*versions.KEY_SINCE, *versions.VALUE_SINCE]:
-        found.setdefault(kind, set()).add(key)
-    return found
-
-
-_LATER = _later_keys()
-_NONE: set[str] = set()
-
-
-def _nodes(node: Node) -> Iterator[Node]:
-    """This node and every node inside it that the file writes, in no particular order."""
-    stack: list[Any] = [node]
-    while stack:
-        here = stack.pop()
-        if isinstance(here, Node):
-            yield here
-            values = here.__dict__
-            for name in here.model_fields_set:
-                value = values.get(name)
-                if name != "place" and value.__class__ not in _PLAIN:
-                    stack.append(value)
-        elif isinstance(here, list):
-            stack.extend(here)
-
-
-_PLAIN = (str, bool, int, float, type(None))
 
 
 def _finding(rule: str, message: str, mend: str, at: Location, path: str = "") -> Finding:

@@ -35,7 +35,7 @@ class Quality(Described):
     description: str | None = None
     metric: str | None = None
     rule: str | None = None
-    arguments: Open = None
+    arguments: dict[str, Open] | None = None
     query: str | None = None
     engine: str | None = None
     implementation: Open = None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from dq.contracts.model import Contract, Property, Relationship, SchemaObject
+from dq.contracts.node import Node
+
+if TYPE_CHECKING:
+    from dq.validators.context import Walk
 
 
 def dotted(contract: Contract) -> frozenset[str]:
@@ -50,6 +54,23 @@ def name_paths(contract: Contract) -> tuple[str, ...]:
     listed = max(len(contract.objects), len(contract.place.items.get("schema", ())))
     objects = [f"schema[{index}].name" for index in range(listed)]
     return (*objects, *(prop.path("name") for one in contract.objects for prop in one.properties))
+
+
+def siblings(contract: Contract, walk: Walk) -> Iterator[Sequence[Node]]:
+    """Every list of elements that have ids; an id is one of a list, and not of the contract."""
+    yield contract.servers
+    yield contract.objects
+    yield contract.support
+    yield contract.roles
+    yield contract.sla_properties
+    yield contract.custom_properties
+    yield contract.members()
+    for one in contract.objects:
+        yield from (one.properties, one.quality, one.relationships, one.synonyms)
+    for column in walk.columns:
+        prop = column.property
+        if prop.properties or prop.quality or prop.enum or prop.synonyms:
+            yield from (prop.properties, prop.quality, prop.enum or (), prop.synonyms)
 
 
 class Reference(NamedTuple):
