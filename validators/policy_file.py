@@ -134,7 +134,10 @@ def _own(written: Mapping[str, Any], rules: Rules, findings: list[Finding]) -> I
                 before = len(findings)
                 where = tuple(_tests(made.where, made.select, findings))
                 asserts = tuple(_tests(made.assert_, made.select, findings))
-                if len(findings) == before:
+                if len(findings) == before and not asserts:
+                    message, mend = f"{id_} asserts nothing.", "Add 'assert: {name: {exists: true}}'."
+                    findings.append(_finding("missing-key", message, mend, made.at("assert"), path))
+                elif len(findings) == before:
                     yield (
                         id_,
                         own.rule(
@@ -150,7 +153,7 @@ def _tests(written: Mapping[str, Any], select: str, findings: list[Finding]) -> 
         at, path = place.at_key(key), place.below(key)
         if steps[0] not in known:
             mend = _did_you_mean(steps[0], known)
-            findings.append(_finding("unknown-key", f"a {select} has no key {steps[0]!r}.", mend, at, path))
+            findings.append(_finding("unknown-key", f"no {select} has a key {steps[0]!r}.", mend, at, path))
         elif not isinstance(value, dict):
             mend = f"Write {key}: {{exists: true}}, or another operator."
             findings.append(_finding("wrong-type", f"{key} must be a mapping.", mend, place.at(key), path))
