@@ -35,16 +35,29 @@ _WANTED = {
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that is most like this one, whatever the case, or None when none is near.
 
-    Among more than a hundred words only those that begin alike are compared, so that thousands of
-    misspelt names among thousands of columns stay cheap.
+    Among more than a hundred words only some that begin alike are compared. Hand in a frozenset where there
+    are many words and many questions: what is made of it is remembered.
     """
     lower = word.lower()
     if not lower or len(lower) > 100:
         return None
-    listed = list(islice(known, 20_000))
-    if len(listed) > 100:
-        listed = [one for one in listed if one[:2].lower() == lower[:2]][:100]
-    return _nearest(lower, tuple(listed))
+    if not isinstance(known, frozenset):
+        listed = tuple(islice(known, 1_000))
+        if len(listed) <= 100:
+            return _nearest(lower, listed)
+        known = frozenset(listed)
+    return _nearest(lower, _by_beginning(known).get(lower[:3], ()))
+
+
+@lru_cache(4)
+def _by_beginning(known: frozenset[str]) -> dict[str, tuple[str, ...]]:
+    """At most forty words for each of their beginnings."""
+    found: dict[str, list[str]] = {}
+    for one in sorted(known):
+        beside = found.setdefault(one[:3].lower(), [])
+        if len(beside) < 40:
+            beside.append(one)
+    return {beginning: tuple(words) for beginning, words in found.items()}
 
 
 @lru_cache(2048)
@@ -87,9 +100,9 @@ def explain(
     raw = holder.raw.get(str(key)) if index is None else None
     if kind == "string_type" and isinstance(value, (bool, int, float, dt.date)):
         written = raw or _yaml(value)
-        message = f"{name} must be text, and YAML reads {written} as {_read_as(value)}."
+        message = f"{name} must be text, and YAML reads {written} as {read_as(value)}."
         return _finding("wrong-type", message, f'Quote it: {key}: "{written}".', at, path)
-    message = f"{name} must be {wanted}, not {_read_as(value)}."
+    message = f"{name} must be {wanted}, not {read_as(value)}."
     mend = f"Write {key}: {example}."
     if isinstance(value, str) and kind in ("bool_type", "int_type", "float_type"):
         message = f"{name} must be {wanted}, and {value!r} is text."
@@ -115,7 +128,7 @@ def _unknown_key(
 def _wrong_word(detail: ErrorDetails, name: str, value: Any, at: Location, path: str) -> Finding:
     expected = str(detail.get("ctx", {}).get("expected", ""))
     words = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
-    shown = f"{value!r}" if isinstance(value, str) else _read_as(value)
+    shown = f"{value!r}" if isinstance(value, str) else read_as(value)
     hint = nearest(value, words) if isinstance(value, str) else None
     mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(words)}."
     return _finding("unknown-value", f"{name} is {shown}, which is not one that it can have.", mend, at, path)
@@ -149,7 +162,7 @@ def _node_types(annotation: Any) -> list[type[Node]]:
     return [found for inner in typing.get_args(annotation) for found in _node_types(inner)]
 
 
-def _read_as(value: Any) -> str:
+def read_as(value: Any) -> str:
     """The kind of value that YAML gave, in words."""
     if value is None:
         return "nothing"

@@ -26,6 +26,7 @@ from dq.contracts.scalar import Unusable, value
 
 MAX_DEPTH = 64
 MAX_EXPANSION = 10_000
+MAX_TWINS = 1_000
 MERGE = "<<"
 
 
@@ -146,7 +147,7 @@ class Builder:
             raise Refusal(
                 f"the key {text!r} is not read as text but as {made!r}.", f"Quote it: {_quoted(text)}.", spot
             )
-        if text in top.place.keys:
+        if text in top.place.keys and len(self.twins) < MAX_TWINS:
             self.twins.append(Twin(text, top.path, spot, top.place.keys[text]))
         top.key = text
 

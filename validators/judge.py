@@ -17,6 +17,9 @@ from dq.validators.policy import Policy
 from dq.validators.registry import Entry, Registry
 from dq.validators.rule import Fault, Rule, Scope
 
+# Characters of a message or a mend.
+LONGEST = 1_000
+
 InUse = list[tuple[Rule, Severity, Mapping[str, object]]]
 
 
@@ -75,7 +78,15 @@ def judge(gate: Gate, file: str, data: bytes) -> Judged:
     form = parsed.findings + wrong
     context = Context(file, gate.today, Walk.of(contract))
     folds = Folds(parsed.cut | cut, form)
-    findings = [replace(finding, contract=contract.id) for finding in form]
+    findings = [
+        replace(
+            finding,
+            message=_shortened(finding.message),
+            mend=_shortened(finding.mend),
+            contract=contract.id,
+        )
+        for finding in form[:MAX_FINDINGS]
+    ]
     for finding in _findings(gate, contract, context, folds):
         findings.append(finding)
         if len(findings) >= MAX_FINDINGS:
@@ -113,4 +124,10 @@ def among_others(gate: Gate, judged: Iterable[Judged]) -> Iterator[Finding]:
 
 
 def _finding(fault: Fault, rule: Rule, severity: Severity, contract: str) -> Finding:
-    return Finding(rule.id, severity, fault.message, fault.mend, fault.at, fault.path, contract)
+    message, mend = _shortened(fault.message), _shortened(fault.mend)
+    return Finding(rule.id, severity, message, mend, fault.at, fault.path, contract)
+
+
+def _shortened(text: str) -> str:
+    """A text that a report can show: what a contract says may be megabytes long."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 200]} … {text[-190:]}"

@@ -41,12 +41,8 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
         for key, (type_, may_be_absent) in _PARTS.items():
             fits = prop.logical_type == type_ or (prop.logical_type is None and may_be_absent)
             if not fits and getattr(prop, key):
-                is_ = (
-                    f"is of the logical type {prop.logical_type!r}"
-                    if prop.logical_type
-                    else "has no logical type"
-                )
-                message = f"{prop.name or 'the item'!r} has {key!r}, and {is_}."
+                type_is = f"logicalType {prop.logical_type!r}" if prop.logical_type else "no logicalType"
+                message = f"{prop.name or 'the item'!r} has {key!r}, and {type_is}."
                 mend = f"Write 'logicalType: {type_}', or remove '{key}'."
                 yield fault(prop, key, message, mend, needs=(prop.path("logicalType"),))
 
