@@ -126,8 +126,12 @@ class Builder:
         except Unusable as error:
             mend = "Write the plain value, without a tag." if tag else f"Quote it: {_quoted(text)}."
             raise Refusal(f"{error}.", mend, spot) from error
+        # A long text weighs as much as many values: aliases of it must not multiply megabytes.
+        weight = len(text) // 100
         if event.anchor:
-            self._anchors[event.anchor] = (made, 1)
+            self._anchors[event.anchor] = (made, 1 + weight)
+        if weight and top is not None:
+            top.size += weight
         raw = text if plain and made is not text and not (made is None or text in ("true", "false")) else None
         self._add(made, spot, raw)
 

@@ -1,0 +1,40 @@
+"""A column of the primary key may be null.
+
+Why: A row without its key cannot be found, joined or counted once; catalogs and engines that know keys
+refuse nulls in them.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: order_id, logicalType: string, primaryKey: true, required: false}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: order_id, logicalType: string, primaryKey: true, required: true}
+
+Mend: Write `required: true`, or take the column out of the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import Contract
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+    for one in contract.objects:
+        for prop in one.primary_key():
+            # Without the key nothing is said, and the check of the key refuses nulls anyway.
+            if prop.required is False and prop.has("required"):
+                message = f"{prop.name!r} is part of the primary key and may be null."
+                yield fault(prop, "required", message, "Write 'required: true'.")
+
+
+RULE = Rule("primary-key-optional", Severity.WARNING, __doc__, check)
