@@ -15,6 +15,15 @@ TYPES = (
     ("boolean", "boolean"),
 )
 
+OF_TYPE = {
+    "string": "'a', 'b'",
+    "integer": "4, 7",
+    "number": "1.5, 2",
+    "date": "'2026-01-31'",
+    "timestamp": "'2026-01-31T08:00:00Z'",
+    "boolean": "true",
+}
+
 HEAD = """\
 apiVersion: v3.1.0
 kind: DataContract
@@ -59,7 +68,7 @@ KEY = """\
         unique: true
 """
 EXAMPLES = """\
-        examples: ['a{index}', 'b{index}']
+        examples: [{example}]
         tags: [gold]
 """
 QUALITY = """\
@@ -131,7 +140,7 @@ def text(number: int, columns: int = 30) -> str:
             )
         )
         parts += [KEY] if index == 0 else []
-        parts += [EXAMPLES.format(index=index)] if index % 4 == 0 else []
+        parts += [EXAMPLES.format(example=OF_TYPE[logical])] if index % 4 == 0 else []
         parts += [QUALITY] if index % 5 == 0 else []
     parts.append(TAIL.format(domain=domain, table=table, rows=draw.randint(1, 1000), centre=number % 97))
     return "".join(parts)
