@@ -7,8 +7,9 @@ from typing import Any
 
 import yaml
 
+from dq.contracts.frame import Refusal
 from dq.contracts.outcome import Finding, Location, Severity
-from dq.contracts.tree import Builder, Refusal
+from dq.contracts.tree import Builder
 
 MAX_BYTES = 5_000_000
 

@@ -6,7 +6,6 @@ expansion can be bounded while they come, and each value is touched once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from yaml.cyaml import CParser  # type: ignore[attr-defined]  # the stubs leave it out
@@ -21,6 +20,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from dq.contracts.frame import Frame, Refusal, Twin
 from dq.contracts.place import PLACE, Place, Spot
 from dq.contracts.scalar import Unusable, value
 
@@ -30,52 +30,13 @@ MAX_TWINS = 1_000
 MERGE = "<<"
 
 
-class Refusal(Exception):
-    """The document cannot be read as plain data: what is wrong, where, and the mend."""
-
-    def __init__(self, message: str, mend: str, spot: Spot) -> None:
-        super().__init__(message)
-        self.message = message
-        self.mend = mend
-        self.spot = spot
+# Plain words that YAML reads as text: contracts say the same few thousand again and again.
+_WORDS: set[str] = set()
 
 
-@dataclass(frozen=True, slots=True)
-class Twin:
-    """A key that a mapping holds twice."""
-
-    key: str
-    path: str
-    spot: Spot
-    first: Spot
-
-
-class _Frame:
-    """A mapping or sequence that is being filled."""
-
-    __slots__ = (
-        "anchor",
-        "expecting",
-        "key",
-        "key_spot",
-        "merges",
-        "path",
-        "place",
-        "size",
-        "spots",
-        "target",
-    )
-
-    def __init__(self, target: Any, path: str, place: Place | None, anchor: str | None) -> None:
-        self.target = target
-        self.path = path
-        self.place = place
-        self.anchor = anchor
-        self.key: str | None = None
-        self.key_spot: Spot = (1, 1)
-        self.spots: list[Spot] = []
-        self.merges: list[Any] = []
-        self.size = 1
+def _remember(word: str) -> None:
+    if len(word) < 64 and len(_WORDS) < 8_192 and word != MERGE:
+        _WORDS.add(word)
 
 
 class Builder:
@@ -84,20 +45,23 @@ class Builder:
     def __init__(self, file: str) -> None:
         self.file = file
         self.twins: list[Twin] = []
-        self._stack: list[_Frame] = []
+        self._stack: list[Frame] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._open: set[str] = set()
         self._expansion = 0
         self._root: Any = None
 
     def build(self, text: str) -> Any:
-        parser = CParser(text)
+        next_event = CParser(text).get_event
         documents = 0
         while True:
-            event = parser.get_event()
+            event: Any = next_event()
             kind = event.__class__
             if kind is ScalarEvent:
-                self._scalar(event)
+                if event.value in _WORDS and event.implicit[0] and event.anchor is None and self._stack:
+                    self._word(event, self._stack[-1])
+                else:
+                    self._scalar(event)
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
                 self._start(event, kind is MappingStartEvent)
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
@@ -113,6 +77,30 @@ class Builder:
             elif kind is StreamEndEvent:
                 return self._root
 
+    def _word(self, event: Any, top: Frame) -> None:
+        """A plain word that is known to be text, as a key or as a value: two of three scalars."""
+        mark = event.start_mark
+        spot = (mark.line + 1, mark.column + 1)
+        word, place, key = event.value, top.place, top.key
+        if place is None:
+            top.size += 1
+            top.target.append(word)
+            top.spots.append(spot)
+        elif key is None:
+            if word in place.keys:
+                self._key(top, word, None, True, spot)
+            else:
+                top.key = word
+                top.key_spot = spot
+        elif key == MERGE:
+            self._add(word, spot, None)
+        else:
+            top.key = None
+            top.size += 1
+            place.keys[key] = top.key_spot
+            place.values[key] = spot
+            top.target[key] = word
+
     def _scalar(self, event: Any) -> None:
         mark = event.start_mark
         spot = (mark.line + 1, mark.column + 1)
@@ -126,6 +114,8 @@ class Builder:
         except Unusable as error:
             mend = "Write the plain value, without a tag." if tag else f"Quote it: {_quoted(text)}."
             raise Refusal(f"{error}.", mend, spot) from error
+        if plain and made is text:
+            _remember(event.value)
         # A long text weighs as much as many values: aliases of it must not multiply megabytes.
         weight = len(text) // 100
         if event.anchor:
@@ -135,7 +125,7 @@ class Builder:
         raw = text if plain and made is not text and not (made is None or text in ("true", "false")) else None
         self._add(made, spot, raw)
 
-    def _key(self, top: _Frame, text: str, tag: str | None, plain: bool, spot: Spot) -> None:
+    def _key(self, top: Frame, text: str, tag: str | None, plain: bool, spot: Spot) -> None:
         assert top.place is not None
         top.key_spot = spot
         if text == MERGE and plain:
@@ -151,6 +141,8 @@ class Builder:
             raise Refusal(
                 f"the key {text!r} is not read as text but as {made!r}.", f"Quote it: {_quoted(text)}.", spot
             )
+        if plain:
+            _remember(text)
         if text in top.place.keys and len(self.twins) < MAX_TWINS:
             self.twins.append(Twin(text, top.path, spot, top.place.keys[text]))
         top.key = text
@@ -176,9 +168,9 @@ class Builder:
             self._open.add(event.anchor)
         if mapping:
             place = Place(self.file, path, spot)
-            self._stack.append(_Frame({PLACE: place}, path, place, event.anchor))
+            self._stack.append(Frame({PLACE: place}, path, place, event.anchor))
         else:
-            self._stack.append(_Frame([], path, None, event.anchor))
+            self._stack.append(Frame([], path, None, event.anchor))
         # Where a collection was begun is where its value stands in the parent.
         self._stack[-1].key_spot = spot
 
@@ -245,7 +237,7 @@ class Builder:
         top.target[key] = made
 
 
-def _merge(frame: _Frame) -> None:
+def _merge(frame: Frame) -> None:
     """YAML's `<<`: keys of the merged mappings, where the mapping has none of its own."""
     assert frame.place is not None
     for merged, spot in frame.merges:

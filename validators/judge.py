@@ -57,7 +57,7 @@ class Gate:
 class Judged:
     """What was found in one file. `data` is None when nothing was, or may yet be.
 
-    `entry` is None for a file that holds no contract.
+    `entry` is None for a file that holds no contract, and `folds` where no form was wrong.
     """
 
     file: str
@@ -93,7 +93,7 @@ def judge(gate: Gate, file: str, data: bytes) -> Judged:
             break
     entry = Entry.of(contract, context)
     kept = data if findings or entry.links else None
-    return Judged(file, findings, kept, entry, contract.domain, folds)
+    return Judged(file, findings, kept, entry, contract.domain, folds if cut or form or parsed.cut else None)
 
 
 def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) -> Iterator[Finding]:
@@ -116,10 +116,9 @@ def among_others(gate: Gate, judged: Iterable[Judged]) -> Iterator[Finding]:
     for one in every:
         entry, folds = one.entry, one.folds
         assert entry is not None
-        assert folds is not None
         for rule, severity, _ in gate.in_use(Scope.REGISTRY, one.file, one.domain):
             for fault in rule.among(entry, registry):
-                if not folds.consequence(fault, rule.after, {}):
+                if folds is None or not folds.consequence(fault, rule.after, {}):
                     yield _finding(fault, rule, severity, entry.identity[0])
 
 

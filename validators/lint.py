@@ -65,7 +65,7 @@ def lint_paths(
     validated there, which is not the same as fine.
     """
     found = [file for path in paths for file in _contract_files(path)]
-    unique = sorted({_relative(file, root): file for file in found}.items())
+    unique = sorted(_named(found, root).items())
     gate = Gate(rules, policy, today)
     return _linted(gate, bulk.each(unique, _Reader(gate), processes))
 
@@ -150,9 +150,18 @@ def _unreadable(path: Path, error: OSError) -> Unreadable:
     )
 
 
-def _relative(file: Path, root: Path) -> str:
-    """The path as messages name it: relative to the root where it lies below, else as given."""
-    try:
-        return file.resolve().relative_to(root.resolve()).as_posix()
-    except ValueError:
-        return file.as_posix()
+def _named(files: Iterable[Path], root: Path) -> dict[str, Path]:
+    """The files by the path that messages name: relative to the root where it lies below, else as given.
+
+    A folder is resolved once for all its files.
+    """
+    top = root.resolve()
+    folders: dict[Path, Path] = {}
+    named: dict[str, Path] = {}
+    for file in files:
+        folder = folders.get(file.parent)
+        if folder is None:
+            folder = folders[file.parent] = file.parent.resolve()
+        path = folder / file.name
+        named[(path.relative_to(top) if path.is_relative_to(top) else file).as_posix()] = file
+    return named
