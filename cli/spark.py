@@ -29,13 +29,15 @@ def session(world: World) -> SparkSession:
         return active
     _java(world)
     settings = world.folder / ".dq"
+    # Has to be known before the JVM starts, or Spark greets every user with a page of warnings.
+    logging = Path(__file__).with_name("log4j2.properties")
     builder = (
         SparkSession.builder.appName("dq")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.warehouse.dir", str(settings / "warehouse"))
-        .config("spark.log.level", "ERROR")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging}")
     )
     if "SPARK_REMOTE" not in world.environment and "MASTER" not in world.environment:
         builder = builder.master("local[*]").config("spark.sql.shuffle.partitions", "8")

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import show
-from dq.cli.loading import NOT_IN_FORCE, load
+from dq.cli.loading import NOT_IN_FORCE, PATHS, load
 from dq.cli.spark import session
 from dq.cli.world import World, here, registry_root
 from dq.contracts.errors import DqError
@@ -24,9 +24,7 @@ from dq.store.engine import Store
 
 
 def command(
-    paths: list[Path] = typer.Argument(
-        None, help="Contract files or folders; the working folder by default."
-    ),
+    paths: list[Path] = PATHS,
     apply_it: bool = typer.Option(
         False, "--apply", help="Make the catalog so. Without it nothing is written."
     ),

@@ -145,7 +145,9 @@ EXAMPLES = (
     Example("varchar", _typed("varchar(3)"), "v string", (), "pass"),
     Example("without zone", _typed("timestamp"), "v timestamp_ntz", (), "fail"),
     Example("nested", _NESTED, _DDL, (), "pass pass pass pass pass pass pass"),
-    Example("a text as an object", _NESTED, "place string", (), "pass error error skipped fail skipped skipped"),
+    Example(
+        "a text as an object", _NESTED, "place string", (), "pass error error skipped fail skipped skipped"
+    ),
     Example("struct as text", _typed("struct<a:int,b:string>"), "v struct<b: string, a: int>", (), "pass"),
     Example("a field of another type", _typed("struct<a:int>"), "v struct<a: bigint>", (), "fail"),
 )
