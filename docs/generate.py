@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +77,9 @@ def checks() -> Iterator[str]:
         yield f"## {kind.id}\n\n{_sections(kind.page)}\n"
 
 
+_HEADING = re.compile(r"(Why|Bad|Good|Nulls|Mend):(.*)")
+
+
 def _sections(text: str) -> str:
     """A page of a check: prose stays, indented YAML becomes a code block."""
     lines: list[str] = []
@@ -87,7 +91,11 @@ def _sections(text: str) -> str:
         if inside and not indented and line.strip():
             lines += ["```", ""]
         inside = indented or (inside and not line.strip())
-        lines.append(line[4:] if indented else line)
+        heading = _HEADING.match(line)
+        if heading:
+            lines += ["", f"**{heading[1]}.**{heading[2]}"]
+        else:
+            lines.append(line[4:] if indented else line)
     if inside:
         lines.append("```")
     return "\n".join(lines)
