@@ -7,14 +7,14 @@ rest in the same run. `Parsed.cut` remembers the places, so that no rule complai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dq.contracts import servers, source, versions
-from dq.contracts.form import explain, nearest
+from dq.contracts.form import explain, keys_at, nearest
 from dq.contracts.model import Contract, Server
 from dq.contracts.node import Node
 from dq.contracts.outcome import Finding, Location, Severity
@@ -22,6 +22,9 @@ from dq.contracts.place import PLACE, Place
 from dq.contracts.tree import MAX_DEPTH
 
 N = TypeVar("N", bound=Node)
+
+# More mistakes of form than anyone reads at once; the rest is cut out all the same.
+MAX_FINDINGS = 1_000
 
 # Keys without which a document has no identity; a stand-in lets the rest be read all the same.
 _ROOT_STAND_INS: dict[str, Any] = {"id": "", "version": "", "kind": "DataContract"}
@@ -86,7 +89,7 @@ def _api_version(top: dict[str, Any]) -> list[Finding]:
     known = ", ".join(versions.SUPPORTED)
     mend = f"Write 'apiVersion: {versions.NEWEST}'."
     if "apiVersion" not in top:
-        if any(nearest(key, ["apiVersion"]) for key in place.keys):
+        if any(nearest(key, ["apiVersion"]) for key in place.keys.keys() - keys_at(Contract)):
             # The unknown key says it all.
             top["apiVersion"] = versions.NEWEST
             return []
@@ -119,11 +122,16 @@ def typed(model: type[N], top: dict[str, Any]) -> tuple[N | None, list[Finding],
         misspelt = _misspelt(details)
         for detail in details:
             steps = _steps(top, detail["loc"])
-            finding = _explain(model, detail, steps)
+            holder, key, index = _spot(steps)
+            path = holder.below(key if index is None else f"{key}[{index}]")
             missing = detail["type"] == "missing"
-            if finding.path not in cut and not (missing and misspelt(detail)):
-                findings.append(finding)
-            cut.add(finding.path)
+            if path not in cut and len(findings) < MAX_FINDINGS and not (missing and misspelt(detail)):
+                findings.append(explain(detail, model, holder, key, index))
+                if len(findings) == MAX_FINDINGS:
+                    findings[-1] = replace(
+                        findings[-1], message=f"{findings[-1].message} More are not listed."
+                    )
+            cut.add(path)
             if missing and len(steps) == 1:
                 if detail["loc"][0] not in _ROOT_STAND_INS:
                     return None, findings, cut
@@ -164,12 +172,13 @@ def _steps(top: dict[str, Any], loc: tuple[int | str, ...]) -> list[tuple[Any, i
     return steps
 
 
-def _explain(model: type[Node], detail: ErrorDetails, steps: list[tuple[Any, int | str]]) -> Finding:
+def _spot(steps: list[tuple[Any, int | str]]) -> tuple[Place, str, int | None]:
+    """The mapping that a place is in, the key there, and the index if it is about an item of a list."""
     holder, key = steps[-1]
     if isinstance(holder, dict):
-        return explain(detail, model, holder[PLACE], key, None)
+        return holder[PLACE], str(key), None
     mapping, list_key = next(step for step in reversed(steps) if isinstance(step[0], dict))
-    return explain(detail, model, mapping[PLACE], list_key, int(key))
+    return mapping[PLACE], str(list_key), int(key)
 
 
 def _remove(removals: list[tuple[Any, int | str]]) -> None:
@@ -202,7 +211,7 @@ def _keys_of(server: Server, kind: servers.ServerType, odcs: versions.Version) -
     known = {*kind.required, *kind.optional}
     for key in written:
         if key not in known:
-            hint = nearest(key, [*known, *Server.model_fields])
+            hint = nearest(key, known | keys_at(Server))
             message = f"a server of type {server.type!r} has no key {key!r}."
             mend = f"Did you mean {hint!r}?" if hint else f"It takes {', '.join(sorted(known))}."
             yield _finding("unknown-key", message, mend, server.place.at_key(key), server.path(key))

@@ -22,11 +22,15 @@ from yaml.events import (
 )
 
 from dq.contracts.place import PLACE, Place, Spot
-from dq.contracts.scalar import Unusable, value
+from dq.contracts.scalar import Unusable, read_as, value
 
 MAX_DEPTH = 64
 MAX_EXPANSION = 10_000
+MAX_EVENTS = 200_000
+MAX_TWINS = 1_000
 MERGE = "<<"
+# What stands for an unquoted `<<`; no key of a file holds NUL.
+_MERGING = "\0<<"
 
 
 class Refusal(Exception):
@@ -91,9 +95,13 @@ class Builder:
 
     def build(self, text: str) -> Any:
         parser = CParser(text)
-        documents = 0
+        documents = events = 0
         while True:
             event = parser.get_event()
+            events += 1
+            if events > MAX_EVENTS:
+                message = f"the file has more than {MAX_EVENTS // 2:,} keys and values."
+                raise Refusal(message, "Split it into one contract per data product.", _spot(event))
             kind = event.__class__
             if kind is ScalarEvent:
                 self._scalar(event)
@@ -134,7 +142,7 @@ class Builder:
     def _key(self, top: _Frame, text: str, tag: str | None, plain: bool, spot: Spot) -> None:
         assert top.place is not None
         if text == MERGE and plain:
-            top.key = MERGE
+            top.key = _MERGING
             top.key_spot = spot
             return
         made: object = text
@@ -145,9 +153,13 @@ class Builder:
                 made = None
         if not isinstance(made, str):
             raise Refusal(
-                f"the key {text!r} is not read as text but as {made!r}.", f"Quote it: {_quoted(text)}.", spot
+                f"the key {text!r} is not read as text but as {read_as(made)}.",
+                f"Quote it: {_quoted(text)}.",
+                spot,
             )
         if text in top.place.keys:
+            if len(self.twins) == MAX_TWINS:
+                raise Refusal(f"more than {MAX_TWINS:,} keys stand twice.", "Keep one of each.", spot)
             self.twins.append(Twin(text, top.path, spot, top.place.keys[text]))
         top.key = text
         top.key_spot = spot
@@ -230,7 +242,7 @@ class Builder:
         key = top.key
         assert key is not None
         top.key = None
-        if key == MERGE:
+        if key == _MERGING:
             top.merges.append((made, spot))
             return
         place.keys[key] = top.key_spot
@@ -257,6 +269,8 @@ def _merge(frame: _Frame) -> None:
                     frame.place.values[key] = theirs.values[key]
                     if key in theirs.items:
                         frame.place.items[key] = theirs.items[key]
+                    if key in theirs.raw:
+                        frame.place.raw[key] = theirs.raw[key]
 
 
 def _spot(event: Any) -> Spot:
