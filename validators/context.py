@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Generic, NamedTuple, TypeVar
 
+from dq.contracts import promise
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
+from dq.contracts.outcome import Finding
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -21,6 +23,20 @@ class Argument(Generic[T]):
     name: str
     default: T
     description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """The delivery promises that can be understood, and what is wrong with the others."""
+
+    slos: tuple[promise.Slo, ...] = ()
+    wrong: tuple[Finding, ...] = ()
+
+    @staticmethod
+    def of(contract: Contract) -> Promises:
+        """The promises of a contract, through the same door as the watcher reads them."""
+        slos, wrong = promise.read(contract)
+        return Promises(tuple(slos), tuple(wrong))
 
 
 class Column(NamedTuple):
@@ -106,6 +122,7 @@ class Context:
     file: str
     today: date
     walk: Walk
+    promises: Promises
     registry: Registry = field(default_factory=Registry)
     arguments: Mapping[str, object] = field(default_factory=dict)
 

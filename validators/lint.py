@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,18 +11,21 @@ from types import ModuleType
 
 from dq.contracts import extension, shelf
 from dq.contracts.errors import Unreadable
+from dq.contracts.files import find
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, Severity
 from dq.contracts.parse import parse
 from dq.validators import rules as rules_shelf
-from dq.validators.context import Context, Registry, Walk
+from dq.validators.context import Context, Promises, Registry, Walk
 from dq.validators.fold import Folds
 from dq.validators.policy import DEFAULT, Policy
 from dq.validators.rule import Fault, Rule, Scope
 
-SUFFIX = ".odcs.yaml"
-
 Rules = Mapping[str, Rule]
+
+# More of one kind than anyone reads at once: a contract that was made to cost time gets no more of it.
+MAX_OF_ONE_RULE = 100
+MAX_TEXT = 1_000
 
 
 def rules_of(package: ModuleType = rules_shelf) -> dict[str, Rule]:
@@ -66,12 +68,10 @@ def lint_paths(
 ) -> Linted:
     """What is wrong with the contracts at these paths, and with the registry that they form.
 
-    A folder is searched for `*.odcs.yaml`, but not in hidden folders; a file is read whatever its name.
     `root` is the registry's root. Raises Unreadable for a path that cannot be read, and for a folder
     without a contract: nothing was validated there, which is not the same as fine.
     """
-    found = [file for path in paths for file in _contract_files(path)]
-    unique = sorted({_relative(file, root): file for file in found}.items())
+    unique = sorted({_relative(file, root): file for file in find(paths)}.items())
     return lint_files(
         ((name, _bytes(file)) for name, file in unique), rules=rules, policy=policy, today=today
     )
@@ -97,7 +97,7 @@ def lint_files(
             sources[file] = data
     findings += _beyond_one_file(read, judged[Scope.REGISTRY], policy)
     findings.sort(key=lambda finding: (finding.at, finding.rule, finding.path))
-    return Linted(tuple(findings), tuple(names), sources)
+    return Linted(tuple(_brief(finding) for finding in findings), tuple(names), sources)
 
 
 def _in_use(rules: Rules, policy: Policy) -> dict[Scope, list[tuple[Rule, Severity]]]:
@@ -119,7 +119,7 @@ def _read(data: bytes, file: str, today: date, findings: list[Finding]) -> _Read
     wrong, cut = extension.faults(contract)
     form = parsed.findings + wrong
     findings += [replace(finding, contract=contract.id) for finding in form]
-    context = Context(file, today, Walk.of(contract))
+    context = Context(file, today, Walk.of(contract), Promises.of(contract))
     return _Read(contract, context, Folds(parsed.cut | cut, form), defaultdict(set))
 
 
@@ -130,10 +130,17 @@ def _findings(read: _Read, rules: list[tuple[Rule, Severity]], policy: Policy) -
             continue
         arguments = policy.arguments(rule)
         context = replace(read.context, arguments=arguments) if arguments else read.context
+        told = 0
         for fault in rule.check(read.contract, context):
-            if not read.folds.consequence(fault, rule.after, read.said):
-                read.said[fault.path].add(rule.id)
-                yield _finding(fault, rule, severity, read.contract)
+            if read.folds.consequence(fault, rule.after, read.said):
+                continue
+            told += 1
+            read.said[fault.path].add(rule.id)
+            if told == MAX_OF_ONE_RULE:
+                last = replace(fault, message=f"{fault.message} More of this kind are not listed.")
+                yield _finding(last, rule, severity, read.contract)
+                break
+            yield _finding(fault, rule, severity, read.contract)
 
 
 def _beyond_one_file(
@@ -150,41 +157,22 @@ def _finding(fault: Fault, rule: Rule, severity: Severity, contract: Contract) -
     return Finding(rule.id, severity, fault.message, fault.mend, fault.at, fault.path, contract.id)
 
 
-def _contract_files(path: Path) -> Iterator[Path]:
-    if not path.exists():
-        raise Unreadable(f"{path} does not exist.", "Give a contract, or a folder of contracts.")
-    if not path.is_dir():
-        yield path
-        return
-    before = True
-    for folder, folders, names in os.walk(path, onerror=_cannot_list):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if name.endswith(SUFFIX):
-                before = False
-                yield Path(folder, name)
-    if before:
-        raise Unreadable(
-            f"{path} holds no file that ends in {SUFFIX}: nothing was validated.",
-            f"Name contracts <id>{SUFFIX}, or give the folder that holds them.",
-        )
-
-
-def _cannot_list(error: OSError) -> None:
-    raise _unreadable(Path(error.filename), error) from error
+def _brief(finding: Finding) -> Finding:
+    """The finding with its texts cut to what fits a screen; a contract may quote megabytes into them."""
+    if max(len(finding.message), len(finding.mend), len(finding.contract)) <= MAX_TEXT:
+        return finding
+    message, mend, contract = (
+        text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
+        for text in (finding.message, finding.mend, finding.contract)
+    )
+    return replace(finding, message=message, mend=mend, contract=contract)
 
 
 def _bytes(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise _unreadable(file, error) from error
-
-
-def _unreadable(path: Path, error: OSError) -> Unreadable:
-    return Unreadable(
-        f"{path} cannot be read: {error.strerror}.", "Check that it exists and its permissions."
-    )
+        raise Unreadable(f"{file} cannot be read: {error.strerror}.", "Check its permissions.") from error
 
 
 def _relative(file: Path, root: Path) -> str:

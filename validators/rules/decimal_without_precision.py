@@ -22,9 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dq.contracts.model import (
-    Contract,
-)
+from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.lake import on_lake

@@ -19,9 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dq.contracts.model import (
-    Contract,
-)
+from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.outcome import Severity
 from dq.validators.context import Context

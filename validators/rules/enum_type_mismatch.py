@@ -21,9 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.model import (
-    Contract,
-)
+from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
@@ -41,4 +39,4 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
                 yield fault(one, "value", message, mend)
 
 
-RULE = Rule("enum-type-mismatch", Severity.ERROR, __doc__, check)
+RULE = Rule("enum-type-mismatch", Severity.ERROR, __doc__, check, after=("value-not-scalar",))

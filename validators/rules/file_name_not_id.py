@@ -17,17 +17,17 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from dq.contracts.model import (
-    Contract,
-)
+from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
+_VERSION = re.compile(r"([-_.]v?[0-9][0-9A-Za-z.-]*)?")
+
 
 def check(contract: Contract, context: Context) -> Iterator[Fault]:
     stem = PurePosixPath(context.file).name.removesuffix(".yaml").removesuffix(".odcs")
-    if not re.fullmatch(re.escape(contract.id) + r"([-_.]v?[0-9][0-9A-Za-z.-]*)?", stem):
+    if not stem.startswith(contract.id) or not _VERSION.fullmatch(stem.removeprefix(contract.id)):
         message = f"the file {stem!r} holds the contract {contract.id!r}."
         yield fault(contract, "id", message, f"Name the file {contract.id}.odcs.yaml.")
 

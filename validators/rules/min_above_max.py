@@ -26,10 +26,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 
-from dq.contracts.model import (
-    Contract,
-    TypeOptions,
-)
+from dq.contracts.model import Contract, TypeOptions
 from dq.contracts.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault

@@ -23,10 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dq.contracts.model import (
-    Contract,
-    Element,
-)
+from dq.contracts.model import Contract, Element
 from dq.contracts.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.lake import on_lake

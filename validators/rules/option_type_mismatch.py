@@ -21,9 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.model import (
-    Contract,
-)
+from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
@@ -50,4 +48,4 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
                 yield fault(options, key, message, "Write a value of that type.")
 
 
-RULE = Rule("option-type-mismatch", Severity.ERROR, __doc__, check)
+RULE = Rule("option-type-mismatch", Severity.ERROR, __doc__, check, after=("value-not-scalar",))

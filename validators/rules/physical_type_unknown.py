@@ -24,9 +24,7 @@ from collections.abc import Iterator
 
 from dq.contracts import types
 from dq.contracts.form import nearest
-from dq.contracts.model import (
-    Contract,
-)
+from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.lake import on_lake

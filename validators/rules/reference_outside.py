@@ -30,9 +30,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from dq.contracts.form import nearest
-from dq.contracts.model import (
-    Contract,
-)
+from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
 from dq.validators import elements
 from dq.validators.context import Context
@@ -43,7 +41,7 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
     written = list(elements.references(context.walk, contract))
     if not written:
         return
-    own = {name for one in contract.objects for name in (one.name, one.physical_name) if name}
+    own = {name for one in contract.objects for name in (one.name, one.id) if name}
     for reference in written:
         if elements.leaves(reference.text, own) and not _resolved(reference.text, context):
             message = f"{reference.key} names {reference.text!r}, which no contract that was read has."

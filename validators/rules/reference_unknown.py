@@ -26,9 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.form import nearest
-from dq.contracts.model import (
-    Contract,
-)
+from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
 from dq.validators import elements
 from dq.validators.context import Context
@@ -40,7 +38,7 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
     if not written:
         return
     names, ids = elements.dotted(contract), elements.by_id(contract)
-    objects = {one for name in names if "." not in (one := name)}
+    objects = {name for name in names if "." not in name}
     for reference in written:
         text = reference.text
         if elements.leaves(text, objects):

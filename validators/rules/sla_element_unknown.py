@@ -18,17 +18,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.form import nearest
-from dq.contracts.model import (
-    Contract,
-)
+from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.outcome import Severity
 from dq.validators import elements
 from dq.validators.context import Context
+from dq.validators.promises import of_promise
 from dq.validators.rule import Fault, Rule, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    if not contract.sla_default_element:
+        # A delivery must speak about one object; other service levels may speak about all.
+        unnamed = {sla.path("element") for sla in contract.sla_properties if not sla.element}
+        yield from (one for one in _of_deliveries(contract, context) if one.path in unnamed)
     if not contract.sla_default_element and not any(sla.element for sla in contract.sla_properties):
         return
     known = elements.dotted(contract)
@@ -46,4 +49,5 @@ def check(contract: Contract, _context: Context) -> Iterator[Fault]:
                 yield fault(node, key, f"the contract has no element {name!r}.", mend, needs=needs)
 
 
+_of_deliveries = of_promise("sla-element-unknown")
 RULE = Rule("sla-element-unknown", Severity.ERROR, __doc__, check)

@@ -18,9 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts import service
-from dq.contracts.model import (
-    Contract,
-)
+from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
@@ -35,4 +33,4 @@ def check(contract: Contract, _context: Context) -> Iterator[Fault]:
             yield fault(sla, "value", message, "Write a number, and its unit under 'unit'.")
 
 
-RULE = Rule("sla-value-not-number", Severity.ERROR, __doc__, check)
+RULE = Rule("sla-value-not-number", Severity.ERROR, __doc__, check, after=("value-not-scalar",))
