@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
+
+import typer
+
 from dq.cli import show
+from dq.contracts.errors import UsageError
+from dq.contracts.form import nearest
+
+# What the schema is of -> the module and function that give it. Only the wanted one is imported.
+SCHEMAS = {
+    "extension": ("dq.contracts.extension", "json_schema"),
+    "findings": ("dq.validators.reports._findings_schema", "findings_schema"),
+}
 
 
-def command() -> None:
-    """Print the JSON Schema of dq's extension values, for editors.
+def command(
+    of: str = typer.Argument("extension", help=f"Of what: {', '.join(SCHEMAS)}."),
+) -> None:
+    """Print a JSON Schema, for editors and for programs that read what dq prints.
 
-    The schema describes the custom properties delivery, dataset, scope and route. In VS Code, put it
-    beside the official ODCS schema (see docs/how-to/editor.md).
+    extension: the custom properties delivery, dataset, scope and route of a contract.
+    findings: what 'dq validate --format json' prints.
 
-    Example: dq schema > dq-extension.schema.json
+    In VS Code, put the first beside the official ODCS schema (see docs/how-to/editor.md).
+
+    Example: dq schema extension
     """
-    from dq.contracts.extension import json_schema
-
-    show.as_json(json_schema())
+    if of not in SCHEMAS:
+        hint = nearest(of, SCHEMAS)
+        raise UsageError(
+            f"there is no schema of {of!r}.",
+            f"Did you mean {hint!r}?" if hint else f"Choose one of {', '.join(SCHEMAS)}.",
+        )
+    module, function = SCHEMAS[of]
+    made: Callable[[], dict[str, object]] = getattr(import_module(module), function)
+    show.as_json(made())
