@@ -6,10 +6,17 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
-from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticOmit
 
 from dq.contracts.outcome import Location
 from dq.contracts.place import PLACE, Place
+
+
+class _NotInJsonSchema:
+    """Leaves a field out of the JSON Schema. pydantic's own marker costs its schema writer at every start."""
+
+    def __get_pydantic_json_schema__(self, *_: object) -> dict[str, Any]:
+        raise PydanticOmit
 
 
 class Node(BaseModel):
@@ -30,9 +37,11 @@ class Node(BaseModel):
         arbitrary_types_allowed=True,
         hide_input_in_errors=True,
         protected_namespaces=(),
+        # A model is built when it is first used: the contract's as a whole, and not each of its parts.
+        defer_build=True,
     )
 
-    place: SkipJsonSchema[Annotated[Place, Field(alias=PLACE, repr=False, exclude=True)]]
+    place: Annotated[Place, Field(alias=PLACE, repr=False, exclude=True), _NotInJsonSchema()]
 
     def at(self, key: str | None = None, index: int | None = None) -> Location:
         """Where a key's value stands, by its name in the file; without a key, where the node begins."""

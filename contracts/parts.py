@@ -1,0 +1,83 @@
+"""What many elements of a contract share: custom properties, definitions, context.
+
+Lists default to a factory and not to `[]`, which pydantic would copy deeply for every element.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag
+
+from dq.contracts.node import Node, Open
+
+Scalar = Any  # text, number, true/false, null or a date; containers are refused by a rule
+
+
+class CustomProperty(Node):
+    """A key and value of the organisation's own, or of a tool's (`vendor`)."""
+
+    property: str
+    value: Open
+    id: str | None = None
+    description: str | None = None
+    vendor: str | None = None
+
+
+class AuthoritativeDefinition(Node):
+    """A link to where something is defined for good."""
+
+    url: str
+    type: str
+    id: str | None = None
+    description: str | None = None
+
+
+class Extensible(Node):
+    """What may carry custom properties."""
+
+    custom_properties: list[CustomProperty] = Field(default_factory=list)
+
+    def custom(self, name: str) -> CustomProperty | None:
+        """The first custom property of this name."""
+        return next((custom for custom in self.custom_properties if custom.property == name), None)
+
+
+class Described(Extensible):
+    """What may carry tags and definitions besides."""
+
+    id: str | None = None
+    tags: list[str] = Field(default_factory=list)
+    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=list)
+
+
+class Description(Extensible):
+    usage: str | None = None
+    purpose: str | None = None
+    limitations: str | None = None
+    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=list)
+
+
+class Statement(Described):
+    question: str | None = None
+    answer: str | None = None
+    constraint: str | None = None
+
+
+class Instructions(Node):
+    instructions: str | None = None
+    verified_statements: list[Statement] = Field(default_factory=list)
+    constraints: list[Statement] = Field(default_factory=list)
+
+
+def shape(value: object) -> str:
+    """The tag of a union's branch: what kind of value it is."""
+    return "~list" if isinstance(value, list) else "~text" if isinstance(value, str) else "~mapping"
+
+
+Context = Annotated[
+    Annotated[str, Tag("~text")]
+    | Annotated[Instructions, Tag("~mapping")]
+    | Annotated[list[Open], Tag("~list")],
+    Discriminator(shape),
+]
