@@ -37,8 +37,6 @@ class Node(BaseModel):
         arbitrary_types_allowed=True,
         hide_input_in_errors=True,
         protected_namespaces=(),
-        # A model is built when it is first used: the contract's as a whole, and not each of its parts.
-        defer_build=True,
     )
 
     place: Annotated[Place, Field(alias=PLACE, repr=False, exclude=True), _NotInJsonSchema()]

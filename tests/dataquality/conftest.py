@@ -1,4 +1,4 @@
-"""One Spark session per run, small and countable: no adaptive execution, so that jobs are what the plan says."""
+"""One Spark session per run, small and countable: without adaptive execution, jobs are what the plan says."""
 
 from __future__ import annotations
 
