@@ -25,7 +25,7 @@ from dq.dataquality.metric import SCHEMA, Metric
 _GRADES = {"forbid": Severity.ERROR, "warn": Severity.WARNING}
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     if not one.properties:
         return
     terms, findings = dataset(one)

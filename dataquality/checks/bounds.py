@@ -33,7 +33,7 @@ _BOUNDS = {
 }
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         for key, (attribute, *_) in _BOUNDS.items():
             bound = getattr(prop.logical_type_options, attribute, None)

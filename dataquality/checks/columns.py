@@ -32,7 +32,7 @@ class Promise:
     logical: str | None
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         promise = Promise(column, _exact(prop), prop.logical_type)
         allowed = str(promise.exact or promise.logical or "any type")

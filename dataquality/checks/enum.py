@@ -18,7 +18,7 @@ from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.listed import one_of
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         if prop.enum:
             made = of_property("enum", one, prop, column, "enum", "")

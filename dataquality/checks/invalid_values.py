@@ -25,7 +25,7 @@ from dq.dataquality.operators import Unusable
 _CHECK = "invalid_values"
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for quality, prop, column in of_properties(one, "invalidValues"):
         try:
             yield _clause(one, quality, prop, column)

@@ -42,7 +42,7 @@ _OPTIONS = {
 }
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         for key, (attribute, test, kind, allowed, complaint) in _OPTIONS.items():
             bound = getattr(prop.logical_type_options, attribute, None)

@@ -22,7 +22,7 @@ from dq.dataquality.literal import TEXTS
 from dq.dataquality.metric import Need
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         options = prop.logical_type_options
         if options and options.min_length is not None:

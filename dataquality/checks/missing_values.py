@@ -22,7 +22,7 @@ from dq.dataquality.operators import Unusable
 _CHECK = "missing_values"
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for quality, prop, column in of_properties(one, "missingValues"):
         try:
             yield _clause(one, quality, prop, column)

@@ -26,7 +26,7 @@ from dq.dataquality.metric import Need
 _EXACT = INTEGERS | {"decimal"}
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         options = prop.logical_type_options
         if options is None or options.multiple_of is None:

@@ -18,7 +18,7 @@ from dq.dataquality.library import arguments, counting, of_properties, unusable
 from dq.dataquality.operators import Unusable
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for quality, _, column in of_properties(one, "nullValues"):
         try:
             arguments(quality)

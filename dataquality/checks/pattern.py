@@ -20,7 +20,7 @@ from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.matching import matching
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         options = prop.logical_type_options
         if options and options.pattern is not None:

@@ -20,7 +20,7 @@ from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.metric import Need
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     parts = one.primary_key()
     for part in parts:
         column = Column((part.column,))

@@ -19,7 +19,7 @@ from dq.dataquality.column import columns
 from dq.dataquality.kind import CheckKind, Example
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         if prop.required:
             made = of_property("required", one, prop, column, "required", "no NULL")

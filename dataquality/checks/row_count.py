@@ -19,7 +19,7 @@ from dq.dataquality.library import arguments, metric
 from dq.dataquality.operators import Unusable
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for quality in one.quality:
         if metric(quality) != "rowCount":
             continue

@@ -18,7 +18,7 @@ from dq.dataquality.column import columns
 from dq.dataquality.kind import CheckKind, Example
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         if not prop.unique:
             continue
