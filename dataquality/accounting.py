@@ -99,6 +99,8 @@ REASONS: dict[str, tuple[State, str]] = {
     "embeddingModelVersion": (_D, "it tells how vectors are made"),
     "normalized": (_N, "no check of this version tests the norm of vectors"),
 }
+# The same key means something else on an object.
+_OF_OBJECTS = {"physicalType": (_D, "it says whether this is a table, a view or a topic")}
 _UNKNOWN = (_N, "no check of this version knows it")
 
 
@@ -138,13 +140,14 @@ def _element(element: Element, name: str, shown: str, enforced: dict[str, Clause
 
 
 def _keys(node: Node, name: str, shown: str, enforced: dict[str, Clause]) -> Iterator[Account]:
+    reasons = {**REASONS, **_OF_OBJECTS} if isinstance(node, SchemaObject) else REASONS
     for key in node.place.keys:
         value = getattr(node, _attribute(node, key), None)
         # `required: false` promises nothing.
         if key in SILENT or value is None or value is False or value == []:
             continue
         clause = enforced.get(node.path(key))
-        state, reason = _state(clause) if clause else REASONS.get(key, _UNKNOWN)
+        state, reason = _state(clause) if clause else reasons.get(key, _UNKNOWN)
         yield Account(node.path(key), name, shown, key, state, reason, node.at(key))
 
 

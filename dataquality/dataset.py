@@ -133,10 +133,14 @@ def open_frame(
     frame = attempt(lambda: _read(spark, dataset))
     if isinstance(frame, Failure):
         if "UNABLE_TO_INFER_SCHEMA" not in frame.message:
-            message = f"the data of {dataset.object} ({dataset}) cannot be opened: {frame.message}"
+            reason = frame.message.rstrip(".")
+            message = f"the data of {dataset.object} ({dataset}) cannot be opened: {reason}."
             raise Unreadable(message, _mend(dataset, frame.message))
         frame = spark.createDataFrame([], ddl(dataset.columns))
     return only(frame, partitions) if partitions else frame
+
+
+_GLOB = re.compile(r"/[^/]*[*?\[{]")
 
 
 def _read(spark: SparkSession, dataset: Dataset) -> DataFrame:
@@ -147,8 +151,10 @@ def _read(spark: SparkSession, dataset: Dataset) -> DataFrame:
     reader = spark.read.format(dataset.format).options(**dict(dataset.options))
     if dataset.format not in FILES:
         return reader.load(dataset.path)
-    # Without it, a path with a glob would lose the partition columns that stand before the glob.
-    reader = reader.option("basePath", re.split(r"/[^/]*[*?\[{]", dataset.path, maxsplit=1)[0])
+    base = _GLOB.split(dataset.path, maxsplit=1)[0]
+    if base != dataset.path:
+        # Without it, a path with a glob loses the partition columns that stand where the glob does.
+        reader = reader.option("basePath", base)
     if dataset.format == "json":
         return reader.option("mode", "FAILFAST").schema(ddl(dataset.columns)).load(dataset.path)
     if dataset.format == "csv":

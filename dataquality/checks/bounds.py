@@ -35,7 +35,7 @@ _BOUNDS = {
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
-        for key, (attribute, *_) in _BOUNDS.items():
+        for key, (attribute, *_words) in _BOUNDS.items():
             bound = getattr(prop.logical_type_options, attribute, None)
             if bound is not None:
                 yield _clause(one, prop, column, key, bound)

@@ -24,8 +24,8 @@ from dq.dataquality.operators import Unusable
 _CHECK = "duplicate_values"
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for quality, _, column in of_properties(one, "duplicateValues"):
+def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for quality, _prop, column in of_properties(one, "duplicateValues"):
         made = of_quality(_CHECK, one, quality, str(column))
         try:
             arguments(quality)

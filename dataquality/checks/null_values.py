@@ -18,8 +18,8 @@ from dq.dataquality.library import arguments, counting, of_properties, unusable
 from dq.dataquality.operators import Unusable
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for quality, _, column in of_properties(one, "nullValues"):
+def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for quality, _prop, column in of_properties(one, "nullValues"):
         try:
             arguments(quality)
         except Unusable as error:

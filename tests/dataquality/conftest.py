@@ -1,4 +1,4 @@
-"""One Spark session per run, small and countable: without adaptive execution, jobs are what the plan says."""
+"""One small Spark session per run, without adaptive execution, so that jobs can be counted."""
 
 from __future__ import annotations
 
