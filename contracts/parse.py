@@ -186,7 +186,9 @@ def _remove(removals: list[tuple[Any, int | str]]) -> None:
     indices: dict[int, tuple[list[Any], set[int]]] = {}
     for holder, key in removals:
         if isinstance(holder, dict):
-            holder.pop(key, None)
+            if key in holder:
+                place: Place = holder[PLACE]
+                place.cut = {**(place.cut or {}), str(key): holder.pop(key)}
         else:
             indices.setdefault(id(holder), (holder, set()))[1].add(int(key))
     for items, gone in indices.values():
