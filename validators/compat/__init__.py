@@ -1,8 +1,9 @@
 """Whom a change of a contract breaks: the judgement of what `contracts.diff` finds."""
 
 from dq.validators.compat.door import Terms, diff
+from dq.validators.compat.findings import findings
 from dq.validators.compat.judged import Comparison, Judged
-from dq.validators.compat.registry import compare
+from dq.validators.compat.registry import History, compare
 from dq.validators.compat.rules import RULES
 from dq.validators.compat.subscribers import Subscription
 from dq.validators.compat.waive import Waiver
@@ -13,6 +14,7 @@ __all__ = [
     "Bump",
     "Comparison",
     "Effect",
+    "History",
     "Judged",
     "Level",
     "Mode",
@@ -22,4 +24,5 @@ __all__ = [
     "Waiver",
     "compare",
     "diff",
+    "findings",
 ]

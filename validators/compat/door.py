@@ -124,7 +124,8 @@ def both(before: Contract, after: Contract, terms: Terms, earlier: Sequence[Cont
     bumped = version.judge(before.version, after.version, asked)
     if bumped is not None:
         place = _at(before, after, "version", before.version, after.version)
-        found.append(_judged(bumped, place, before, terms, _mode(before, "", terms)))
+        announced = _judged(bumped, place, before, terms, _mode(before, "", terms))
+        found += waive.apply([announced], terms.waivers, terms.today)
     return comparison(found, version.required(before.version, asked))
 
 

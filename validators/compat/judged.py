@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -72,7 +74,9 @@ class Judged:
 
     def waiver(self, today: date) -> str:
         """A waiver for exactly this change, ready to paste into the policy; it ends after 30 days."""
-        fields = f"rule: {self.rule}, contract: {self.contract}, path: {self.path or self.contract}"
+        # Paths may hold brackets and braces, which YAML would read as its own.
+        where = f"contract: {json.dumps(self.contract)}, path: {json.dumps(self.path or self.contract)}"
+        fields = f"rule: {self.rule}, {where}"
         until = today + timedelta(days=_WAIVER_DAYS)
         return f'waivers:\n  - {{{fields}, reason: "…", by: "…", expires: {until}}}'
 

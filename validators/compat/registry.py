@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import PurePosixPath
 
 from dq.contracts.model import Contract
@@ -15,7 +16,20 @@ from dq.validators.compat.judged import Comparison, Judged, Place, comparison, j
 from dq.validators.compat.words import Bump, Judgement, Level, Mode, neutral, policy, weaken
 from dq.validators.context import Identity, identity
 
-Earlier = Callable[[Contract], Sequence[Contract]]
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What came before the base: older versions, newest first, and since when elements are deprecated."""
+
+    earlier: Sequence[Contract] = ()
+    deprecated_since: Mapping[str, date] = field(default_factory=dict)
+
+
+Recall = Callable[[Contract], History]
+
+
+def _forgets(_: Contract) -> History:
+    return History()
 
 
 def compare(
@@ -24,14 +38,13 @@ def compare(
     terms: Terms,
     *,
     invalid: Iterable[str] = (),
-    earlier: Earlier = lambda _: (),
+    history: Recall = _forgets,
 ) -> Comparison:
     """Every contract of the old state against its counterpart in the new one.
 
     `invalid` are files that cannot be read in the old state; what stands there now is judged as new.
-    `earlier` gives the older versions of a contract, newest first, for the transitive modes. Both states
-    may leave out files that are the same on both sides. `required_version` is that of the only contract
-    that was compared, else None: see `versions_of` for each.
+    `history` is asked for the past of each contract that is on both sides. Both states may leave out files
+    that are the same on both sides. `required_version` is None unless exactly one contract was compared.
     """
     old, new = _index(before), _index(after)
     found: list[Judged] = []
@@ -41,7 +54,7 @@ def compare(
     for key, twins in new.items():
         for twin in twins[1:]:
             found.append(_contract(policy("contract-id-duplicate"), twin, twin, terms))
-        found_, version = _one(old, new, key, terms, earlier)
+        found_, version = _one(old, new, key, terms, history)
         found += found_
         required.append(version)
     for key, gone in old.items():
@@ -63,19 +76,23 @@ def _one(
     new: dict[Identity, list[Contract]],
     key: Identity,
     terms: Terms,
-    earlier: Earlier,
+    history: Recall,
 ) -> tuple[list[Judged], str | None]:
     """The changes of one contract of the new state, and the version that they ask for."""
     contract = new[key][0]
     if key in old:
-        made = door.both(old[key][0], contract, terms, earlier(contract))
+        past = history(old[key][0])
+        dated = replace(terms, deprecated_since={**terms.deprecated_since, **past.deprecated_since})
+        made = door.both(old[key][0], contract, dated, past.earlier)
         moved = _moved(old[key][0], contract, (one for ones in new.values() for one in ones), terms)
         return [*made.changes, *moved], made.required_version
     source = _predecessor(contract, old, new)
     if source is None:
         beside = any(id_ == key[0] for id_, _ in (*old, *(other for other in new if other != key)))
         return list(door.alone(None, contract, terms, _came(beside)).changes), None
-    made = door.both(source, contract, terms)
+    past = history(source)
+    dated = replace(terms, deprecated_since={**terms.deprecated_since, **past.deprecated_since})
+    made = door.both(source, contract, dated)
     changes = list(made.changes)
     if source.id == contract.id and not _announced(changes):
         # The old major was overwritten: its consumers lose it without notice, whatever the version says.

@@ -28,10 +28,11 @@ class Waiver:
         """Whether it speaks about this change, whatever its date."""
         if self.rule != change.rule or self.contract not in ("", change.contract):
             return False
-        if self.path in ("", change.path, change.path and f"{change.path}.{change.attribute}"):
+        path = change.path or change.contract
+        if self.path in ("", path, f"{path}.{change.attribute}"):
             return True
         near = self.expires is not None and self.expires <= today + _WILDCARD_DAYS
-        return "*" in self.path and near and fnmatchcase(change.path, self.path)
+        return "*" in self.path and near and fnmatchcase(path, self.path)
 
 
 def apply(changes: Iterable[Judged], waivers: Iterable[Waiver], today: date) -> list[Judged]:

@@ -19,6 +19,7 @@ from dq.validators.compat.setting import DEFAULT_ENGINES
 OURS = Path(__file__).parents[2] / "cases"
 FOLDER = Path(os.environ.get("DQ_CASES_DIR") or OURS)
 FILE: dict[str, Any] = yaml.safe_load((FOLDER / "compat-cases.yaml").read_text("utf-8"))
+MORE: dict[str, Any] = yaml.safe_load((OURS / "compat-more.yaml").read_text("utf-8"))
 KNOWN: list[dict[str, Any]] = yaml.safe_load((OURS / "compat-cases.yaml").read_text("utf-8"))["cases"]
 
 STEPS = {"none": "1.0.0", "patch": "1.0.1", "minor": "1.1.0", "major": "2.0.0"}
@@ -33,7 +34,7 @@ def in_git(row: Row) -> bool:
     return isinstance(row["before"], Mapping) and any(key in row["before"] for key in IN_GIT)
 
 
-ROWS = [pytest.param(row, id=row["id"]) for row in FILE["cases"] if not in_git(row)]
+ROWS = [pytest.param(row, id=row["id"]) for row in FILE["cases"] + MORE["cases"] if not in_git(row)]
 
 
 def terms(row: Row, mode: str) -> Terms:
