@@ -173,9 +173,12 @@ class _Reader:
         token = self.token
         match token:
             case yaml.ScalarToken():
-                block = token.style in ("|", ">")
                 text = self.source(self.take())
-                return Value(Shape.BLOCK if block else Shape.INLINE, text, indent=indent)
+                if token.style not in ("|", ">"):
+                    return Value(Shape.INLINE, text, indent=indent)
+                if text.endswith("\n\n") and "+" not in text.partition("\n")[0]:
+                    self.pending.insert(0, (0, ""))  # not part of the text, though the scanner says so
+                return Value(Shape.BLOCK, text, indent=indent)
             case yaml.AliasToken():
                 return Value(Shape.INLINE, self.source(self.take()), indent=indent)
             case yaml.FlowMappingStartToken() | yaml.FlowSequenceStartToken():

@@ -121,6 +121,10 @@ CASES = {
         "description:\n    usage: |+\n        one\n\n\nid: a\n",
         "id: a\ndescription:\n  usage: |+\n    one\n\n\n",
     ),
+    "a blank line after a literal text stays when the text comes last": (
+        "schema:\n- quality: []\n  description: |\n    a\n\n- name: |\n    b\n\n\n  id: c\n",
+        "schema:\n  - description: |\n      a\n    quality: []\n\n  - id: c\n    name: |\n      b\n",
+    ),
     "a comment after the header of a literal text stays": (
         "name: >-  # folded\n    one\n    two\n",
         "name: >-  # folded\n  one\n  two\n",
