@@ -13,6 +13,7 @@ from dq.contracts.form import nearest
 
 # What the schema is of -> the module and function that give it. Only the wanted one is imported.
 SCHEMAS = {
+    "contract": ("dq.contracts.editor_schema", "editor_schema"),
     "extension": ("dq.contracts.extension", "json_schema"),
     "findings": ("dq.validators.reports._findings_schema", "findings_schema"),
 }
@@ -23,12 +24,12 @@ def command(
 ) -> None:
     """Print a JSON Schema, for editors and for programs that read what dq prints.
 
-    extension: the custom properties delivery, dataset, scope and route of a contract.
+    contract: what dq adds to a contract, each value in its place; for editors, beside the official schema
+    of ODCS (see docs/how-to/editor.md).
+    extension: one custom property of dq: delivery, dataset, scope or route.
     findings: what 'dq validate --format json' prints.
 
-    In VS Code, put the first beside the official ODCS schema (see docs/how-to/editor.md).
-
-    Example: dq schema extension
+    Example: dq schema contract > .vscode/dq.schema.json
     """
     if of not in SCHEMAS:
         hint = nearest(of, SCHEMAS)
