@@ -48,7 +48,7 @@ class World:
 
 
 def located(world: World, place: DataPlace, catalog: str) -> DataPlace:
-    """The place as a catalog can keep it: all but our own want whole paths, as they are read from anywhere."""
+    """The place as a catalog can keep it: all but our own want whole paths, being read from anywhere."""
     if catalog == "local" or place.type != "local" or not place.path or "://" in place.path:
         return place
     return replace(place, path=str(world.folder / place.path))
