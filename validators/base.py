@@ -232,10 +232,10 @@ def _merge_base(repo: Repo, ref: str) -> Commit:
 
 def _fetch(repo: Repo, ref: str) -> str:
     """The command that brings the reference, and the way to it, into this clone."""
-    remotes = [remote.name for remote in repo.remotes]
+    remotes = [remote.name for remote in repo.remotes] or ["origin"]
     remote, _, branch = ref.partition("/")
     if remote not in remotes or not branch:
-        remote, branch = (remotes or ["origin"])[0], ref
+        remote, branch = remotes[0], ref
     shallow = repo.git.rev_parse("--is-shallow-repository") == "true"
     deepen = "--unshallow " if shallow else ""
     if re.fullmatch(r"[0-9a-f]{7,40}", branch):

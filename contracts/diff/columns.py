@@ -82,6 +82,7 @@ def _property(
         found["physicalType"] = value(prop, "physicalType", _type(prop), prop.physical_type)
     listed = [one.value for one in prop.enum] if prop.enum else []
     found.update(_allowed(prop, listed, prop.quality))
+    found.update(_enum_labels(prop))
     options = prop.logical_type_options
     inner_required: frozenset[str] = frozenset()
     if options is not None:
@@ -159,6 +160,13 @@ def _allowed(holder: Described, enum: list[Any], quality: list[Quality]) -> Iter
         first = sets[0][1]
         shown = first.shown if len(sets) == 1 else sorted(common, key=repr)
         yield "allowedValues", Value(tuple(sorted(common, key=repr)), shown, first.at, first.pointer)
+
+
+def _enum_labels(prop: Property) -> Iterator[tuple[str, Value]]:
+    """What an enum says of its values besides the values themselves."""
+    labels = unordered([one for one in prop.enum or () if len(written(one)) > 1])
+    if labels:
+        yield "enumLabels", value(prop, "enum", labels, show(prop.enum))
 
 
 def _items(normal: object) -> tuple[object, ...]:

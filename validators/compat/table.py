@@ -137,6 +137,7 @@ _PROPERTY: Mapping[str, Comparator] = {
     "unique": flag(strengthen("unique-added"), weaken("unique-removed")),
     "classification": by.classification,
     "allowedValues": by.allowed_values,
+    "enumLabels": _DOCUMENTED,
     "order": columns.ordered,
     "customProperties.unit": _UNIT,
     "customProperties.currency": _UNIT,
