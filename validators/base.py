@@ -6,16 +6,16 @@ compares with nothing would pass everything.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from dq.contracts.errors import Unreadable, UsageError
+from dq.contracts.errors import Unreadable
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
+from dq.validators.clone import BaseRefInvalid, BaseUnavailable, commit_of, merge_base, repository
 from dq.validators.compat import Comparison, History, Subscription, Terms, compare
 from dq.validators.compat import version as versions
 from dq.validators.compat.subscribers import read as read_subscriptions
@@ -26,21 +26,7 @@ if TYPE_CHECKING:
     from git import Commit, Repo
 
 _ENDINGS = (".odcs.yaml", ".odcs.yml")
-# What Git allows in the name of a branch, tag or commit, with `~` and `^` behind it; never an option.
-_REF = re.compile(r"(?!-)(?!.*\.\.)[\w./@{}+~^#-]+")
 _NEWEST = 200
-
-
-class BaseUnavailable(Unreadable):
-    """The base commit, or the way to it, is not in this clone."""
-
-    rule = "base-unavailable"
-
-
-class BaseRefInvalid(UsageError):
-    """The base is no name of a commit."""
-
-    rule = "base-ref-invalid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +104,21 @@ class Base:
         past = self._tagged(contract) or list(self._logged(contract))
         return History(newest_first(past, contract), deprecated_since(past))
 
+    def mentions(self, file: str) -> list[str]:
+        """The contracts in the work tree whose text names a file, without parsing them."""
+        from git.exc import GitCommandError
+
+        try:
+            found = self.repo.git.grep(
+                "--untracked", "-z", "-l", "--full-name", "-F", "-e", file, "--", *self._limit()
+            )
+        except GitCommandError as error:
+            if error.status == 1:  # nothing found
+                return []
+            raise
+        names = [self._outside(name) for name in found.split("\0") if name]
+        return sorted(name for name in names if name and name.endswith(_ENDINGS))
+
     def _tagged(self, contract: Contract) -> list[tuple[Contract, date]]:
         found: list[tuple[Contract, date]] = []
         prefix = f"{contract.id}/v"
@@ -183,67 +184,8 @@ def base(root: Path, ref: str) -> Base:
 
     Raises BaseRefInvalid for what cannot be a reference, BaseUnavailable for what is not in this clone.
     """
-    repo = _repository(root, ref)
-    return Base(repo, root, _merge_base(repo, ref))
-
-
-def _repository(root: Path, ref: str) -> Repo:
-    from git import Repo
-    from git.exc import InvalidGitRepositoryError, NoSuchPathError
-
-    if not _REF.fullmatch(ref):
-        raise BaseRefInvalid(f"{ref!r} is no name of a branch, tag or commit.", "Write --base origin/main.")
-    try:
-        repo = Repo(root, search_parent_directories=True)
-    except (InvalidGitRepositoryError, NoSuchPathError) as error:
-        raise BaseUnavailable(
-            f"{root} is not in a Git repository, so there is no base {ref!r}.",
-            "Run it in a clone of the registry: git clone URL.",
-        ) from error
-    if repo.bare:
-        raise BaseUnavailable(f"{root} is a bare repository.", "Run it in a clone with a work tree.")
-    return repo
-
-
-def commit_of(repo: Repo, ref: str) -> Commit:
-    """The commit that a reference names. Raises BaseUnavailable where it is not in this clone."""
-    from git.exc import BadName, GitCommandError
-
-    try:
-        # The object itself may be missing in a shallow or partial clone although its name is known.
-        found = repo.commit(
-            repo.git.rev_parse("--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-        )
-        found.tree  # noqa: B018 - reads the object
-    except (GitCommandError, BadName, ValueError, IndexError) as error:
-        raise BaseUnavailable(f"{ref!r} is not in this clone.", _fetch(repo, ref)) from error
-    return found
-
-
-def _merge_base(repo: Repo, ref: str) -> Commit:
-    theirs = commit_of(repo, ref)
-    head = commit_of(repo, "HEAD")
-    common = [one for one in repo.merge_base(theirs, head) if one is not None]
-    if common:
-        return common[0]
-    message = f"{ref!r} and HEAD have no common commit in this clone."
-    raise BaseUnavailable(message, _fetch(repo, ref))
-
-
-def _fetch(repo: Repo, ref: str) -> str:
-    """The command that brings the reference, and the way to it, into this clone."""
-    remotes = [remote.name for remote in repo.remotes] or ["origin"]
-    remote, _, branch = ref.partition("/")
-    if remote not in remotes or not branch:
-        remote, branch = remotes[0], ref
-    shallow = repo.git.rev_parse("--is-shallow-repository") == "true"
-    deepen = "--unshallow " if shallow else ""
-    if re.fullmatch(r"[0-9a-f]{7,40}", branch):
-        return f"Run: git fetch {deepen}{remote}"
-    # A clone of one branch has no place for others, so the command says where it goes.
-    command = f"git fetch {deepen}{remote} {branch}:refs/remotes/{remote}/{branch}"
-    hint = " (in GitHub Actions: actions/checkout with fetch-depth: 0)" if shallow else ""
-    return f"Run: {command}{hint}"
+    repo = repository(root, ref)
+    return Base(repo, root, merge_base(repo, ref))
 
 
 def at(place: Path, ref: str, path: str) -> bytes:
@@ -251,7 +193,7 @@ def at(place: Path, ref: str, path: str) -> bytes:
 
     Raises BaseRefInvalid, or BaseUnavailable where the repository, the commit or the file is not there.
     """
-    repo = _repository(place, ref)
+    repo = repository(place, ref)
     data = _bytes(commit_of(repo, ref), path)
     if data is None:
         raise BaseUnavailable(
@@ -268,7 +210,14 @@ def compare_with(found: Base, terms: Terms) -> Comparison:
         modes = {terms.mode.value} if terms.mode else _declared(contract)
         return found.history(contract, always=any(mode.endswith("_TRANSITIVE") for mode in modes))
 
-    return compare(changed.before, changed.after, terms, invalid=changed.invalid, history=history)
+    return compare(
+        changed.before,
+        changed.after,
+        terms,
+        invalid=changed.invalid,
+        history=history,
+        mentions=found.mentions,
+    )
 
 
 def _declared(contract: Contract) -> Iterable[str]:
@@ -297,3 +246,6 @@ def _day(commit: Commit) -> date:
 
 def _hidden(name: str) -> bool:
     return any(part.startswith(".") for part in PurePosixPath(name).parts)
+
+
+__all__ = ["Base", "BaseRefInvalid", "BaseUnavailable", "Changed", "at", "base", "compare_with"]

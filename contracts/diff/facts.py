@@ -90,22 +90,32 @@ def _renamed_item(item: object, names: dict[str, str]) -> object:
 
 
 def _named(old: Element, new: Element) -> Iterator[Change]:
-    """The name in the data as an attribute of its own."""
+    """The name in the data and the stable id as attributes of their own.
+
+    An id that is given or taken away is no change: the name still says who it is.
+    """
+    ids = dict(old.keys).get("id"), dict(new.keys).get("id")
+    if ids[0] and ids[1] and ids[0] != ids[1]:
+        yield _renaming(old, new, "id", ids)
     if old.kind in _KEYED_BY_COLUMN and old.column != new.column:
-        yield Change(
-            old.kind,
-            "column",
-            Action.CHANGED,
-            old.path,
-            old.column,
-            new.column,
-            old.at,
-            new.at,
-            new.pointer,
-            old,
-            new,
-            {"shown_before": old.column, "shown_after": new.column},
-        )
+        yield _renaming(old, new, "column", (old.column, new.column))
+
+
+def _renaming(old: Element, new: Element, attribute: str, names: tuple[object, object]) -> Change:
+    facts: dict[str, object] = {"shown_before": names[0], "shown_after": names[1]}
+    return Change(
+        old.kind,
+        attribute,
+        Action.CHANGED,
+        old.path,
+        *names,
+        old.at,
+        new.at,
+        new.pointer,
+        old,
+        new,
+        facts,
+    )
 
 
 def _values(old: Element, new: Element, start: date) -> Iterator[Change]:

@@ -126,7 +126,8 @@ def both(before: Contract, after: Contract, terms: Terms, earlier: Sequence[Cont
         place = _at(before, after, "version", before.version, after.version)
         announced = _judged(bumped, place, before, terms, _mode(before, "", terms))
         found += waive.apply([announced], terms.waivers, terms.today)
-    return comparison(found, version.required(before.version, asked))
+    required = version.required(before.version, asked)
+    return comparison([replace(one, required_version=required or "") for one in found], required)
 
 
 def content(before: Contract, after: Contract, terms: Terms) -> list[Judged]:

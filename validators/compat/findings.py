@@ -17,15 +17,16 @@ def findings(found: Comparison, today: date) -> list[Finding]:
     A break is an error, a warning a warning, the rest is information. The mend of what matters ends with
     a waiver to paste.
     """
-    return [_finding(change, found.required_version, today) for change in found.changes]
+    return [_finding(change, today) for change in found.changes]
 
 
-def _finding(change: Judged, required: str | None, today: date) -> Finding:
+def _finding(change: Judged, today: date) -> Finding:
     message = change.problem
     if change.verdict is not Verdict.OK:
         message += f" It hits {', '.join(change.who)}."
     if change.bump is not Bump.NONE and change.verdict is not Verdict.OK:
-        message += f" It needs a {change.bump} version" + (f", {required}." if required else ".")
+        which = f", {change.required_version}" if change.required_version else ""
+        message += f" It needs a {change.bump} version{which}."
     if change.waived:
         message += f" Waived: {change.waived}."
     mend = change.instead

@@ -31,6 +31,7 @@ class Judged:
     nearest surviving parent stands there; `at_before` in the old one. `who` are those that are hit, with
     the engine that fails and the consumers that subscribed. `against` is the earlier version that a
     transitive mode found it against. `waived` is the reason of the waiver that let it pass.
+    `required_version` announces all changes of this contract, where its old version is one.
     """
 
     rule: str
@@ -51,6 +52,7 @@ class Judged:
     pointer: str = ""
     against: str = ""
     waived: str = ""
+    required_version: str = ""
 
     @property
     def problem(self) -> str:
@@ -96,6 +98,7 @@ class Judged:
             "bump": self.bump.value,
             "message": self.problem,
             "instead": self.instead,
+            "required_version": self.required_version or None,
             "against": self.against,
             "waived": self.waived,
             "at": str(self.at),

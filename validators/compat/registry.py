@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import chain
 from pathlib import PurePosixPath
 
 from dq.contracts.model import Contract
@@ -28,6 +29,14 @@ class History:
 Recall = Callable[[Contract], History]
 
 
+Mentions = Callable[[str], Iterable[str]]
+"""The files of the new state, read or not, whose text names a file."""
+
+
+def _unknown(_: str) -> Iterable[str]:
+    return ()
+
+
 def _forgets(_: Contract) -> History:
     return History()
 
@@ -39,11 +48,13 @@ def compare(
     *,
     invalid: Iterable[str] = (),
     history: Recall = _forgets,
+    mentions: Mentions = _unknown,
 ) -> Comparison:
     """Every contract of the old state against its counterpart in the new one.
 
     `invalid` are files that cannot be read in the old state; what stands there now is judged as new.
-    `history` is asked for the past of each contract that is on both sides. Both states may leave out files
+    `history` is asked for the past of each contract that is on both sides, `mentions` for files beside the
+    given ones that may name a file which moved. Both states may leave out files
     that are the same on both sides. `required_version` is None unless exactly one contract was compared.
     """
     old, new = _index(before), _index(after)
@@ -54,7 +65,7 @@ def compare(
     for key, twins in new.items():
         for twin in twins[1:]:
             found.append(_contract(policy("contract-id-duplicate"), twin, twin, terms))
-        found_, version = _one(old, new, key, terms, history)
+        found_, version = _one(old, new, key, terms, history, mentions)
         found += found_
         required.append(version)
     for key, gone in old.items():
@@ -77,6 +88,7 @@ def _one(
     key: Identity,
     terms: Terms,
     history: Recall,
+    mentions: Mentions,
 ) -> tuple[list[Judged], str | None]:
     """The changes of one contract of the new state, and the version that they ask for."""
     contract = new[key][0]
@@ -84,7 +96,8 @@ def _one(
         past = history(old[key][0])
         dated = replace(terms, deprecated_since={**terms.deprecated_since, **past.deprecated_since})
         made = door.both(old[key][0], contract, dated, past.earlier)
-        moved = _moved(old[key][0], contract, (one for ones in new.values() for one in ones), terms)
+        others = [one for ones in new.values() for one in ones]
+        moved = _moved(old[key][0], contract, others, terms, mentions)
         return [*made.changes, *moved], made.required_version
     source = _predecessor(contract, old, new)
     if source is None:
@@ -132,14 +145,18 @@ def _continued(
     return any(key not in old and _predecessor(ones[0], old, new) is gone for key, ones in new.items())
 
 
-def _moved(before: Contract, after: Contract, others: Iterable[Contract], terms: Terms) -> Iterator[Judged]:
+def _moved(
+    before: Contract, after: Contract, others: Iterable[Contract], terms: Terms, mentions: Mentions
+) -> Iterator[Judged]:
     if before.file == after.file:
         return
-    referring = next((one for one in others if one is not after and _names(one, before.file)), None)
+    named = (one.file for one in others if one is not after and _names(one, before.file))
+    told = (one for one in mentions(before.file) if one not in (before.file, after.file))
+    referring = next(chain(named, told), None)
     if referring is None:
         judgement = neutral("contract-moved", Bump.NONE)
     else:
-        note = f"{referring.file} names {before.file}."
+        note = f"{referring} names {before.file}."
         judgement = weaken("contract-moved-referenced", Level.WARN, note)._replace(bump=Bump.NONE)
     moved = _contract(judgement, before, after, terms)
     bump = Bump.NONE if judgement.rule.startswith("contract-moved") else moved.bump

@@ -67,6 +67,7 @@ _OBJECT: Mapping[str, Comparator] = {
     **_DOCUMENTATION,
     "": columns.table_presence,
     "column": columns.table_renamed,
+    "id": _TABLE_LABEL,
     "name": _TABLE_LABEL,
     "businessName": _TABLE_LABEL,
     "synonyms": _DOCUMENTED,
@@ -120,6 +121,7 @@ _PROPERTY: Mapping[str, Comparator] = {
     **{f"logicalTypeOptions.{key}": comparator for key, comparator in _OPTIONS.items()},
     "": columns.presence,
     "column": columns.renamed,
+    "id": _COLUMN_LABEL,
     "name": _COLUMN_LABEL,
     "businessName": _COLUMN_LABEL,
     "synonyms": _DOCUMENTED,
@@ -145,6 +147,7 @@ _PROPERTY: Mapping[str, Comparator] = {
 _QUALITY: Mapping[str, Comparator] = {
     **dict.fromkeys(_DOCUMENTATION, _RULE_LABEL),
     "": by.quality_presence,
+    "id": _RULE_LABEL,
     "name": _RULE_LABEL,
     "dimension": _RULE_LABEL,
     "method": _RULE_LABEL,
@@ -186,6 +189,7 @@ _SLAS: Mapping[str, Comparator] = {
     **_DOCUMENTATION,
     **{f"delivery.{key}": comparator for key, comparator in _DELIVERY.items()},
     "": promises.sla_presence,
+    "id": _SLA_LABEL,
     "level": promises.sla_level,
     "valueExt": _SLA,
     "element": _SLA,
@@ -199,6 +203,7 @@ _SERVER: Mapping[str, Comparator] = {
     **dict.fromkeys(COORDINATES, _LOCATION),
     "": promises.server_presence,
     "column": _SERVER_LABEL,
+    "id": _SERVER_LABEL,
     "server": _SERVER_LABEL,
     "environment": _SERVER_LABEL,
     "workgroup": _SERVER_LABEL,
@@ -212,13 +217,14 @@ _ROLE: Mapping[str, Comparator] = {
     **_DOCUMENTATION,
     "": Presence(_OWNED.always, weaken("role-removed", Level.WARN), _OWNED.always),
     "column": Same(weaken("role-removed", Level.WARN, "It has another name.")),
+    "id": _OWNED,
     "access": Same(weaken("role-removed", Level.WARN, "It gives other access.")),
     "firstLevelApprovers": _OWNED,
     "secondLevelApprovers": _OWNED,
 }
 _SUPPORT: Mapping[str, Comparator] = {
     **dict.fromkeys(_DOCUMENTATION, _OWNED),
-    **dict.fromkeys(("column", "url", "tool", "scope", "invitationUrl", "route.*"), _OWNED),
+    **dict.fromkeys(("column", "id", "url", "tool", "scope", "invitationUrl", "route.*"), _OWNED),
     "": _CONTACT,
 }
 _PRICE: Mapping[str, Comparator] = {

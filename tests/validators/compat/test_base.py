@@ -101,6 +101,21 @@ def test_a_file_that_moves_is_no_change_of_the_contract(registry: Registry, targ
     assert told(compared(registry.folder)) == [("contract-moved", "ok")]
 
 
+def test_a_file_that_moves_away_from_a_reference_is_told_though_that_file_is_untouched(
+    registry: Registry,
+) -> None:
+    link = "authoritativeDefinitions: [{type: contract, url: sales/orders.odcs.yaml}]\n"
+    other = orders(more=link).replace("id: orders", "id: other")
+    registry.commit({"sales/orders.odcs.yaml": orders(), "other.odcs.yaml": other})
+    registry.branch("feature")
+    registry.commit({"sales/orders.odcs.yaml": None, "orders.odcs.yaml": orders()})
+
+    (moved,) = compared(registry.folder).changes
+
+    assert (moved.rule, moved.verdict) == ("contract-moved-referenced", Verdict.WARN)
+    assert "other.odcs.yaml names sales/orders.odcs.yaml" in moved.note
+
+
 def test_contracts_that_the_branch_does_not_touch_are_not_read(registry: Registry) -> None:
     registry.commit({"orders.odcs.yaml": orders(), "broken.odcs.yaml": "not: [a contract"})
     registry.branch("feature")

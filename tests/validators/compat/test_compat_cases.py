@@ -20,7 +20,8 @@ OURS = Path(__file__).parents[2] / "cases"
 FOLDER = Path(os.environ.get("DQ_CASES_DIR") or OURS)
 FILE: dict[str, Any] = yaml.safe_load((FOLDER / "compat-cases.yaml").read_text("utf-8"))
 MORE: dict[str, Any] = yaml.safe_load((OURS / "compat-more.yaml").read_text("utf-8"))
-KNOWN: list[dict[str, Any]] = yaml.safe_load((OURS / "compat-cases.yaml").read_text("utf-8"))["cases"]
+FIRST: dict[str, Any] = yaml.safe_load((OURS / "compat-cases.yaml").read_text("utf-8"))
+KNOWN: list[dict[str, Any]] = FIRST["cases"] + MORE["cases"]
 
 STEPS = {"none": "1.0.0", "patch": "1.0.1", "minor": "1.1.0", "major": "2.0.0"}
 MODES = ("FORWARD", "BACKWARD", "FULL")
