@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from dq.contracts import source, written
 from dq.contracts.key_order import kind_below, position
+from dq.contracts.layout import Entry, Odd, Shape, Value, Written
 from dq.contracts.outcome import Finding
 from dq.contracts.place import plain
-from dq.contracts.written import Entry, Odd, Shape, Value, Written
 
 WIDTH = 100
 _STEP = 2
@@ -49,7 +49,7 @@ def formatted(data: bytes, file: str) -> Formatted | list[Finding]:
         return Formatted(data, f"{odd}.")
     for sort in (True, False):  # an alias may not come before its anchor, so not every order is possible
         made = _document(document, sort)
-        if _same(text, document, made):
+        if made == text or _same(text, document, made):
             return Formatted((made.replace("\n", "\r\n") if crlf else made).encode())
     return Formatted(data, "its comments or line breaks stand where they cannot be kept.")
 

@@ -7,65 +7,11 @@ closes the collection before it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 import yaml
 
-
-class Odd(Exception):
-    """YAML that is rarely written and that this reader does not take apart; says what and in which line."""
-
-
-class Shape(Enum):
-    """How a value is written."""
-
-    EMPTY = "nothing"
-    INLINE = "a plain or quoted scalar, or an alias"
-    BLOCK = "a scalar after | or >"
-    FLOW = "in brackets"
-    MAP = "an indented mapping"
-    SEQ = "an indented list"
-
-
-@dataclass(slots=True)
-class Value:
-    """One value. `text` is the source of all but the indented collections, and `marks` its anchor and tag.
-
-    `indent` is the column of the collection that holds it. `entries` are those of a collection; one in
-    brackets has them when it can be written anew: no comments, no line breaks inside a scalar.
-    """
-
-    shape: Shape
-    text: str = ""
-    marks: str = ""
-    indent: int = 0
-    entries: list[Entry] | None = None
-    foot: list[str] = field(default_factory=list)
-    listed: bool = False
-
-
-@dataclass(slots=True)
-class Entry:
-    """A key with its value, or an item of a list, whose key is empty.
-
-    `above` are the lines above it, an empty text for blank ones; `beside` is the comment in its first line.
-    """
-
-    key: str
-    value: Value
-    above: list[str] = field(default_factory=list)
-    beside: str = ""
-
-
-@dataclass(slots=True)
-class Written:
-    """A document: its lines above the first entry, its top mapping, and every comment in it."""
-
-    head: list[str]
-    top: Value
-    comments: list[str]
+from dq.contracts.layout import Entry, Odd, Shape, Value, Written
 
 
 def read(text: str) -> Written:
@@ -124,7 +70,10 @@ class _Reader:
         return token
 
     def _gap(self, start: int, end: int) -> None:
-        first, *rest = self.text[start:end].split("\n")
+        gap = self.text[start:end]
+        if not gap or gap == " ":
+            return
+        first, *rest = gap.split("\n")
         if start == 0 or self.text[start - 1] == "\n":
             rest = [first, *rest]
         elif first.strip():
@@ -227,8 +176,10 @@ class _Reader:
 
     def _entry(self, key: str, above: list[str], column: int, after_key: bool = False) -> Entry:
         head = self._claim_beside()
-        ahead = next(token for token in self.tokens[self.at :] if not isinstance(token, _MARKS))
-        if isinstance(ahead, (yaml.ScalarToken, yaml.AliasToken, *_OPEN)):
+        ahead = self.at
+        while isinstance(self.tokens[ahead], _MARKS):
+            ahead += 1
+        if isinstance(self.tokens[ahead], (yaml.ScalarToken, yaml.AliasToken, *_OPEN)):
             above = [*above, *([head] if head else []), *self._claim()]
             made = self.value(column, after_key)
             return Entry(key, made, above, self._claim_beside())

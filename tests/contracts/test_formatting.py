@@ -342,6 +342,46 @@ def test_formatting_keeps_meaning_and_comments_and_is_done_after_one_run(text: s
     assert done(made) == made
 
 
+PIECES = [
+    "  ",
+    "\n",
+    "- ",
+    ": ",
+    "# c",
+    "{",
+    "}",
+    "[",
+    "]",
+    "&a ",
+    "*a",
+    "|\n",
+    ">-",
+    "'",
+    '"',
+    "? ",
+    "---\n",
+    "\t",
+    "é",
+    ",",
+]
+CUTS = st.lists(
+    st.tuples(st.integers(0, 4000), st.integers(0, 30), st.sampled_from(["", *PIECES])), max_size=4
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from([file.read_text() for file in EXAMPLES]), CUTS)
+def test_whatever_a_file_holds_it_is_refused_left_or_means_the_same(text: str, cuts: Any) -> None:
+    for start, length, piece in cuts:
+        text = text[:start] + piece + text[start + length :]
+
+    made = formatted(text.encode(), "a.odcs.yaml")
+
+    if isinstance(made, Formatted):
+        assert _typed(data_of(made.data.decode())) == _typed(data_of(text))
+        assert made.why_not or done(made.data) == made.data.decode()
+
+
 def typed(text: str) -> Any:
     """The values with their types, and the contract where there is one."""
     contract = parse(text.encode(), "x").contract
