@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 import yaml
+from fakes import workflow
 
 from dq.validators import page
 
@@ -20,19 +18,6 @@ ROOT = Path(__file__).parents[2]
 GOOD = page.document("")[0]
 BAD = page.document("status: activ\nid: orders\nversion: 1.10\n")[0]
 BAD_LINE = BAD.splitlines().index("version: 1.10") + 1
-
-
-def _beside(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up there
-    spec.loader.exec_module(module)
-    return module
-
-
-workflow = _beside("workflow")
 
 
 @pytest.fixture
@@ -54,7 +39,7 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def act(repository: Path, **inputs: str) -> Any:
+def act(repository: Path, **inputs: str) -> workflow.Ran:
     """The action without its install step: the dq on the PATH is the one that is tested."""
     temp = repository.parent / "temp"
     return workflow.run(ROOT / "action.yml", repository, temp, install="false", **inputs)
@@ -109,6 +94,15 @@ def test_what_cannot_be_judged_is_never_fine(repository):
 
     assert (ran.code, ran.outputs["exit-code"]) == (3, "3")
     assert "nowhere does not exist" in ran.log
+    assert ran.summary == "dq could not judge the contracts (exit code 3); the log says why.\n"
+
+
+def test_a_second_use_in_a_job_does_not_show_the_first_one_s_summary(repository):
+    first = act(repository)
+    second = act(repository, path="nowhere")
+
+    assert first.outputs["reports"] != second.outputs["reports"]
+    assert "no findings" not in second.summary
 
 
 def test_an_input_is_never_run(repository):

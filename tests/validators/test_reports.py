@@ -106,6 +106,16 @@ def test_what_could_steer_a_terminal_is_not_printed() -> None:
     assert "\x1b" not in text
 
 
+@pytest.mark.parametrize("command", ["::stop-commands::x", "##[add-mask]x", "##[[group]"])
+def test_what_could_steer_the_runner_of_a_log_is_not_printed(command: str) -> None:
+    finding = Finding("a-rule", Severity.ERROR, f"{'x' * 70} {command} {command}", command, Location(command))
+
+    text = REPORTS["text"].render(Linted((finding,), ()), Screen(width=60))
+
+    assert not any(line.lstrip().startswith("::") for line in text.splitlines())
+    assert "##[" not in text
+
+
 # --- json
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
 from itertools import groupby
@@ -13,10 +14,15 @@ from dq.validators.report import From, Report, Screen, counts, lines, said
 _COLORS = {Severity.CRITICAL: "35;1", Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.INFO: "36"}
 _BOLD, _DIM = "1", "2"
 _INDENT = " " * 4
+# What GitHub's runner takes for a command when it stands in a log: `::` at a line's start, `##[` anywhere.
+_COMMAND = re.compile(r"^(\s*)(?=::)|(?<=##)(?=\[)", re.MULTILINE)
 
 
 def render(linted: Linted, screen: Screen) -> str:
-    """A block per file, a finding with its line and mend, and a closing line with the counts."""
+    """A block per file, a finding with its line and mend, and a closing line with the counts.
+
+    Nothing that a contract says steers the terminal, or the runner that logs it.
+    """
     parts: list[str] = []
     for file, findings in groupby(linted.findings, key=lambda finding: finding.at.file):
         source = lines(linted.sources.get(file, b""))
@@ -24,7 +30,7 @@ def render(linted: Linted, screen: Screen) -> str:
         for finding in findings:
             parts += [_block(finding, source, screen), ""]
     parts.append(_closing(linted, screen))
-    return "\n".join(parts) + "\n"
+    return _COMMAND.sub("\\g<0>\u200b", "\n".join(parts)) + "\n"
 
 
 def _block(finding: Finding, source: list[str], screen: Screen) -> str:
