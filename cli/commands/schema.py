@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 
 import typer
 
@@ -11,11 +10,32 @@ from dq.cli import show
 from dq.contracts.errors import UsageError
 from dq.contracts.form import nearest
 
-# What the schema is of -> the module and function that give it. Only the wanted one is imported.
-SCHEMAS = {
-    "contract": ("dq.contracts.editor_schema", "editor_schema"),
-    "extension": ("dq.contracts.extension", "json_schema"),
-    "findings": ("dq.validators.reports._findings_schema", "findings_schema"),
+Schema = dict[str, object]
+
+
+def _contract() -> Schema:
+    from dq.contracts.editor_schema import editor_schema
+
+    return editor_schema()
+
+
+def _extension() -> Schema:
+    from dq.contracts.extension import json_schema
+
+    return json_schema()
+
+
+def _findings() -> Schema:
+    from dq.validators.reports._findings_schema import findings_schema
+
+    return findings_schema()
+
+
+# What the schema is of -> what gives it, importing nothing that the others need.
+SCHEMAS: dict[str, Callable[[], Schema]] = {
+    "contract": _contract,
+    "extension": _extension,
+    "findings": _findings,
 }
 
 
@@ -37,6 +57,4 @@ def command(
             f"there is no schema of {of!r}.",
             f"Did you mean {hint!r}?" if hint else f"Choose one of {', '.join(SCHEMAS)}.",
         )
-    module, function = SCHEMAS[of]
-    made: Callable[[], dict[str, object]] = getattr(import_module(module), function)
-    show.as_json(made())
+    show.as_json(SCHEMAS[of]())
