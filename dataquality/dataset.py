@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.columns import catalog_type
 from dq.contracts.errors import Unreadable, UsageError
-from dq.contracts.extension import dataset as dataset_terms
-from dq.contracts.model import Contract, SchemaObject, Server
+from dq.contracts.location import CATALOGS, resolve, server_of
+from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.types import DataType
 from dq.dataquality import sql
 from dq.dataquality.column import field
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 FORMATS = ("parquet", "orc", "json", "csv", "avro", "iceberg", "delta", "hudi")
 # Those that are nothing but files: partitions are in their paths.
 FILES = ("parquet", "orc", "json", "csv")
-# The server's keys that name a place in a file system, and those that name a database.
-_PATH_KEYS = ("path", "location")
-_DATABASE_KEYS = ("catalog", "database", "schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,71 +51,29 @@ class Dataset:
 def locate(
     contract: Contract, one: SchemaObject, server_name: str | None, variables: Mapping[str, str]
 ) -> Dataset:
-    """Where the data of an object is, by a server of its contract.
+    """Where the data of an object is, by a server of its contract; see `location.resolve`.
 
-    `variables` fill `${NAME}` and `${NAME:-default}`. `{object}` and `{model}` in a path stand for the
-    object's physical name; a contract with several objects gets it appended where neither stands. Raises
-    UsageError for an unknown or ambiguous server, a variable without a value, or a missing format.
+    A server of a catalog gives a table of Spark's catalog, every other one a path. Raises UsageError for
+    an unknown or ambiguous server, a variable without a value, and a format that cannot be read.
     """
-    server = _server(contract, server_name)
-    values = {
-        key: _filled(value, variables, server) for key, value in (server.model_extra or {}).items() if value
-    }
-    terms, _ = dataset_terms(one)
+    place = resolve(contract, one, server_name, variables)
     types = tuple(catalog_type(prop) for prop in one.properties)
     columns = DataType("struct", (), types, tuple(prop.column for prop in one.properties))
     partitions = tuple(prop.column for prop in one.partition_keys())
-    form = terms.format or values.get("format")
-    options = tuple((key, values[key]) for key in ("delimiter", "encoding") if key in values)
-    path = next((values[key] for key in _PATH_KEYS if key in values), None)
-    if path is None or server.type in ("glue", "hive"):
-        parts = [values[key] for key in _DATABASE_KEYS if key in values]
-        if not parts:
-            where = f"server {server.server!r} of {contract.id} names neither a path nor a database"
-            raise UsageError(f"{where}.", "Add 'location' and 'format', or 'database'.")
+    if place.type in CATALOGS or not place.path:
+        parts = [part for part in place.database.split(".") if part]
         table = ".".join(sql.name(part) for part in (*parts, one.column))
-        return Dataset(one.name, None, form, table, columns, partitions)
-    if form is None or form.lower() not in FORMATS:
-        said = f"format {form!r} is not one that can be read" if form else "the data's format is not named"
-        places = f"on server {server.server!r} or in the object's dataset terms"
-        mend = f"Write 'format:' {places}: {', '.join(FORMATS)}."
-        raise UsageError(f"{contract.id} {one.name}: {said}.", mend)
-    return Dataset(one.name, _path(path, contract, one), form.lower(), None, columns, partitions, options)
-
-
-def _server(contract: Contract, name: str | None) -> Server:
-    names = ", ".join(server.server for server in contract.servers) or "none"
-    if name is None and len(contract.servers) == 1:
-        return contract.servers[0]
-    found = next((server for server in contract.servers if server.server == name), None)
-    if found is None:
-        said = f"has no server {name!r}" if name is not None else "has not one server"
-        raise UsageError(f"contract {contract.id} {said}; it has: {names}.", "Name one with --server.")
-    return found
-
-
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-
-
-def _filled(value: object, variables: Mapping[str, str], server: Server) -> str:
-    def fill(match: re.Match[str]) -> str:
-        name, default = match.group(1), match.group(2)
-        if name in variables:
-            return variables[name]
-        if default is None:
-            message = f"server {server.server!r} uses ${{{name}}}, which has no value."
-            raise UsageError(message, f"Set {name}, or write a default: ${{{name}:-value}}.")
-        return default
-
-    return _VARIABLE.sub(fill, str(value))
-
-
-def _path(written: str, contract: Contract, one: SchemaObject) -> str:
-    path = written.replace("{object}", one.column).replace("{model}", one.column)
-    if path == written and len(contract.objects) > 1:
-        path = f"{written.rstrip('/')}/{one.column}"
+        return Dataset(one.name, None, place.format, table, columns, partitions)
+    if place.format not in FORMATS:
+        raise UsageError(
+            f"{contract.id} {one.name}: format {place.format!r} is not one that can be read.",
+            f"Write 'format:' on the server or in the object's dataset terms: {', '.join(FORMATS)}.",
+        )
+    server = server_of(contract, server_name)
+    options = tuple((key, value) for key in ("delimiter", "encoding") if (value := server.get(key)))
     # Hadoop's own client for S3 has the scheme s3a.
-    return "s3a://" + path.removeprefix("s3://") if path.startswith("s3://") else path
+    path = "s3a://" + place.path.removeprefix("s3://") if place.path.startswith("s3://") else place.path
+    return Dataset(one.name, path, place.format, None, columns, partitions, options)
 
 
 def open_frame(
