@@ -6,9 +6,8 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
-
-from pydantic.fields import FieldInfo
 
 from dq.contracts import types
 from dq.contracts.node import Node
@@ -131,22 +130,22 @@ def unordered(value: Any) -> object:
 
 def written(node: Node) -> dict[str, Any]:
     """The keys of a node that say something: not absent, not empty, not a default; sorted by key."""
-    kind = type(node).__name__
-    found: dict[str, Any] = {}
-    for name, info in type(node).model_fields.items():
-        key = alias(name, info)
-        value = getattr(node, name)
-        if key == PLACE or value is None or value in ([], {}):
-            continue
-        if DEFAULTS.get((kind, key), _NEVER) == value:
-            continue
-        found[key] = value
-    return dict(sorted(found.items()))
+    held = node.__dict__
+    return {
+        key: value
+        for key, name, default in fields(type(node))
+        if (value := held[name]) is not None and value != default and value not in ([], {})
+    }
 
 
-def alias(name: str, info: FieldInfo) -> str:
-    """The key as contracts write it."""
-    return info.alias or name
+@cache
+def fields(model: type[Node]) -> tuple[tuple[str, str, object], ...]:
+    """The keys of a model as contracts write them, sorted: (key, attribute, what absence means)."""
+    listed = ((info.alias or name, name) for name, info in model.model_fields.items())
+    kind = model.__name__
+    return tuple(
+        (key, name, DEFAULTS.get((kind, key), _NEVER)) for key, name in sorted(listed) if key != PLACE
+    )
 
 
 _NEVER = object()

@@ -23,7 +23,12 @@ def changes(before: Contract, after: Contract, *, start: date) -> list[Change]:
 
     `changes(x, x)` is empty, and so it is for two files that say the same in other words.
     """
-    return list(_element(normalise(before), normalise(after), start))
+    return list(between(normalise(before), normalise(after), start=start))
+
+
+def between(old: Element, new: Element, *, start: date) -> Iterator[Change]:
+    """The same for two contracts that are in normal form already."""
+    return _element(old, new, start)
 
 
 def _element(old: Element, new: Element, start: date) -> Iterator[Change]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from dq.contracts.extension import Delivery
-from dq.contracts.schedule import Calendar, Dialect, DstPolicy, Fault, Schedule, parse, zone
+from dq.contracts.schedule import Calendar, Dialect, DstPolicy, Due, Fault, Schedule, parse, zone
 
 _YEAR = timedelta(days=366)
 
@@ -56,28 +56,36 @@ def compare(first: Timing, second: Timing, start: date) -> Fires:
         return Fires.SAME
     if first.schedule is None or second.schedule is None:
         return Fires.SAME if first.text == second.text and first.schedule == second.schedule else Fires.OTHER
-    before, after = _instants(first.schedule, start), _instants(second.schedule, start)
-    if before == after:
+    before, after = _dues(first.schedule, start), _dues(second.schedule, start)
+    instants, instants_after = [due.at for due in before], [due.at for due in after]
+    if instants == instants_after:
         return Fires.SAME
     # A day is a day of the first schedule's zone, on both sides: promises are kept per day.
-    by_day, by_day_after = _days(before, first.schedule), _days(after, first.schedule)
+    by_day, by_day_after = (
+        _days(before, first.schedule, first.schedule),
+        _days(after, second.schedule, first.schedule),
+    )
     if _covers(by_day_after, by_day):
         return Fires.EARLIER
     if _covers(by_day, by_day_after):
         return Fires.LATER
-    return _by_gap(before, after)
+    return _by_gap(instants, instants_after)
 
 
-def _instants(schedule: Schedule, start: date) -> list[datetime]:
+def _dues(schedule: Schedule, start: date) -> list[Due]:
     begin = datetime(start.year, start.month, start.day, tzinfo=UTC)
-    return [due.at for due in schedule.between(begin, begin + _YEAR)]
+    return list(schedule.between(begin, begin + _YEAR))
 
 
-def _days(instants: list[datetime], schedule: Schedule) -> dict[date, list[datetime]]:
-    there = zone(schedule.timezone)
+def _days(dues: list[Due], own: Schedule, first: Schedule) -> dict[date, list[datetime]]:
+    there = zone(first.timezone)
     days: dict[date, list[datetime]] = defaultdict(list)
-    for instant in instants:
-        days[(instant if isinstance(there, Fault) else instant.astimezone(there)).date()].append(instant)
+    for due in dues:
+        # The civil date is at hand in the schedule's own zone; making it anew costs far more.
+        if own.timezone == first.timezone or isinstance(there, Fault):
+            days[due.nominal.date()].append(due.at)
+        else:
+            days[due.at.astimezone(there).date()].append(due.at)
     return days
 
 

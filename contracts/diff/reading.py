@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
-from dq.contracts.diff.canon import alias, canonical, unordered, written
+from dq.contracts.diff.canon import canonical, fields, unordered, written
 from dq.contracts.diff.element import Kind, Value
 from dq.contracts.model import CustomProperty, Extensible
 from dq.contracts.node import Node
@@ -113,12 +114,14 @@ def value(node: Node, key: str, normal: object, shown: object = None) -> Value:
 
 
 def _unknown(node: Node) -> Iterator[tuple[str, Value]]:
-    known = {alias(name, info) for name, info in type(node).model_fields.items()} | set(
-        node.model_extra or {}
-    )
-    for key in node.place.keys:
-        if key not in known and key != PLACE:
-            yield key, value(node, key, canonical((node.place.cut or {}).get(key, "written")))
+    unknown = node.place.keys.keys() - _known(type(node)) - (node.model_extra or {}).keys()
+    for key in sorted(unknown):
+        yield key, value(node, key, canonical((node.place.cut or {}).get(key, "written")))
+
+
+@cache
+def _known(model: type[Node]) -> frozenset[str]:
+    return frozenset(key for key, _, _ in fields(model)) | {PLACE}
 
 
 def custom_values(node: Extensible) -> Iterator[tuple[str, Value]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dq.contracts import extension
 from dq.contracts.diff import fire, level
-from dq.contracts.diff.canon import alias, canonical, unordered, zone
+from dq.contracts.diff.canon import canonical, fields, unordered, zone
 from dq.contracts.diff.element import Element, Kind, Value
 from dq.contracts.diff.reading import show, value, values
 from dq.contracts.diff.threshold import metric, strict, threshold
@@ -79,10 +79,9 @@ def _level(sla: SlaProperty) -> Iterator[tuple[str, Value]]:
 
 def terms(node: Node, prefix: str, skip: frozenset[str] = frozenset()) -> Iterator[tuple[str, Value]]:
     """The values of one of our extensions that differ from their defaults."""
-    for name, info in type(node).model_fields.items():
-        key = alias(name, info)
+    for key, name, _ in fields(type(node)):
         raw = getattr(node, name)
-        if key == PLACE or key in skip or raw is None or raw == info.default:
+        if key in skip or raw is None or raw == type(node).model_fields[name].default:
             continue
         yield f"{prefix}.{key}", value(node, key, _term(key, raw), show(raw))
 

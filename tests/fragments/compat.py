@@ -21,10 +21,10 @@ HEADER_KEYS = ("id", "name", "version", "status", "domain", "tenant", "dataProdu
 COLUMN = re.compile(
     r"(?P<name>[A-Za-z_]\w*)(?:\{(?P<inner>[^}]*)\})?(?P<need>[!?])?(?:=(?P<form>\S+))?"
     r"(?:\s+default\s+(?P<default>\S+))?(?:\s+\(deprecated (?P<since>[\d-]+)\))?"
-    r"(?:\s+(?P<type>[a-z]\w*(?:\([^)]*\)|<.*>)?))?"
+    r"(?::?\s+(?P<type>[a-z]\w*(?:\([^)]*\)|<.*>)?))?(?P<late_need>[!?])?"
     r"(?:\s+default\s+(?P<late>\S+))?(?:\s+\(deprecated (?P<late_since>[\d-]+)\))?"
 )
-TRANSFORM = re.compile(r"(?P<transform>[a-z]+)\((?P<name>\w+)(?:,\s*\d+)?\)")
+TRANSFORM = re.compile(r"(?P<transform>[a-z]+)\((?:\d+,\s*)?(?P<name>[A-Za-z_]\w*)(?:,\s*\d+)?\)")
 # What ODCS has no key for is a custom property in a contract.
 CUSTOM = ("unit", "currency", "default", "renamedFrom", "deprecatedSince", "partitionTransform")
 
@@ -105,7 +105,8 @@ def objects(fragment: Fragment, other: Fragment) -> Iterable[dict[str, Any]]:
             yield {**table, "properties": [{"name": "a"}]}
         return
     made: dict[str, Any] = {"name": "orders", **(fragment.get("table") or {})}
-    made["properties"] = properties(fragment, other)
+    listed = made.get("properties")
+    made["properties"] = properties(fragment, other) if listed is None else from_columns(listed, None)
     if fragment.get("relationships"):
         made["relationships"] = [relationship(one) for one in fragment["relationships"]]
     yield made
@@ -146,6 +147,8 @@ def from_property(prop: Fragment, _: Any) -> list[dict[str, Any]]:
         made["customProperties"] = custom
     if "enum" in made:
         made["enum"] = [one if isinstance(one, dict) else {"value": one} for one in made["enum"]]
+    if isinstance(made.get("properties"), list):
+        made["properties"] = [column(one) for one in made["properties"]]
     if isinstance(made.get("quality"), (dict, list)):
         made["quality"] = [rule(one) for one in as_list(made["quality"]) if one]
     return [made]
@@ -216,8 +219,9 @@ def column(written: Any) -> dict[str, Any]:
     if match["inner"] is not None:
         made["logicalType"] = "object"
         made["properties"] = [column(one.strip()) for one in match["inner"].split(",")]
-    if match["need"]:
-        made["required"] = match["need"] == "!"
+    need = match["need"] or match["late_need"]
+    if need:
+        made["required"] = need == "!"
     if match["type"]:
         made["physicalType"] = match["type"]
     if match["form"]:

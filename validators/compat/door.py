@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from dq.contracts import diff as facts
-from dq.contracts.diff import Change, Kind
+from dq.contracts.diff import Change, Element, Kind
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
@@ -38,8 +38,8 @@ class Terms:
     waivers: tuple[Waiver, ...] = ()
     subscriptions: tuple[Subscription, ...] = ()
 
-    def setting(self, before: Contract, after: Contract) -> Setting:
-        """What the classification looks at."""
+    def setting(self, before: Contract, after: Contract, normal: Element | None = None) -> Setting:
+        """What the classification looks at; `normal` is the old contract in normal form."""
         return Setting(
             today=self.today,
             engines=tuple(engine(one) for one in self.engines),
@@ -47,7 +47,7 @@ class Terms:
             formats=formats_of(after) | formats_of(before),
             notice_days=self.notice_days,
             deprecated_since=self.deprecated_since,
-            before=facts.normalise(before),
+            before=normal,
         )
 
 
@@ -132,9 +132,10 @@ def both(before: Contract, after: Contract, terms: Terms, earlier: Sequence[Cont
 
 def content(before: Contract, after: Contract, terms: Terms) -> list[Judged]:
     """The judged changes of what the contract says; its status and version come later."""
-    setting = terms.setting(before, after)
+    old, new = facts.normalise(before), facts.normalise(after)
+    setting = terms.setting(before, after, old)
     found: list[Judged] = []
-    for change in facts.changes(before, after, start=terms.today):
+    for change in facts.between(old, new, start=terms.today):
         if change.kind is Kind.CONTRACT and change.attribute in table.BY_POLICY:
             continue
         judgement = table.classify(change, setting)

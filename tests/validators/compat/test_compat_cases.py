@@ -197,4 +197,4 @@ def test_nothing_else_in_the_row_is_worse_than_its_verdict(row: Row, mode: str) 
 
 
 def test_every_rule_that_the_cases_name_is_in_the_table_and_no_other() -> None:
-    assert set(FILE["rule_ids"]) == set(RULES)
+    assert set(FIRST["rule_ids"]) == set(RULES)

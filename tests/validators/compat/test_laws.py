@@ -11,6 +11,7 @@ import open_data_contract_standard
 import pytest
 import yaml
 from fragments.compat import TODAY, contract, document
+from fragments.documents import documents
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -230,6 +231,19 @@ def test_constraints_mirror_whatever_they_are(first: dict[str, Any], second: dic
     back = diff(after, before, today=TODAY, mode=Mode.BACKWARD)
 
     assert plain(found) == plain(back)
+
+
+@given(documents(), documents(), st.sampled_from(Mode))
+def test_any_two_contracts_can_be_compared(first: dict[str, Any], second: dict[str, Any], mode: Mode) -> None:
+    found = diff(contract(first), contract(second), today=TODAY, mode=mode)
+
+    json.dumps(found.as_dict())
+    assert {one.rule for one in found.changes} <= RULES.keys()
+
+
+@given(documents(), st.sampled_from(Mode))
+def test_a_contract_compared_with_itself_is_silent(document: dict[str, Any], mode: Mode) -> None:
+    assert diff(contract(document), contract(document), today=TODAY, mode=mode).changes == ()
 
 
 def plain(found: Any) -> dict[tuple[str, str], Verdict]:
