@@ -140,7 +140,9 @@ def content(before: Contract, after: Contract, terms: Terms) -> list[Judged]:
             continue
         judgement = table.classify(change, setting)
         found.append(_of(change, judgement, before, terms))
-    return found
+    # A column whose type changes says so twice, logically and physically: one mistake, one finding.
+    physical = {(one.path, one.rule) for one in found if one.attribute == "physicalType"}
+    return [one for one in found if one.attribute != "logicalType" or (one.path, one.rule) not in physical]
 
 
 def _of(change: Change, judgement: Judgement, contract: Contract, terms: Terms) -> Judged:

@@ -117,6 +117,15 @@ def test_a_renamed_key_column_is_one_finding() -> None:
     assert [one.rule for one in found.changes] == ["column-renamed", "version-bump-ok"]
 
 
+def test_a_type_that_changes_logically_and_physically_is_one_finding() -> None:
+    before = contract(document({"property": {"logicalType": "integer", "physicalType": "int"}}))
+    text = {"property": {"logicalType": "string", "physicalType": "string"}}
+
+    found = diff(before, contract(document(text, version="2.0.0")), today=TODAY)
+
+    assert [one.rule for one in found.changes] == ["type-changed", "version-bump-ok"]
+
+
 def test_the_mode_of_an_object_is_read_in_the_old_contract() -> None:
     terms = {"property": "dataset", "vendor": "dq", "value": {"compatibility": "BACKWARD"}}
     before = contract(document({**TWO, "table": {"customProperties": [terms]}}))
