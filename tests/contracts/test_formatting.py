@@ -10,7 +10,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dq.contracts import model, source, written
+from dq.contracts import source, written
 from dq.contracts.formatting import Formatted, formatted
 from dq.contracts.key_order import ORDER, REST, kind_below
 from dq.contracts.node import Node
@@ -399,12 +399,12 @@ def _typed(value: Any) -> Any:
 # --- the table
 
 
-def _nodes() -> dict[str, type[Node]]:
-    return {
-        name: one
-        for name, one in vars(model).items()
-        if isinstance(one, type) and issubclass(one, Node) and one is not Node and name in ORDER
-    }
+def _nodes(one: type[Node] = Node) -> dict[str, type[Node]]:
+    """The kinds of mappings that the table is about, and how the model has them."""
+    made = {one.__name__: one} if one.__name__ in ORDER else {}
+    for below in one.__subclasses__():
+        made |= _nodes(below)
+    return made
 
 
 def test_every_key_of_every_mapping_has_its_place_in_the_order() -> None:
