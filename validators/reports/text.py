@@ -85,7 +85,7 @@ def _closing(linted: Linted, screen: Screen) -> str:
     ]
     if not found:
         return f"{files}, no findings."
-    return f"{files}: {', '.join(found)}. 'dq explain RULE' tells more about one."
+    return f"{files}: {', '.join(found)}."
 
 
 def _printable(text: str) -> str:
