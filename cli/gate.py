@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dq.cli.world import POLICY_FILE, World, registry_root
+from dq.cli.world import POLICY_FILE, World, processors, registry_root
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.outcome import Finding
 from dq.validators.lint import Linted, Rules, lint_paths, rules_of
-from dq.validators.policy import DEFAULT, Policy, read
+from dq.validators.policy import DEFAULT, Policy
 
 
 def policy_of(root: Path, file: Path | None, rules: Rules) -> tuple[Policy, list[Finding]]:
@@ -16,6 +16,9 @@ def policy_of(root: Path, file: Path | None, rules: Rules) -> tuple[Policy, list
     path = file or root / POLICY_FILE
     if file is None and not path.is_file():
         return DEFAULT, []
+    # Imported here: many registries have no policy, and its forms take time to make.
+    from dq.validators.policy_file import read
+
     try:
         return read(
             path.read_bytes(), str(path.relative_to(root) if path.is_relative_to(root) else path), rules
@@ -37,4 +40,6 @@ def judge(world: World, paths: list[Path], policy_file: Path | None = None) -> L
     policy, wrong = policy_of(root, policy_file, rules)
     if wrong:
         raise UsageError("the policy cannot be understood:\n" + "\n".join(f"    {one}" for one in wrong))
-    return lint_paths(paths, root=root, rules=rules, policy=policy, today=world.now().date())
+    return lint_paths(
+        paths, root=root, rules=rules, policy=policy, today=world.now().date(), processes=processors()
+    )

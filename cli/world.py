@@ -54,6 +54,13 @@ def located(world: World, place: DataPlace, catalog: str) -> DataPlace:
     return replace(place, path=str(world.folder / place.path))
 
 
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def registry_root(path: Path) -> Path:
     """The folder that holds the policy or the Git repository around a path; else the path's own folder."""
     start = path.resolve() if path.is_dir() else path.resolve().parent

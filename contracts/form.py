@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 import typing
 from collections.abc import Iterable
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from pydantic_core import ErrorDetails
@@ -32,17 +33,28 @@ _WANTED = {
 }
 
 
-# A hint is not worth seconds: beyond this, no near word is looked for.
-MAX_KNOWN = 2_000
-MAX_WORD = 200
-
-
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most like this one, or None when none is near."""
-    by_lower = {one.lower(): one for one in known}
-    if len(by_lower) > MAX_KNOWN or len(word) > MAX_WORD:
+    """The known word that is most like this one, whatever the case, or None when none is near.
+
+    Among more than a hundred words only those that begin alike are compared, so that thousands of
+    misspelt names among thousands of columns stay cheap.
+    """
+    lower = word.lower()
+    if not lower or len(lower) > 100:
         return None
-    near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    listed = list(islice(known, 20_000))
+    if len(listed) > 100:
+        listed = [one for one in listed if one[:2].lower() == lower[:2]][:100]
+    return _nearest(lower, tuple(listed))
+
+
+@lru_cache(2048)
+def _nearest(lower: str, known: tuple[str, ...]) -> str | None:
+    # Imported here: a contract without a misspelt word needs none of it.
+    from difflib import get_close_matches
+
+    by_lower = {one.lower(): one for one in known}
+    near = get_close_matches(lower, by_lower, n=1, cutoff=0.6)
     return by_lower[near[0]] if near else None
 
 

@@ -25,7 +25,8 @@ ORDER: dict[str, tuple[str, ...]] = {
     ),
     "Description": _keys("purpose usage limitations authoritativeDefinitions customProperties"),
     "Instructions": _keys("instructions verifiedStatements constraints"),
-    "Statement": _keys(f"id question answer constraint {_TAIL}"),
+    "VerifiedStatement": _keys(f"id question answer {_TAIL}"),
+    "Constraint": _keys(f"id constraint {_TAIL}"),
     "Server": _keys("id server type environment description * roles customProperties"),
     "Team": _keys(f"id name description members {_TAIL}"),
     "Member": _keys(f"id username name role description dateIn dateOut replacedByUsername comment {_TAIL}"),
@@ -88,7 +89,7 @@ INSIDE: dict[str, dict[str, str]] = {
         "schema": "SchemaObject",
         "slaProperties": "SlaProperty",
     },
-    "Instructions": {"verifiedStatements": "Statement", "constraints": "Statement"},
+    "Instructions": {"verifiedStatements": "VerifiedStatement", "constraints": "Constraint"},
     "Team": {"members": "Member"},
     "SchemaObject": {"context": "Instructions"},
     "Property": {

@@ -6,16 +6,16 @@ rest in the same run. `Parsed.cut` remembers the places, so that no rule complai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dq.contracts import servers, source, versions
+from dq.contracts import source, standard, versions
 from dq.contracts.form import explain, keys_at, nearest
-from dq.contracts.model import Contract, Server
+from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.outcome import Finding, Location, Severity
 from dq.contracts.place import PLACE, Place
@@ -25,6 +25,8 @@ N = TypeVar("N", bound=Node)
 
 # More mistakes of form than anyone reads at once; the rest is cut out all the same.
 MAX_FINDINGS = 1_000
+# With more errors of form than this, a file is none of ours.
+MAX_ERRORS = 20_000
 
 # Keys without which a document has no identity; a stand-in lets the rest be read all the same.
 _ROOT_STAND_INS: dict[str, Any] = {"id": "", "version": "", "kind": "DataContract"}
@@ -57,9 +59,7 @@ def parse(data: bytes, file: str) -> Parsed:
     contract, form, cut = typed(Contract, top)
     findings += form
     if contract is not None:
-        findings += _server_keys(contract)
-        if contract.odcs < (3, 2, 0):
-            findings += _too_new(contract)
+        findings += standard.faults(contract)
     return Parsed(contract, sorted(findings, key=lambda finding: finding.at), frozenset(cut))
 
 
@@ -118,6 +118,8 @@ def typed(model: type[N], top: dict[str, Any]) -> tuple[N | None, list[Finding],
             return model.model_validate(top), findings, cut
         except ValidationError as error:
             details = error.errors(include_url=False)
+            if len(details) > MAX_ERRORS:
+                return None, [*findings, _hopeless(top, len(details))], cut
         removals: list[tuple[Any, int | str]] = []
         misspelt = _misspelt(details)
         for detail in details:
@@ -172,6 +174,12 @@ def _steps(top: dict[str, Any], loc: tuple[int | str, ...]) -> list[tuple[Any, i
     return steps
 
 
+def _hopeless(top: dict[str, Any], count: int) -> Finding:
+    message = f"{count:,} values or keys are not those of a contract; perhaps it is another kind of file."
+    mend = "Compare it with a contract that 'dq init' writes."
+    return _finding("not-a-contract", message, mend, top[PLACE].at())
+
+
 def _spot(steps: list[tuple[Any, int | str]]) -> tuple[Place, str, int | None]:
     """The mapping that a place is in, the key there, and the index if it is about an item of a list."""
     holder, key = steps[-1]
@@ -194,73 +202,6 @@ def _remove(removals: list[tuple[Any, int | str]]) -> None:
     for items, gone in indices.values():
         for index in sorted(gone, reverse=True):
             del items[index]
-
-
-def _server_keys(contract: Contract) -> Iterator[Finding]:
-    for server in contract.servers:
-        kind = servers.SERVER_TYPES.get(server.type)
-        if kind is None:
-            hint = nearest(server.type, servers.SERVER_TYPES)
-            message = f"server type {server.type!r} is not one of ODCS."
-            mend = f"Write {hint!r}." if hint else "Use 'custom' for a type that ODCS does not name."
-            yield _finding("unknown-server-type", message, mend, server.at("type"), server.path("type"))
-            continue
-        yield from _keys_of(server, kind, contract.odcs)
-
-
-def _keys_of(server: Server, kind: servers.ServerType, odcs: versions.Version) -> Iterator[Finding]:
-    written = server.model_extra or {}
-    known = {*kind.required, *kind.optional}
-    for key in written:
-        if key not in known:
-            hint = nearest(key, known | keys_at(Server))
-            message = f"a server of type {server.type!r} has no key {key!r}."
-            mend = f"Did you mean {hint!r}?" if hint else f"It takes {', '.join(sorted(known))}."
-            yield _finding("unknown-key", message, mend, server.place.at_key(key), server.path(key))
-        elif isinstance(written[key], (dict, list)):
-            yield _finding(
-                "wrong-type", f"{key} must be text.", f"Write '{key}: …'.", server.at(key), server.path(key)
-            )
-    required = kind.required
-    if server.type in servers.EARLIER_REQUIRED and odcs < servers.EARLIER_REQUIRED[server.type][1]:
-        required += servers.EARLIER_REQUIRED[server.type][0]
-    for key in required:
-        if key not in written:
-            message = f"a server of type {server.type!r} needs {key!r}."
-            yield _finding("missing-key", message, f"Add '{key}: …'.", server.at(), server.path(key))
-
-
-def _too_new(contract: Contract) -> Iterator[Finding]:
-    """Keys and values of a later version of the standard than the contract's own."""
-    for node in nodes(contract):
-        kind = type(node).__name__
-        for key in node.place.keys:
-            since = versions.KEY_SINCE.get((kind, key))
-            if since is None and kind == "Server" and key in servers.LATER_KEYS:
-                since = servers.LATER_KEYS[key]
-            if since is None:
-                value = getattr(node, "logical_type", None) if key == "logicalType" else None
-                since = versions.VALUE_SINCE.get((kind, key, value)) if value else None
-                shown = f"{key}: {value}"
-            else:
-                shown = repr(key)
-            if since is not None and since > contract.odcs:
-                arrived = versions.text(since)
-                message = f"{shown} arrives with ODCS {arrived}; this contract says {contract.api_version}."
-                mend = f"Write 'apiVersion: {arrived}' or later, or leave it out."
-                yield _finding("later-version", message, mend, node.place.at_key(key), node.path(key))
-
-
-def nodes(node: Node) -> Iterator[Node]:
-    """This node and every node inside it, in the order of the model."""
-    stack: list[Any] = [node]
-    while stack:
-        here = stack.pop()
-        if isinstance(here, Node):
-            yield here
-            stack.extend(reversed([value for key, value in here.__dict__.items() if key != "place"]))
-        elif isinstance(here, list):
-            stack.extend(reversed(here))
 
 
 def _finding(rule: str, message: str, mend: str, at: Location, path: str = "") -> Finding:

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from dq.contracts.node import Node, Open
 
-Scalar = Any  # text, number, true/false, null or a date; containers are refused by a rule
+
+def _one_value(value: object) -> object:
+    if isinstance(value, (dict, list)):
+        raise ValueError("it must be one value: text, a number, or true or false")
+    return value
+
+
+Scalar = Annotated[Any, AfterValidator(_one_value)]  # text, number, true/false, null or a date
 
 
 class CustomProperty(Node):
@@ -58,16 +65,19 @@ class Description(Extensible):
     authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=list)
 
 
-class Statement(Described):
-    question: str | None = None
+class VerifiedStatement(Described):
+    question: str
     answer: str | None = None
-    constraint: str | None = None
+
+
+class Constraint(Described):
+    constraint: str
 
 
 class Instructions(Node):
     instructions: str | None = None
-    verified_statements: list[Statement] = Field(default_factory=list)
-    constraints: list[Statement] = Field(default_factory=list)
+    verified_statements: list[VerifiedStatement] = Field(default_factory=list)
+    constraints: list[Constraint] = Field(default_factory=list)
 
 
 def shape(value: object) -> str:
@@ -76,8 +86,5 @@ def shape(value: object) -> str:
 
 
 Context = Annotated[
-    Annotated[str, Tag("~text")]
-    | Annotated[Instructions, Tag("~mapping")]
-    | Annotated[list[Open], Tag("~list")],
-    Discriminator(shape),
+    Annotated[str, Tag("~text")] | Annotated[Instructions, Tag("~mapping")], Discriminator(shape)
 ]

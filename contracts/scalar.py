@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from functools import lru_cache
 
 from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.nodes import ScalarNode
@@ -34,7 +35,7 @@ def value(text: str, tag: str | None, plain: bool) -> Value:
             return text
         if text in _FAST:
             return _FAST[text]  # type: ignore[return-value]  # the table holds only scalars
-        tag = _resolved(text)
+        tag = _resolved(text) if len(text) < 64 else _matched(text)
     if tag == _STR:
         return text
     if tag not in _CORE:
@@ -61,12 +62,17 @@ def read_as(value: object) -> str:
     return "a list" if isinstance(value, list) else "a mapping"
 
 
-def _resolved(text: str) -> str:
+def _matched(text: str) -> str:
+    """The tag of a plain scalar."""
     for tag, match in _BY_FIRST_CHARACTER.get(text[0], ()):
         if match(text):
             # `=` alone is YAML 1.1's "default value" type, which nobody means.
             return _STR if tag.endswith(":value") else tag
     return _STR
+
+
+# Contracts say the same words again and again, and the patterns are slow.
+_resolved = lru_cache(4096)(_matched)
 
 
 def _construct(tag: str, text: str) -> Value:

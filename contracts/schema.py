@@ -35,7 +35,7 @@ class Quality(Described):
     description: str | None = None
     metric: str | None = None
     rule: str | None = None
-    arguments: Open = None
+    arguments: dict[str, Open] | None = None
     query: str | None = None
     engine: str | None = None
     implementation: Open = None
@@ -63,7 +63,8 @@ class Quality(Described):
 
     def operators(self) -> list[tuple[str, Any]]:
         """The comparison operators that the file writes, by their ODCS names."""
-        return [(name, getattr(self, attribute)) for name, attribute in OPERATORS.items() if self.has(name)]
+        keys = self.place.keys
+        return [(name, getattr(self, attribute)) for name, attribute in OPERATORS.items() if name in keys]
 
 
 OPERATORS = {

@@ -70,6 +70,7 @@ SERVER_TYPES: dict[str, ServerType] = {
     "zen": _row("host database", "port", "3.1.0"),
 }
 
-# `encoding` came to every type that has it with 3.2.0, and athena's stagingDir was required before.
-LATER_KEYS = {"encoding": (3, 2, 0)}
+# `encoding` came to every type that has it with 3.2.0; of athena's keys `workgroup` came then, and
+# `stagingDir` was required before.
+LATER_KEYS = {"encoding": (3, 2, 0), "workgroup": (3, 2, 0)}
 EARLIER_REQUIRED = {"athena": (("stagingDir",), (3, 2, 0))}

@@ -123,16 +123,15 @@ class Builder:
     def _scalar(self, event: Any) -> None:
         mark = event.start_mark
         spot = (mark.line + 1, mark.column + 1)
-        text = event.value
+        text, tag, plain = event.value, event.tag, event.implicit[0]
         top = self._stack[-1] if self._stack else None
-        plain = event.implicit[0]
         if top is not None and top.place is not None and top.key is None:
-            self._key(top, text, event.tag, plain, spot)
+            self._key(top, text, tag, plain, spot)
             return
         try:
-            made = value(text, event.tag, plain)
+            made = value(text, tag, plain)
         except Unusable as error:
-            mend = "Write the plain value, without a tag." if event.tag else f"Quote it: {_quoted(text)}."
+            mend = "Write the plain value, without a tag." if tag else f"Quote it: {_quoted(text)}."
             raise Refusal(f"{error}.", mend, spot) from error
         if event.anchor:
             self._anchors[event.anchor] = (made, 1)
@@ -141,9 +140,9 @@ class Builder:
 
     def _key(self, top: _Frame, text: str, tag: str | None, plain: bool, spot: Spot) -> None:
         assert top.place is not None
+        top.key_spot = spot
         if text == MERGE and plain:
             top.key = _MERGING
-            top.key_spot = spot
             return
         made: object = text
         if plain or tag:
@@ -151,7 +150,7 @@ class Builder:
                 made = value(text, tag, plain)
             except Unusable:
                 made = None
-        if not isinstance(made, str):
+        if made.__class__ is not str:
             raise Refusal(
                 f"the key {text!r} is not read as text but as {read_as(made)}.",
                 f"Quote it: {_quoted(text)}.",
@@ -162,7 +161,6 @@ class Builder:
                 raise Refusal(f"more than {MAX_TWINS:,} keys stand twice.", "Keep one of each.", spot)
             self.twins.append(Twin(text, top.path, spot, top.place.keys[text]))
         top.key = text
-        top.key_spot = spot
 
     def _start(self, event: Any, mapping: bool) -> None:
         spot = _spot(event)

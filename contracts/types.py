@@ -90,6 +90,10 @@ def parse(text: str) -> DataType:
 
     Raises NotAType with a reason. A struct's fields may be written `name:type` or `name type`.
     """
+    return _remembered(text) if len(text) < 64 else _parse(text)
+
+
+def _parse(text: str) -> DataType:
     tokens: list[str] = []
     position = 0
     stripped = text.strip()
@@ -104,6 +108,10 @@ def parse(text: str) -> DataType:
     if reader.left():
         raise NotAType(f"unexpected {reader.next()!r} after {made}")
     return made
+
+
+# Thousands of columns have the same few types.
+_remembered = lru_cache(1024)(_parse)
 
 
 class _Reader:

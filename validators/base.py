@@ -19,8 +19,8 @@ from dq.validators.clone import BaseRefInvalid, BaseUnavailable, commit_of, merg
 from dq.validators.compat import Comparison, History, Subscription, Terms, compare
 from dq.validators.compat import version as versions
 from dq.validators.compat.subscribers import read as read_subscriptions
-from dq.validators.context import identity
 from dq.validators.past import deprecated_since, has_deprecated, newest_first
+from dq.validators.registry import identity
 
 if TYPE_CHECKING:
     from git import Commit, Repo

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Generic, NamedTuple, TypeVar
@@ -11,9 +10,9 @@ from typing import Generic, NamedTuple, TypeVar
 from dq.contracts import promise
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.outcome import Finding
+from dq.validators import elements
 
 T = TypeVar("T")
-K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +56,14 @@ class Clause(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """The parts of one contract as flat lists: made once, so that fifty rules need not walk the tree."""
+    """The parts of one contract as flat lists: made once, so that fifty rules need not walk the tree.
+
+    `names` are the elements that can be referred to, as `object` and `object.property`.
+    """
 
     columns: tuple[Column, ...]
     clauses: tuple[Clause, ...]
+    names: frozenset[str]
 
     @staticmethod
     def of(contract: Contract) -> Walk:
@@ -72,43 +75,9 @@ class Walk:
             clauses += [Clause(one, None, quality) for quality in one.quality]
             for prop in one.walk():
                 columns.append(Column(one, prop, id(prop) in top))
-                clauses += [Clause(one, prop, quality) for quality in prop.quality]
-        return Walk(tuple(columns), tuple(clauses))
-
-
-Identity = tuple[str, str]
-"""What makes two files the same contract: the id and the major version, as texts."""
-
-
-def identity(contract: Contract) -> Identity:
-    """The contract's id and major version."""
-    return contract.id, contract.version.removeprefix("v").partition(".")[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Registry:
-    """All contracts that were read in one run, for the rules that look beyond one file."""
-
-    by_identity: Mapping[Identity, tuple[Contract, ...]] = field(default_factory=dict)
-    by_file: Mapping[str, Contract] = field(default_factory=dict)
-    by_object: Mapping[str, tuple[Contract, ...]] = field(default_factory=dict)
-
-    @staticmethod
-    def of(contracts: Iterable[Contract]) -> Registry:
-        """The contracts in the order in which they come; objects by their names."""
-        identities: dict[Identity, list[Contract]] = defaultdict(list)
-        files: dict[str, Contract] = {}
-        objects: dict[str, list[Contract]] = defaultdict(list)
-        for one in contracts:
-            identities[identity(one)].append(one)
-            files[one.file] = one
-            for each in one.objects:
-                objects[each.name].append(one)
-        return Registry(_frozen(identities), files, _frozen(objects))
-
-
-def _frozen(lists: Mapping[K, list[Contract]]) -> dict[K, tuple[Contract, ...]]:
-    return {key: tuple(contracts) for key, contracts in lists.items()}
+                if prop.quality:
+                    clauses += [Clause(one, prop, quality) for quality in prop.quality]
+        return Walk(tuple(columns), tuple(clauses), elements.dotted(contract))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +92,6 @@ class Context:
     today: date
     walk: Walk
     promises: Promises
-    registry: Registry = field(default_factory=Registry)
     arguments: Mapping[str, object] = field(default_factory=dict)
 
     def value(self, argument: Argument[T]) -> T:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from dq.contracts.model import Contract, Property, Relationship, SchemaObject
-from dq.validators.context import Walk
+from dq.contracts.node import Node
+
+if TYPE_CHECKING:
+    from dq.validators.context import Walk
 
 
-def dotted(contract: Contract) -> set[str]:
+def dotted(contract: Contract) -> frozenset[str]:
     """Every `object` and `object.property`, at any depth; the object by its name or its id."""
     found: set[str] = set()
     for one in contract.objects:
         inside = _inside(one.properties)
         for name in {one.name, one.id or one.name}:
             found.add(name)
-            found.update(f"{name}.{below}" for below in inside)
-    return found
+            found.update([f"{name}.{below}" for below in inside])
+    return frozenset(found)
 
 
-def by_id(contract: Contract) -> set[str]:
+def by_id(contract: Contract) -> frozenset[str]:
     """Every `schema/<id>` and `schema/<id>/properties/<id>`, at any depth."""
     found: set[str] = set()
     stack: list[tuple[str, SchemaObject | Property]] = [
@@ -30,7 +33,7 @@ def by_id(contract: Contract) -> set[str]:
         path, node = stack.pop()
         found.add(path)
         stack += [(f"{path}/properties/{one.id}", one) for one in node.properties if one.id is not None]
-    return found
+    return frozenset(found)
 
 
 def _inside(properties: list[Property]) -> set[str]:
@@ -53,6 +56,23 @@ def name_paths(contract: Contract) -> tuple[str, ...]:
     return (*objects, *(prop.path("name") for one in contract.objects for prop in one.properties))
 
 
+def siblings(contract: Contract, walk: Walk) -> Iterator[Sequence[Node]]:
+    """Every list of elements that have ids; an id is one of a list, and not of the contract."""
+    yield contract.servers
+    yield contract.objects
+    yield contract.support
+    yield contract.roles
+    yield contract.sla_properties
+    yield contract.custom_properties
+    yield contract.members()
+    for one in contract.objects:
+        yield from (one.properties, one.quality, one.relationships, one.synonyms)
+    for column in walk.columns:
+        prop = column.property
+        if prop.properties or prop.quality or prop.enum or prop.synonyms:
+            yield from (prop.properties, prop.quality, prop.enum or (), prop.synonyms)
+
+
 class Reference(NamedTuple):
     """One end of a relationship as written."""
 
@@ -61,13 +81,14 @@ class Reference(NamedTuple):
     text: str
 
 
-def references(walk: Walk, contract: Contract) -> Iterator[Reference]:
-    """Every end of every relationship, in the order of the contract's objects and then of its properties."""
-    holders = [*contract.objects, *(column.property for column in walk.columns)]
-    for relationship in (one for holder in holders for one in holder.relationships):
-        for key, names in (("from", relationship.from_), ("to", relationship.to)):
-            for text in names if isinstance(names, list) else [names] if names else []:
-                yield Reference(relationship, key, text.strip())
+def references(contract: Contract) -> Iterator[Reference]:
+    """Every end of every relationship, object by object."""
+    for one in contract.objects:
+        for holder in (one, *one.walk()):
+            for relationship in holder.relationships:
+                for key, names in (("from", relationship.from_), ("to", relationship.to)):
+                    for text in names if isinstance(names, list) else [names] if names else []:
+                        yield Reference(relationship, key, text.strip())
 
 
 def leaves(text: str, objects: set[str]) -> bool:

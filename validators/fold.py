@@ -29,16 +29,24 @@ class Folds:
                 holder, _, key = finding.path.rpartition(".")
                 self._unknown[holder].append(key)
         self._form.discard("")
+        # Many faults rely on the same long list of paths.
+        self._relied: dict[tuple[str, ...], bool] = {}
 
     def consequence(self, fault: Fault, after: tuple[str, ...], said: Mapping[str, set[str]]) -> bool:
         """Whether the fault follows from another; `said` has the rules that spoke, by path."""
-        if fault.path in self._form or any(self._misspelt(path) for path in fault.needs):
+        if fault.path in self._form:
+            return True
+        if self._unknown and any(self._misspelt(path) for path in fault.needs):
             return True
         if after and any(
             not said.get(path, set()).isdisjoint(after) for path in (fault.path, *ancestors(fault.path))
         ):
             return True
-        return bool(self._cut) and any(self._unreliable(path) for path in (fault.path, *fault.needs))
+        if not self._cut:
+            return False
+        if fault.needs not in self._relied:
+            self._relied[fault.needs] = any(self._unreliable(path) for path in fault.needs)
+        return self._relied[fault.needs] or self._unreliable(fault.path)
 
     def _unreliable(self, path: str) -> bool:
         if path in self._cut or path in self._above:

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from types import ModuleType
 
-from dq.contracts import extension, shelf
+from dq.contracts import shelf
 from dq.contracts.errors import Unreadable
 from dq.contracts.files import find
-from dq.contracts.model import Contract
-from dq.contracts.outcome import Finding, Severity
-from dq.contracts.parse import parse
+from dq.contracts.outcome import Finding
+from dq.validators import bulk, waivers
 from dq.validators import rules as rules_shelf
-from dq.validators.context import Context, Promises, Registry, Walk
-from dq.validators.fold import Folds
+from dq.validators.judge import Gate, Judged, among_others, judge
 from dq.validators.policy import DEFAULT, Policy
-from dq.validators.rule import Fault, Rule, Scope
+from dq.validators.rule import Rule
+
+SUFFIX = ".odcs.yaml"
 
 Rules = Mapping[str, Rule]
 
-# More of one kind than anyone reads at once: a contract that was made to cost time gets no more of it.
-MAX_OF_ONE_RULE = 100
+# A contract may quote megabytes into a text.
 MAX_TEXT = 1_000
 
 
@@ -45,16 +43,6 @@ class Linted:
     sources: Mapping[str, bytes] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """One file after its form was read: what the rules need of it."""
-
-    contract: Contract
-    context: Context
-    folds: Folds
-    said: dict[str, set[str]]
-
-
 def lint(data: bytes, file: str, *, rules: Rules, policy: Policy = DEFAULT, today: date) -> list[Finding]:
     """What is wrong with one contract, sorted by place; `file` is its path relative to the registry's root.
 
@@ -64,97 +52,73 @@ def lint(data: bytes, file: str, *, rules: Rules, policy: Policy = DEFAULT, toda
 
 
 def lint_paths(
-    paths: Sequence[Path], *, root: Path, rules: Rules, policy: Policy = DEFAULT, today: date
+    paths: Sequence[Path],
+    *,
+    root: Path,
+    rules: Rules,
+    policy: Policy = DEFAULT,
+    today: date,
+    processes: int = 1,
 ) -> Linted:
     """What is wrong with the contracts at these paths, and with the registry that they form.
 
-    `root` is the registry's root. Raises Unreadable for a path that cannot be read, and for a folder
-    without a contract: nothing was validated there, which is not the same as fine.
+    `root` is the registry's root. Many contracts are shared out to `processes` where the system can fork.
+    Raises Unreadable for a path that cannot be read, and for a folder without a contract: nothing was
+    validated there, which is not the same as fine.
     """
     unique = sorted({_relative(file, root): file for file in find(paths)}.items())
-    return lint_files(
-        ((name, _bytes(file)) for name, file in unique), rules=rules, policy=policy, today=today
-    )
+    gate = Gate(rules, policy, today)
+    return _linted(gate, bulk.each(unique, _Reader(gate), processes))
 
 
 def lint_files(
     files: Iterable[tuple[str, bytes]], *, rules: Rules, policy: Policy = DEFAULT, today: date
 ) -> Linted:
     """What is wrong with contracts that are handed in as (file, bytes), taken as one registry."""
-    findings: list[Finding] = []
-    names: list[str] = []
-    sources: dict[str, bytes] = {}
-    read: list[_Read] = []
-    judged = _in_use(rules, policy)
-    for file, data in files:
-        names.append(file)
-        before = len(findings)
-        made = _read(data, file, today, findings)
-        if made is not None:
-            read.append(made)
-            findings += _findings(made, judged[Scope.CONTRACT], policy)
-        if len(findings) > before:
-            sources[file] = data
-    findings += _beyond_one_file(read, judged[Scope.REGISTRY], policy)
+    gate = Gate(rules, policy, today)
+    return _linted(gate, bulk.each(list(files), lambda one: judge(gate, *one), processes=1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads and judges one file."""
+
+    gate: Gate
+
+    def __call__(self, named: tuple[str, Path]) -> Judged:
+        file, path = named
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        return judge(self.gate, file, data)
+
+
+def _linted(gate: Gate, judged: Iterable[Judged]) -> Linted:
+    every = list(judged)
+    found = [finding for one in every for finding in one.findings]
+    found += among_others(gate, every)
+    found = waivers.apply(
+        found,
+        gate.policy.waivers,
+        rules=gate.rules,
+        contracts={one.entry.identity[0] for one in every if one.entry is not None},
+        today=gate.today,
+    )
+    findings = [finding for one in found if (finding := _of_the_policy(one, gate)) is not None]
     findings.sort(key=lambda finding: (finding.at, finding.rule, finding.path))
-    return Linted(tuple(_brief(finding) for finding in findings), tuple(names), sources)
+    files = {finding.at.file for finding in findings}
+    sources = {one.file: one.data for one in every if one.data is not None and one.file in files}
+    return Linted(tuple(_brief(one) for one in findings), tuple(one.file for one in every), sources)
 
 
-def _in_use(rules: Rules, policy: Policy) -> dict[Scope, list[tuple[Rule, Severity]]]:
-    """The rules that the policy leaves on, with their severity; a rule comes after those that explain it."""
-    chosen: dict[Scope, list[tuple[Rule, Severity]]] = {scope: [] for scope in Scope}
-    for rule in sorted(rules.values(), key=lambda rule: bool(rule.after)):
-        severity = policy.severity(rule)
-        if severity is not None:
-            chosen[rule.scope].append((rule, severity))
-    return chosen
-
-
-def _read(data: bytes, file: str, today: date, findings: list[Finding]) -> _Read | None:
-    parsed = parse(data, file)
-    contract = parsed.contract
-    if contract is None:
-        findings += parsed.findings
-        return None
-    wrong, cut = extension.faults(contract)
-    form = parsed.findings + wrong
-    findings += [replace(finding, contract=contract.id) for finding in form]
-    context = Context(file, today, Walk.of(contract), Promises.of(contract))
-    return _Read(contract, context, Folds(parsed.cut | cut, form), defaultdict(set))
-
-
-def _findings(read: _Read, rules: list[tuple[Rule, Severity]], policy: Policy) -> Iterator[Finding]:
-    odcs = read.contract.odcs
-    for rule, severity in rules:
-        if not rule.applies(odcs):
-            continue
-        arguments = policy.arguments(rule)
-        context = replace(read.context, arguments=arguments) if arguments else read.context
-        told = 0
-        for fault in rule.check(read.contract, context):
-            if read.folds.consequence(fault, rule.after, read.said):
-                continue
-            told += 1
-            read.said[fault.path].add(rule.id)
-            if told == MAX_OF_ONE_RULE:
-                last = replace(fault, message=f"{fault.message} More of this kind are not listed.")
-                yield _finding(last, rule, severity, read.contract)
-                break
-            yield _finding(fault, rule, severity, read.contract)
-
-
-def _beyond_one_file(
-    read: list[_Read], rules: list[tuple[Rule, Severity]], policy: Policy
-) -> Iterator[Finding]:
-    if not rules:
-        return
-    registry = Registry.of(one.contract for one in read)
-    for one in read:
-        yield from _findings(replace(one, context=replace(one.context, registry=registry)), rules, policy)
-
-
-def _finding(fault: Fault, rule: Rule, severity: Severity, contract: Contract) -> Finding:
-    return Finding(rule.id, severity, fault.message, fault.mend, fault.at, fault.path, contract.id)
+def _of_the_policy(finding: Finding, gate: Gate) -> Finding | None:
+    """A finding about a waiver with the severity that the policy gives it; every other one as it is."""
+    rule = gate.rules.get(finding.rule)
+    if finding.rule not in (waivers.EXPIRED, waivers.UNUSED) or rule is None:
+        return finding
+    severity = gate.policy.severity(rule)
+    return None if severity is None else replace(finding, severity=severity)
 
 
 def _brief(finding: Finding) -> Finding:
@@ -168,11 +132,10 @@ def _brief(finding: Finding) -> Finding:
     return replace(finding, message=message, mend=mend, contract=contract)
 
 
-def _bytes(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise Unreadable(f"{file} cannot be read: {error.strerror}.", "Check its permissions.") from error
+def _unreadable(path: Path, error: OSError) -> Unreadable:
+    return Unreadable(
+        f"{path} cannot be read: {error.strerror}.", "Check that it exists and its permissions."
+    )
 
 
 def _relative(file: Path, root: Path) -> str:

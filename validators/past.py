@@ -8,7 +8,7 @@ from datetime import date
 from dq.contracts.diff import Kind, normalise
 from dq.contracts.model import Contract
 from dq.validators.compat import version
-from dq.validators.context import identity
+from dq.validators.registry import identity
 
 Dated = Sequence[tuple[Contract, date]]
 

@@ -33,11 +33,11 @@ def wrong(one: SchemaObject, key: Key) -> Iterator[Fault]:
     """
     in_key, position = attrgetter(key.flag_attribute), attrgetter(key.position_attribute)
     columns = [prop for prop in one.properties if in_key(prop)]
-    needs = tuple(prop.path(name) for prop in one.properties for name in (key.flag, key.position))
     for prop in one.properties:
         if not in_key(prop) and (position(prop) or -1) != -1:
             message = f"{prop.name!r} has {key.position} {position(prop)} and is no {key.noun}."
-            yield fault(prop, key.position, message, f"Add '{key.flag}: true', or remove it.", needs=needs)
+            mend = f"Add '{key.flag}: true', or remove it."
+            yield fault(prop, key.position, message, mend, needs=_relies_on(one, key))
             return
     placed = [prop for prop in columns if position(prop) not in (None, -1)]
     if not placed and len(columns) < 2:
@@ -55,5 +55,9 @@ def wrong(one: SchemaObject, key: Key) -> Iterator[Fault]:
         else:
             seen[here] = prop.name
             continue
-        yield fault(prop, key.position, message, order, needs=needs)
+        yield fault(prop, key.position, message, order, needs=_relies_on(one, key))
         return
+
+
+def _relies_on(one: SchemaObject, key: Key) -> tuple[str, ...]:
+    return tuple(prop.path(name) for prop in one.properties for name in (key.flag, key.position))

@@ -17,6 +17,7 @@ from dq.contracts.node import Node
 from dq.contracts.outcome import Location, Severity
 from dq.contracts.versions import Version
 from dq.validators.context import Argument, Context
+from dq.validators.registry import Entry, Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +58,21 @@ class Scope(StrEnum):
     """What a rule looks at.
 
     `form`: the text; such a fault is found by the loader, is always an error and has no check here.
-    `contract`: one contract. `registry`: one contract among all that were read.
+    `contract`: one contract. `registry`: one contract among all that were read. `policy`: the policy
+    itself; such a fault is found while it is applied.
     """
 
     FORM = "form"
     CONTRACT = "contract"
     REGISTRY = "registry"
+    POLICY = "policy"
 
 
 Check = Callable[[Contract, Context], Iterator[Fault]]
+AmongOthers = Callable[[Entry, Registry], Iterator[Fault]]
 
 
-def _by_the_loader(contract: Contract, context: Context) -> Iterator[Fault]:  # noqa: ARG001
+def _nothing(*_: object) -> Iterator[Fault]:
     yield from ()
 
 
@@ -76,6 +80,7 @@ def _by_the_loader(contract: Contract, context: Context) -> Iterator[Fault]:  # 
 class Rule:
     """One rule: its id, how much its fault matters by default, its page, and its check.
 
+    `check` judges one contract, `among` one among all that were read, whichever the scope names.
     `first` and `last` are the versions of ODCS, both included, to whose contracts it applies. `after` names
     rules whose fault at the same place explains this rule's. `bad` is a document that shows the fault and
     cannot be written into a page.
@@ -84,8 +89,9 @@ class Rule:
     id: str
     severity: Severity
     page: str | None
-    check: Check = _by_the_loader
+    check: Check = _nothing
     scope: Scope = Scope.CONTRACT
+    among: AmongOthers = _nothing
     first: Version = (3, 0, 0)
     last: Version | None = None
     arguments: tuple[Argument[Any], ...] = ()
@@ -100,3 +106,13 @@ class Rule:
 def form(id_: str, page: str | None, bad: bytes | None = None) -> Rule:
     """A rule whose check is the loader."""
     return Rule(id_, Severity.ERROR, page, scope=Scope.FORM, bad=bad)
+
+
+def among_others(id_: str, severity: Severity, page: str | None, among: AmongOthers) -> Rule:
+    """A rule that needs the other contracts of the registry."""
+    return Rule(id_, severity, page, scope=Scope.REGISTRY, among=among)
+
+
+def of_policy(id_: str, severity: Severity, page: str | None) -> Rule:
+    """A rule about the policy itself. Its page shows policies, and not contracts."""
+    return Rule(id_, severity, page, scope=Scope.POLICY)

@@ -36,7 +36,7 @@ CASES = {
     "a team of the wrong form is not a missing owner": ("team: [{role: owner}]", ["missing-key"]),
     "a misspelt team is not a missing owner": (
         "team: null\nteams: {name: sales}",
-        ["unknown-key"],
+        ["unknown-key", "wrong-type"],
     ),
     "a channel without its key is not a missing one": (
         "support: [{tool: slack, scope: notifications}]",
@@ -84,7 +84,7 @@ CASES = {
         ["duplicate-property"],
     ),
     "a key of a later version is not judged besides": (
-        "apiVersion: v3.0.2\nschema: [{name: t, properties: [{name: a, logicalType: map}]}]",
+        "apiVersion: v3.1.0\nschema: [{name: t, properties: [{name: a, logicalType: map}]}]",
         ["later-version", "map-without-types"],
     ),
     "what is not the consequence is still said": (

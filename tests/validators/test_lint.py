@@ -90,15 +90,15 @@ def test_extension_values_are_judged_with_the_form(lint_fragment) -> None:
 
 
 def test_a_rule_is_asked_only_about_its_versions_of_the_standard(rules: dict[str, Rule]) -> None:
-    text = page.document("apiVersion: v3.0.2\nstatus: activ\n")[0].encode()
+    text = page.document("apiVersion: v3.1.0\nstatus: activ\n")[0].encode()
     later = {
         "status-unknown": Rule(
-            "status-unknown", Severity.INFO, None, rules["status-unknown"].check, first=(3, 1, 0)
+            "status-unknown", Severity.INFO, None, rules["status-unknown"].check, first=(3, 2, 0)
         )
     }
     earlier = {
         "status-unknown": Rule(
-            "status-unknown", Severity.INFO, None, rules["status-unknown"].check, last=(3, 0, 2)
+            "status-unknown", Severity.INFO, None, rules["status-unknown"].check, last=(3, 1, 0)
         )
     }
 

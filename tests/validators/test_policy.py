@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dq.contracts.outcome import Severity
-from dq.validators.policy import DEFAULT, Policy, read
+from dq.validators.policy import DEFAULT, Policy
+from dq.validators.policy_file import read
 from dq.validators.rule import Rule
 
 FILE = "dq-policy.yaml"

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dq.contracts.outcome import Finding, Location, Severity
-from dq.validators import policy
+from dq.validators import policy_file
 from dq.validators.lint import Linted, lint_files
 from dq.validators.report import From, Screen, moved, names, reports_of
 from dq.validators.reports import markdown
@@ -28,7 +28,7 @@ FILES = ("broken.odcs.yaml", "faulty.odcs.yaml", "good.odcs.yaml", "returns.odcs
 def linted(rules: dict[str, Rule]) -> Linted:
     """A registry with broken files, a policy that changes severities, and a fault between two files."""
     file = GOLDEN / "dq-policy.yaml"
-    chosen, wrong = policy.read(file.read_bytes(), file.name, rules)
+    chosen, wrong = policy_file.read(file.read_bytes(), file.name, rules)
     assert wrong == []
     files = [(name, (GOLDEN / name).read_bytes()) for name in FILES]
     return lint_files(files, rules=rules, policy=chosen, today=date(2026, 11, 21))

@@ -15,6 +15,7 @@ from dq.contracts.shelf import BrokenShelf
 from dq.validators import page
 from dq.validators import rules as shelf
 from dq.validators.lint import lint, lint_files, rules_of
+from dq.validators.policy_file import read
 from dq.validators.rule import Rule, Scope
 
 RULES = rules_of()
@@ -24,10 +25,19 @@ SHELF = Path(__file__).parents[2] / "validators" / "rules"
 
 
 def _findings(rule: Rule, document: bytes) -> list[Finding]:
+    if rule.scope is Scope.POLICY:
+        policy, wrong = read(document, "dq-policy.yaml", RULES)
+        base = [(page.BASE_FILE, BASE)]
+        return [*wrong, *lint_files(base, rules=RULES, policy=policy, today=TODAY).findings]
     files = [(page.BASE_FILE, document)]
     if rule.scope is Scope.REGISTRY:
         files = [("a/" + page.BASE_FILE, BASE), ("b/" + page.BASE_FILE, document)]
     return list(lint_files(files, rules=RULES, today=TODAY).findings)
+
+
+def _document(rule: Rule, fragment: str) -> tuple[str, int]:
+    """The fragment as a whole document: laid over a contract, or a policy as it is."""
+    return (fragment, 1) if rule.scope is Scope.POLICY else page.document(fragment)
 
 
 def test_the_base_contract_has_no_finding() -> None:
@@ -42,7 +52,7 @@ def test_every_file_in_the_folder_is_a_rule_named_after_its_file() -> None:
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_bad_gives_exactly_this_finding_inside_the_fragment(rule: Rule) -> None:
-    text, begins = page.document(page.parse(rule.page).bad)
+    text, begins = _document(rule, page.parse(rule.page).bad)
 
     if rule.bad is not None:
         found, begins = _findings(rule, rule.bad), 1
@@ -56,7 +66,7 @@ def test_bad_gives_exactly_this_finding_inside_the_fragment(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_good_gives_no_finding(rule: Rule) -> None:
-    text, _ = page.document(page.parse(rule.page).good)
+    text, _ = _document(rule, page.parse(rule.page).good)
 
     assert _findings(rule, text.encode()) == []
 

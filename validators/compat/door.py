@@ -18,7 +18,7 @@ from dq.validators.compat.subscribers import Subscription
 from dq.validators.compat.waive import Waiver
 from dq.validators.compat.words import Bump, Judgement, Mode, Verdict, neutral
 from dq.validators.compat.words import replace as replaced
-from dq.validators.context import identity
+from dq.validators.registry import identity
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dq.validators.compat import door, lifecycle
 from dq.validators.compat.door import Terms
 from dq.validators.compat.judged import Comparison, Judged, Place, comparison, judged
 from dq.validators.compat.words import Bump, Judgement, Level, Mode, neutral, policy, weaken
-from dq.validators.context import Identity, identity
+from dq.validators.registry import Identity, identity
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.model import Contract
+from dq.contracts.model import OPERATORS, Contract
 from dq.contracts.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
@@ -30,7 +30,7 @@ from dq.validators.rule import Fault, Rule, fault
 def check(_contract: Contract, context: Context) -> Iterator[Fault]:
     for clause in context.walk.clauses:
         for key in ("mustBeBetween", "mustNotBeBetween"):
-            bounds = dict(clause.quality.operators()).get(key)
+            bounds = getattr(clause.quality, OPERATORS[key])
             if bounds is None:
                 continue
             if len(bounds) != 2:

@@ -17,19 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
-from dq.validators.context import Context, identity
-from dq.validators.rule import Fault, Rule, Scope, fault
+from dq.validators.registry import Entry, Registry
+from dq.validators.rule import Fault, among_others
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
-    twins = context.registry.by_identity.get(identity(contract), ())
-    first = twins[0] if twins else contract
-    if first is not contract:
-        id_, major = identity(contract)
+def check(one: Entry, registry: Registry) -> Iterator[Fault]:
+    first = registry.by_identity[one.identity][0]
+    if first is not one:
+        id_, major = one.identity
         message = f"{first.file} holds {id_!r} in version {major} already."
-        yield fault(contract, "id", message, "Remove one of the two, or give it an id of its own.")
+        yield Fault(one.at, message, "Remove one of the two, or give it an id of its own.", "id")
 
 
-RULE = Rule("duplicate-contract", Severity.ERROR, __doc__, check, scope=Scope.REGISTRY)
+RULE = among_others("duplicate-contract", Severity.ERROR, __doc__, check)

@@ -22,25 +22,13 @@ from collections.abc import Iterator, Sequence
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.outcome import Severity
+from dq.validators import elements
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
 
 def check(contract: Contract, context: Context) -> Iterator[Fault]:
-    lists: list[Sequence[Node]] = [
-        contract.servers,
-        contract.objects,
-        contract.support,
-        contract.roles,
-        contract.sla_properties,
-        contract.custom_properties,
-        contract.members(),
-    ]
-    for one in contract.objects:
-        lists += [one.properties, one.quality, one.relationships]
-    for column in context.walk.columns:
-        lists += [column.property.properties, column.property.quality]
-    for siblings in lists:
+    for siblings in elements.siblings(contract, context.walk):
         if len(siblings) > 1:
             yield from _twins(siblings)
 

@@ -39,4 +39,4 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
                 yield fault(one, "value", message, mend)
 
 
-RULE = Rule("enum-type-mismatch", Severity.ERROR, __doc__, check, after=("value-not-scalar",))
+RULE = Rule("enum-type-mismatch", Severity.ERROR, __doc__, check)

@@ -32,7 +32,9 @@ _KEYS = {"exclusive_minimum": "exclusiveMinimum", "exclusive_maximum": "exclusiv
 _NUMERIC = {"integer": "number"}
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    # In ODCS 3.0 an exclusive bound was true or false, and spoke about the other bound.
+    flags = contract.odcs < (3, 1, 0)
     for column in context.walk.columns:
         prop, options = column.property, column.property.logical_type_options
         if options is None or prop.logical_type not in ("integer", "number", "date", "timestamp", "time"):
@@ -43,9 +45,10 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
         wanted = _NUMERIC.get(prop.logical_type, prop.logical_type)
         for attribute in _BOUNDS:
             value, key = getattr(options, attribute), _KEYS.get(attribute, attribute)
-            if value is not None and not fits(value, wanted):
-                message = f"{key} {shown(value)} is not a value of the logical type {prop.logical_type!r}."
+            type_ = "boolean" if flags and key.startswith("exclusive") else wanted
+            if value is not None and not fits(value, type_):
+                message = f"{key} {shown(value)} is not a value of the logical type {type_!r}."
                 yield fault(options, key, message, "Write a value of that type.")
 
 
-RULE = Rule("option-type-mismatch", Severity.ERROR, __doc__, check, after=("value-not-scalar",))
+RULE = Rule("option-type-mismatch", Severity.ERROR, __doc__, check)

@@ -34,22 +34,21 @@ from dq.validators.rule import Fault, Rule, fault
 
 
 def check(contract: Contract, context: Context) -> Iterator[Fault]:
-    written = list(elements.references(context.walk, contract))
+    written = list(elements.references(contract))
     if not written:
         return
-    names, ids = elements.dotted(contract), elements.by_id(contract)
+    names, ids = context.walk.names, elements.by_id(contract)
     objects = {name for name in names if "." not in name}
-    for reference in written:
-        text = reference.text
+    relied_on = elements.name_paths(contract)
+    for relationship, key, text in written:
         if elements.leaves(text, objects):
             continue
         known = ids if "/" in text else names
         if text.lstrip("#/") not in known or ("/" not in text and "." not in text):
             hint = nearest(text, known)
             mend = f"Did you mean {hint!r}?" if hint and hint != text else "Write object.property."
-            message = f"{reference.key} names {text!r}, which this contract does not have."
-            needs = elements.name_paths(contract)
-            yield fault(reference.relationship, reference.key, message, mend, needs=needs)
+            message = f"{key} names {text!r}, which this contract does not have."
+            yield fault(relationship, key, message, mend, needs=relied_on)
 
 
 RULE = Rule("reference-unknown", Severity.ERROR, __doc__, check)

@@ -43,6 +43,10 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
 
 def _judge(relationship: Relationship, needed: tuple[str, ...]) -> Iterator[Fault]:
     ends = {"from": relationship.from_, "to": relationship.to}
+    if "from" not in needed and relationship.has("from"):
+        message = "'from' is the property itself, and is not said again."
+        yield fault(relationship, "from", message, "Remove 'from'.")
+        return
     absent = [key for key in needed if not ends[key]]
     if absent:
         yield absence(
@@ -50,7 +54,7 @@ def _judge(relationship: Relationship, needed: tuple[str, ...]) -> Iterator[Faul
         )
         return
     here, there = (len(end) if isinstance(end, list) else 1 for end in ends.values())
-    if "from" in needed and here != there:
+    if "from" in needed and (here != there or type(ends["from"]) is not type(ends["to"])):
         message = f"the relationship leads from {here} properties to {there}."
         yield fault(relationship, "to", message, "Name as many on both sides.")
 

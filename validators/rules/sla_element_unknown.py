@@ -34,19 +34,22 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
         yield from (one for one in _of_deliveries(contract, context) if one.path in unnamed)
     if not contract.sla_default_element and not any(sla.element for sla in contract.sla_properties):
         return
-    known = elements.dotted(contract)
-    needs = elements.name_paths(contract)
+    known = context.walk.names
     named: list[tuple[Node, str, str | None]] = [
         (sla, "element", sla.element) for sla in contract.sla_properties
     ]
     named.append((contract, "slaDefaultElement", contract.sla_default_element))
-    for node, key, written in named:
-        for part in (written or "").split(","):
-            name = part.strip()
-            if name and name not in known:
-                hint = nearest(name, known)
-                mend = f"Did you mean {hint!r}?" if hint else "Write an object, or object.property."
-                yield fault(node, key, f"the contract has no element {name!r}.", mend, needs=needs)
+    wrong = [
+        (node, key, name)
+        for node, key, written in named
+        for name in (part.strip() for part in (written or "").split(","))
+        if name and name not in known
+    ]
+    relied_on = elements.name_paths(contract) if wrong else ()
+    for node, key, name in wrong:
+        hint = nearest(name, known)
+        mend = f"Did you mean {hint!r}?" if hint else "Write an object, or object.property."
+        yield fault(node, key, f"the contract has no element {name!r}.", mend, needs=relied_on)
 
 
 _of_deliveries = of_promise("sla-element-unknown")

@@ -33,4 +33,4 @@ def check(contract: Contract, _context: Context) -> Iterator[Fault]:
             yield fault(sla, "value", message, "Write a number, and its unit under 'unit'.")
 
 
-RULE = Rule("sla-value-not-number", Severity.ERROR, __doc__, check, after=("value-not-scalar",))
+RULE = Rule("sla-value-not-number", Severity.ERROR, __doc__, check)

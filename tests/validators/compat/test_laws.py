@@ -15,7 +15,7 @@ from fragments.documents import documents
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts import extension, model, servers
+from dq.contracts import extension, model, parts, schema, servers
 from dq.contracts.diff import Action, Change, Kind
 from dq.contracts.diff.reading import FOLDED
 from dq.contracts.node import Node
@@ -53,10 +53,11 @@ WHOLE = {
     model.CustomProperty,
     model.AuthoritativeDefinition,
     model.Description,
-    model.Statement,
-    model.Instructions,
+    parts.Constraint,
+    parts.VerifiedStatement,
+    parts.Instructions,
     model.EnumValue,
-    model.Synonym,
+    schema.Synonym,
     model.MapTypes,
     model.Member,
     model.Team,
@@ -98,8 +99,9 @@ def test_every_attribute_of_the_model_has_a_row(node: type[Node], kind: Kind) ->
 def test_every_model_of_the_contract_is_compared() -> None:
     nodes = {
         one
-        for one in vars(model).values()
-        if isinstance(one, type) and issubclass(one, Node) and one.__module__ == model.__name__
+        for module in (model, parts, schema)
+        for one in vars(module).values()
+        if isinstance(one, type) and issubclass(one, Node) and one.__module__ == module.__name__
     }
     holders = {model.Extensible, model.Described, model.Element, model.TypeOptions}
 

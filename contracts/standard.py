@@ -1,0 +1,148 @@
+"""What the standard asks beyond the form of single values: by version, by server type, and no empty keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dq.contracts import servers, versions
+from dq.contracts.form import nearest
+from dq.contracts.model import Contract, Server, Team
+from dq.contracts.node import Node
+from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.place import PLACE
+
+# Where the standard allows a key without a value.
+_MAY_BE_EMPTY = {
+    ("SlaProperty", "value"), ("SlaProperty", "valueExt"), ("CustomProperty", "value"),
+    ("EnumValue", "value"), ("Quality", "mustBe"), ("Quality", "mustNotBe"),
+}  # fmt: skip
+
+
+def faults(contract: Contract) -> Iterator[Finding]:
+    """What a typed contract has that its own version of ODCS does not allow, in no particular order."""
+    odcs = contract.odcs
+    for node in nodes(contract):
+        yield from _empty(node)
+        if odcs < (3, 2, 0):
+            yield from _too_new(node, odcs)
+    for server in contract.servers:
+        yield from _server(server, odcs)
+    if odcs < (3, 2, 0) and contract.status is None and not contract.has("status"):
+        message = f"a contract of ODCS {versions.text(odcs)} needs 'status'."
+        yield _finding("missing-key", message, "Add 'status: active'.", contract.at(), "status")
+    if odcs < (3, 1, 0) and isinstance(contract.team, Team):
+        message = f"a team with a name arrives with ODCS v3.1.0; this contract says {contract.api_version}."
+        mend = "List the members under 'team', or write 'apiVersion: v3.1.0' or later."
+        yield _finding("later-version", message, mend, contract.at("team"), "team")
+
+
+def nodes(node: Node) -> Iterator[Node]:
+    """This node and every node inside it that the file writes."""
+    stack: list[Any] = [node]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, Node):
+            yield here
+            values = here.__dict__
+            for name in here.model_fields_set:
+                value = values.get(name)
+                if name != "place" and value.__class__ not in _PLAIN:
+                    stack.append(value)
+        elif isinstance(here, list):
+            stack.extend(here)
+
+
+_PLAIN = (str, bool, int, float, type(None))
+
+
+def _empty(node: Node) -> Iterator[Finding]:
+    written = node.__dict__
+    for name in node.model_fields_set:
+        if written.get(name, "") is not None:
+            continue
+        key = type(node).model_fields[name].alias or name
+        if (type(node).__name__, key) not in _MAY_BE_EMPTY:
+            mend = f"Give '{key}' a value, or remove it."
+            yield _finding("wrong-type", f"{key} is empty.", mend, node.at(key), node.path(key))
+
+
+def _too_new(node: Node, odcs: versions.Version) -> Iterator[Finding]:
+    kind = type(node).__name__
+    for key in _LATER.get(kind, _NONE) & node.place.keys.keys():
+        value = getattr(node, "logical_type", None) if key == "logicalType" else None
+        since = versions.KEY_SINCE.get((kind, key)) or (
+            servers.LATER_KEYS.get(key)
+            if kind == "Server"
+            else versions.VALUE_SINCE.get((kind, key, value or ""))
+        )
+        if since is not None and since > odcs:
+            shown = f"{key}: {value}" if value else repr(key)
+            arrived = versions.text(since)
+            message = f"{shown} arrives with ODCS {arrived}; this contract says {versions.text(odcs)}."
+            mend = f"Write 'apiVersion: {arrived}' or later, or leave it out."
+            yield _finding("later-version", message, mend, node.place.at_key(key), node.path(key))
+
+
+def _later_keys() -> dict[str, set[str]]:
+    """Type of node -> the keys of it that did not come with 3.0.0, or have values that did not."""
+    found: dict[str, set[str]] = {"Server": set(servers.LATER_KEYS)}
+    for kind, key, *_ in [*versions.KEY_SINCE, *versions.VALUE_SINCE]:
+        found.setdefault(kind, set()).add(key)
+    return found
+
+
+_LATER = _later_keys()
+_NONE: set[str] = set()
+
+
+def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
+    kind = servers.SERVER_TYPES.get(server.type)
+    if kind is None:
+        hint = nearest(server.type, servers.SERVER_TYPES)
+        message = f"server type {server.type!r} is not one of ODCS."
+        mend = f"Write {hint!r}." if hint else "Use 'custom' for a type that ODCS does not name."
+        yield _finding("unknown-server-type", message, mend, server.at("type"), server.path("type"))
+        return
+    if kind.since > odcs:
+        arrived = versions.text(kind.since)
+        message = f"server type {server.type!r} arrives with ODCS {arrived}."
+        mend = f"Write 'apiVersion: {arrived}' or later, or 'type: custom'."
+        yield _finding("later-version", message, mend, server.at("type"), server.path("type"))
+    written = server.model_extra or {}
+    known = {*kind.required, *kind.optional}
+    for key, value in written.items():
+        at, path = server.at(key), server.path(key)
+        if key == PLACE:
+            continue
+        if key not in known:
+            hint = nearest(key, [*known, *Server.model_fields])
+            message = f"a server of type {server.type!r} has no key {key!r}."
+            mend = f"Did you mean {hint!r}?" if hint else f"It takes {', '.join(sorted(known))}."
+            yield _finding("unknown-key", message, mend, server.place.at_key(key), path)
+        elif value is None:
+            mend = f"Give '{key}' a value, or remove it."
+            yield _finding("wrong-type", f"{key} is empty.", mend, at, path)
+        elif not _fits(key, value, odcs):
+            wanted = "text" if key != "port" else "a whole number"
+            raw = server.place.raw.get(key, "…")
+            mend = f'Quote it: {key}: "{raw}".' if key != "port" else "Write port: 5432."
+            yield _finding("wrong-type", f"{key} must be {wanted}.", mend, at, path)
+    required = kind.required
+    if server.type in servers.EARLIER_REQUIRED and odcs < servers.EARLIER_REQUIRED[server.type][1]:
+        required += servers.EARLIER_REQUIRED[server.type][0]
+    for key in required:
+        if key not in written:
+            message = f"a server of type {server.type!r} needs {key!r}."
+            yield _finding("missing-key", message, f"Add '{key}: …'.", server.at(), server.path(key))
+
+
+def _fits(key: str, value: object, odcs: versions.Version) -> bool:
+    """A port is a number, from 3.2 on also text such as `${PORT}`; everything else is text."""
+    if key == "port" and isinstance(value, int):
+        return not isinstance(value, bool)
+    return isinstance(value, str) and (key != "port" or odcs >= (3, 2, 0))
+
+
+def _finding(rule: str, message: str, mend: str, at: Location, path: str) -> Finding:
+    return Finding(rule, Severity.ERROR, message, mend, at, path)

@@ -1,0 +1,126 @@
+"""One contract before the rules: its form, what each rule says, and what the others may know of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from dq.contracts import extension
+from dq.contracts.model import Contract
+from dq.contracts.outcome import Finding, Severity
+from dq.contracts.parse import MAX_FINDINGS, parse
+from dq.validators.context import Context, Promises, Walk
+from dq.validators.fold import Folds
+from dq.validators.policy import Policy
+from dq.validators.registry import Entry, Registry
+from dq.validators.rule import Fault, Rule, Scope
+
+# More of one kind than anyone reads at once: a contract that was made to cost time gets no more of it.
+MAX_OF_ONE_RULE = 100
+
+InUse = list[tuple[Rule, Severity, Mapping[str, object]]]
+
+
+@dataclass(slots=True)
+class Gate:
+    """The rules, the policy and the day of one run. `today` is the date in UTC."""
+
+    rules: Mapping[str, Rule]
+    policy: Policy
+    today: date
+    _in_use: dict[tuple[tuple[int, ...], Scope], InUse] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rules = {**self.rules, **self.policy.own}
+
+    def in_use(self, scope: Scope, file: str, domain: str | None) -> InUse:
+        """The rules that the policy leaves on for a contract, with their severity and arguments.
+
+        A rule comes after those that explain it.
+        """
+        covering = self.policy.covering(file, domain)
+        made = self._in_use.get((covering, scope))
+        if made is None:
+            policy = self.policy.narrowed(covering)
+            made = [
+                (rule, severity, policy.arguments(rule))
+                for rule in sorted(self.rules.values(), key=lambda rule: bool(rule.after))
+                if rule.scope is scope and (severity := policy.severity(rule)) is not None
+            ]
+            self._in_use[covering, scope] = made
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found in one file. `data` is None when nothing was, or may yet be.
+
+    `entry` is None for a file that holds no contract.
+    """
+
+    file: str
+    findings: list[Finding]
+    data: bytes | None
+    entry: Entry | None = None
+    domain: str | None = None
+    folds: Folds | None = None
+
+
+def judge(gate: Gate, file: str, data: bytes) -> Judged:
+    """What is wrong with the contract in `data`, taken by itself. Never raises for what the file says."""
+    parsed = parse(data, file)
+    contract = parsed.contract
+    if contract is None:
+        return Judged(file, parsed.findings, data)
+    wrong, cut = extension.faults(contract)
+    form = parsed.findings + wrong
+    context = Context(file, gate.today, Walk.of(contract), Promises.of(contract))
+    folds = Folds(parsed.cut | cut, form)
+    findings = [replace(finding, contract=contract.id) for finding in form]
+    for finding in _findings(gate, contract, context, folds):
+        findings.append(finding)
+        if len(findings) >= MAX_FINDINGS:
+            break
+    entry = Entry.of(contract, context)
+    kept = data if findings or entry.links else None
+    return Judged(file, findings, kept, entry, contract.domain, folds)
+
+
+def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) -> Iterator[Finding]:
+    odcs = contract.odcs
+    said: dict[str, set[str]] = defaultdict(set)
+    for rule, severity, arguments in gate.in_use(Scope.CONTRACT, context.file, contract.domain):
+        if not rule.applies(odcs):
+            continue
+        seen = replace(context, arguments=arguments) if arguments else context
+        told = 0
+        for fault in rule.check(contract, seen):
+            if folds.consequence(fault, rule.after, said):
+                continue
+            told += 1
+            said[fault.path].add(rule.id)
+            if told == MAX_OF_ONE_RULE:
+                fault = replace(fault, message=f"{fault.message} More of this kind are not listed.")
+            yield _finding(fault, rule, severity, contract.id)
+            if told == MAX_OF_ONE_RULE:
+                break
+
+
+def among_others(gate: Gate, judged: Iterable[Judged]) -> Iterator[Finding]:
+    """What is wrong with each contract among all of them."""
+    every = [one for one in judged if one.entry is not None]
+    registry = Registry.of(one.entry for one in every if one.entry is not None)
+    for one in every:
+        entry, folds = one.entry, one.folds
+        assert entry is not None
+        assert folds is not None
+        for rule, severity, _ in gate.in_use(Scope.REGISTRY, one.file, one.domain):
+            for fault in rule.among(entry, registry):
+                if not folds.consequence(fault, rule.after, {}):
+                    yield _finding(fault, rule, severity, entry.identity[0])
+
+
+def _finding(fault: Fault, rule: Rule, severity: Severity, contract: str) -> Finding:
+    return Finding(rule.id, severity, fault.message, fault.mend, fault.at, fault.path, contract)

@@ -1,0 +1,197 @@
+"""Rules of the organisation's own, said in the policy: select elements, assert what holds for their keys.
+
+A closed table of selections and one of operators, and no expressions: what a policy can ask is what stands
+here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from dq.contracts.model import (
+    Contract,
+    Member,
+    Property,
+    Quality,
+    Role,
+    SchemaObject,
+    Server,
+    SlaProperty,
+    SupportChannel,
+)
+from dq.contracts.node import Node
+from dq.contracts.outcome import Severity
+from dq.contracts.place import PLACE
+from dq.contracts.servers import SERVER_TYPES
+from dq.validators.context import Context, Walk
+from dq.validators.rule import Fault, Rule
+from dq.validators.values import shown
+
+
+class Selection(NamedTuple):
+    """A kind of element: its model, where a contract has them, and the key that names one in a message."""
+
+    model: type[Node]
+    of: Callable[[Contract, Walk], Iterable[Node]]
+    label: str
+
+
+SELECTIONS: dict[str, Selection] = {
+    "contract": Selection(Contract, lambda contract, _: [contract], "id"),
+    "object": Selection(SchemaObject, lambda contract, _: contract.objects, "name"),
+    "property": Selection(Property, lambda _, walk: [one.property for one in walk.columns], "name"),
+    "column": Selection(Property, lambda _, walk: [one.property for one in walk.columns if one.top], "name"),
+    "quality": Selection(Quality, lambda _, walk: [one.quality for one in walk.clauses], "name"),
+    "server": Selection(Server, lambda contract, _: contract.servers, "server"),
+    "slaProperty": Selection(SlaProperty, lambda contract, _: contract.sla_properties, "property"),
+    "support": Selection(SupportChannel, lambda contract, _: contract.support, "channel"),
+    "role": Selection(Role, lambda contract, _: contract.roles, "role"),
+    "member": Selection(Member, lambda contract, _: contract.members(), "username"),
+}
+
+
+class Operator(NamedTuple):
+    """A test of a value that is there, and how to say in a mend what it wants."""
+
+    holds: Callable[[Any, Any], bool]
+    says: Callable[[Any], str]
+
+
+def _size(value: object) -> int:
+    return len(value) if isinstance(value, (str, list)) else 0
+
+
+OPERATORS: dict[str, Operator] = {
+    "exists": Operator(lambda _, wanted: wanted is True, lambda one: "be there" if one else "be left out"),
+    "not-empty": Operator(
+        lambda value, wanted: bool(value.strip() if isinstance(value, str) else value) is wanted,
+        lambda one: "say something" if one else "be empty",
+    ),
+    "equals": Operator(lambda value, wanted: _same(value, wanted), lambda one: f"be {shown(one)}"),
+    "one-of": Operator(
+        lambda value, wanted: any(_same(value, one) for one in wanted),
+        lambda one: f"be one of {', '.join(shown(each) for each in one)}",
+    ),
+    "none-of": Operator(
+        lambda value, wanted: not any(_same(value, one) for one in wanted),
+        lambda one: f"be none of {', '.join(shown(each) for each in one)}",
+    ),
+    "matches": Operator(
+        lambda value, wanted: isinstance(value, str) and re.search(wanted, value) is not None,
+        lambda one: f"match {one}",
+    ),
+    "contains": Operator(
+        lambda value, wanted: isinstance(value, list) and any(_same(one, wanted) for one in value),
+        lambda one: f"contain {shown(one)}",
+    ),
+    "min-length": Operator(lambda value, wanted: _size(value) >= wanted, lambda one: f"have {one} or more"),
+    "max-length": Operator(lambda value, wanted: _size(value) <= wanted, lambda one: f"have {one} at most"),
+    "at-least": Operator(
+        lambda value, wanted: _number(value) and value >= wanted, lambda one: f"be {one:g} or more"
+    ),
+    "at-most": Operator(
+        lambda value, wanted: _number(value) and value <= wanted, lambda one: f"be {one:g} at most"
+    ),
+}
+
+
+def _same(value: object, wanted: object) -> bool:
+    """Equal and of one type: `true` is not 1."""
+    return type(value) is type(wanted) and value == wanted
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One operator on one key, the key as its steps: `logicalTypeOptions.format` has two."""
+
+    key: tuple[str, ...]
+    operator: str
+    wanted: object
+
+    def holds(self, value: object, absent: bool) -> bool:
+        """Whether a value passes; `absent` is the answer for a key without value, but for `exists`."""
+        if value is None:
+            return self.wanted is False if self.operator == "exists" else absent
+        return OPERATORS[self.operator].holds(value, self.wanted)
+
+
+def keys_of(selection: str) -> set[str]:
+    """The keys that an element of this kind may have, as written in a contract."""
+    model = SELECTIONS[selection].model
+    keys = set(_attributes(model)) - {PLACE}
+    if model is Server:
+        keys |= {key for kind in SERVER_TYPES.values() for key in (*kind.required, *kind.optional)}
+    return keys
+
+
+def rule(
+    id_: str,
+    severity: Severity,
+    select: str,
+    where: tuple[Test, ...],
+    asserts: tuple[Test, ...],
+    message: str,
+    mend: str | None,
+) -> Rule:
+    """The rule that finds every selected element for which `where` holds and an assertion does not.
+
+    A key that is absent fails every test of `where`, and passes every assertion but `exists` and
+    `not-empty`.
+    """
+    selection = SELECTIONS[select]
+
+    def check(contract: Contract, context: Context) -> Iterator[Fault]:
+        for node in selection.of(contract, context.walk):
+            if not all(test.holds(_found(node, test.key)[2], absent=False) for test in where):
+                continue
+            for test in asserts:
+                holder, key, value = _found(node, test.key)
+                if test.holds(value, absent=test.operator != "not-empty"):
+                    continue
+                name = ".".join(test.key)
+                said = mend or f"{name} must {OPERATORS[test.operator].says(test.wanted)}."
+                label = _found(node, (selection.label,))[2]
+                subject = f"{select} {label!r}" if label else select
+                yield Fault(
+                    holder.at(key), f"{subject}: {message}", said, holder.path(key), (holder.path(key),)
+                )
+                break
+
+    return Rule(id_, severity, None, check)
+
+
+def _found(node: Node, key: tuple[str, ...]) -> tuple[Node, str, Any]:
+    """The element that holds the key, or would, the key there, and its value; None for an absent one."""
+    holder, name, value = node, key[0], _value(node, key[0])
+    for step in key[1:]:
+        if isinstance(value, list) and name == "customProperties":
+            own = next((one for one in value if one.property == step), None)
+            if own is None:
+                return holder, name, None
+            holder, name, value = own, "value", own.value
+        elif isinstance(value, Node):
+            holder, name, value = value, step, _value(value, step)
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
+    return holder, name, value
+
+
+def _value(node: Node, key: str) -> Any:
+    attribute = _attributes(type(node)).get(key)
+    if attribute is None:
+        return (node.model_extra or {}).get(key)
+    return getattr(node, attribute) if node.has(key) else None
+
+
+@lru_cache(64)
+def _attributes(model: type[Node]) -> dict[str, str]:
+    """Key as written -> attribute."""
+    return {info.alias or name: name for name, info in model.model_fields.items()}

@@ -1,0 +1,232 @@
+"""`dq-policy.yaml` to a `Policy` and everything that is wrong with it; and its JSON Schema for editors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import create_model
+
+from dq.contracts import source
+from dq.contracts.form import nearest
+from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.parse import typed
+from dq.contracts.place import PLACE, Place
+from dq.validators import own
+from dq.validators.policy import DEFAULT, Policy, Section, Setting
+from dq.validators.policy_form import OFF, File, For, OwnForm, Predicate, SettingForm, WaiverForm
+from dq.validators.rule import Rule, Scope
+from dq.validators.waivers import Waiver
+
+FILE = "dq-policy.yaml"
+
+Rules = Mapping[str, Rule]
+
+_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def read(data: bytes, file: str, rules: Rules, also: Collection[str] = ()) -> tuple[Policy, list[Finding]]:
+    """The policy in `data`, and what is wrong with it, sorted by place. An empty file is the default policy.
+
+    `rules` are those on the shelf; `also` are further rule ids that a waiver may name, such as those of
+    compatibility. What is wrong is left out of the policy that is given.
+    """
+    top, findings = source.read(data, file)
+    if top is None:
+        return DEFAULT, [wrong for finding in findings if (wrong := _of_policy(finding)) is not None]
+    made, form, _ = typed(File, top)
+    findings += form
+    if made is None:
+        return DEFAULT, findings
+    own_rules = dict(_own(made.own, rules, findings))
+    known = {**rules, **own_rules}
+    policy = Policy(
+        made.profile,
+        dict(_settings(made.rules, known, findings)),
+        tuple(
+            Section(one.for_.path_, one.for_.domain, one.profile, dict(_settings(one.rules, known, findings)))
+            for one in made.sections
+            if _says_where(one.for_, findings)
+        ),
+        own_rules,
+        tuple(_waivers(made.waivers, known, also, findings)),
+    )
+    return policy, sorted(findings, key=lambda finding: finding.at)
+
+
+def _entries(written: Mapping[str, Any]) -> Iterator[tuple[str, Any, Place]]:
+    """The keys of a free mapping with their values and its place."""
+    place = written.get(PLACE)
+    if isinstance(place, Place):
+        for key, value in written.items():
+            if key != PLACE:
+                yield key, value, place
+
+
+def _settings(
+    written: Mapping[str, Any], rules: Rules, findings: list[Finding]
+) -> Iterator[tuple[str, Setting]]:
+    for id_, value, place in _entries(written):
+        rule = rules.get(id_)
+        path = place.below(id_)
+        if rule is None:
+            mend = _did_you_mean(id_, rules)
+            at = place.at_key(id_)
+            findings.append(_finding("unknown-key", f"there is no rule {id_!r}.", mend, at, path))
+        elif rule.scope is Scope.FORM:
+            message = f"{id_} is always an error: what cannot be read cannot be judged."
+            findings.append(
+                _finding("unknown-value", message, "Remove this setting.", place.at_key(id_), path)
+            )
+        elif not isinstance(value, dict):
+            mend = f"Write {id_}: {{severity: warning}}."
+            findings.append(_finding("wrong-type", f"{id_} must be a mapping.", mend, place.at(id_), path))
+        else:
+            made, form, _ = typed(_model(rule), value)
+            findings += form
+            if made is not None:
+                yield id_, _setting(made, rule)
+
+
+def _setting(made: SettingForm, rule: Rule) -> Setting:
+    arguments = {one.name: getattr(made, one.name) for one in rule.arguments if made.has(one.name)}
+    if made.severity is None:
+        return Setting(rule.severity, arguments, own_severity=False)
+    return Setting(None if made.severity == OFF else Severity(made.severity), arguments)
+
+
+def _model(rule: Rule) -> type[SettingForm]:
+    """The closed model of what a policy may say of this rule: its severity and its arguments."""
+    fields: dict[str, Any] = {
+        one.name: (list[str] if isinstance(one.default, tuple) else type(one.default), one.default)
+        for one in rule.arguments
+    }
+    return create_model("SettingForm", __base__=SettingForm, **fields)
+
+
+def _says_where(for_: For, findings: list[Finding]) -> bool:
+    if for_.path_ is None and for_.domain is None:
+        message = "the section does not say which contracts it is for."
+        mend = "Write 'path: finance/**' or 'domain: finance'."
+        findings.append(_finding("missing-key", message, mend, for_.at(), for_.path()))
+        return False
+    return True
+
+
+def _own(written: Mapping[str, Any], rules: Rules, findings: list[Finding]) -> Iterator[tuple[str, Rule]]:
+    for id_, value, place in _entries(written):
+        at, path = place.at_key(id_), place.below(id_)
+        if id_ in rules:
+            message, mend = f"rule {id_!r} exists already.", "Give your own rule another id."
+            findings.append(_finding("unknown-value", message, mend, at, path))
+        elif not _ID.fullmatch(id_):
+            message, mend = f"{id_!r} is not a rule's id.", "Write small letters and digits with hyphens."
+            findings.append(_finding("unknown-value", message, mend, at, path))
+        elif not isinstance(value, dict):
+            message, mend = f"{id_} must be a mapping.", "Write select, assert and message."
+            findings.append(_finding("wrong-type", message, mend, place.at(id_), path))
+        else:
+            made, form, _ = typed(OwnForm, value)
+            findings += form
+            if made is not None and not form:
+                before = len(findings)
+                where = tuple(_tests(made.where, made.select, findings))
+                asserts = tuple(_tests(made.assert_, made.select, findings))
+                if len(findings) == before and not asserts:
+                    message, mend = f"{id_} asserts nothing.", "Add 'assert: {name: {exists: true}}'."
+                    findings.append(_finding("missing-key", message, mend, made.at("assert"), path))
+                elif len(findings) == before:
+                    yield (
+                        id_,
+                        own.rule(
+                            id_, Severity(made.severity), made.select, where, asserts, made.message, made.mend
+                        ),
+                    )
+
+
+def _tests(written: Mapping[str, Any], select: str, findings: list[Finding]) -> Iterator[own.Test]:
+    known = own.keys_of(select)
+    for key, value, place in _entries(written):
+        steps = tuple(key.split("."))
+        at, path = place.at_key(key), place.below(key)
+        if steps[0] not in known:
+            mend = _did_you_mean(steps[0], known)
+            findings.append(_finding("unknown-key", f"no {select} has a key {steps[0]!r}.", mend, at, path))
+        elif not isinstance(value, dict):
+            mend = f"Write {key}: {{exists: true}}, or another operator."
+            findings.append(_finding("wrong-type", f"{key} must be a mapping.", mend, place.at(key), path))
+        else:
+            made, form, _ = typed(Predicate, value)
+            findings += form
+            for operator in made.place.keys if made is not None else ():
+                if made is not None and operator in own.OPERATORS:
+                    yield own.Test(steps, operator, getattr(made, operator.replace("-", "_")))
+
+
+def _waivers(
+    written: list[WaiverForm], rules: Rules, also: Collection[str], findings: list[Finding]
+) -> Iterator[Waiver]:
+    seen: dict[tuple[str, str, str], WaiverForm] = {}
+    for one in written:
+        rule = rules.get(one.rule)
+        at, path = one.at("rule"), one.path("rule")
+        key = (one.rule, one.contract, one.path_)
+        if rule is None and one.rule not in also:
+            mend = _did_you_mean(one.rule, [*rules, *also])
+            findings.append(_finding("unknown-value", f"there is no rule {one.rule!r}.", mend, at, path))
+        elif rule is not None and rule.scope in (Scope.FORM, Scope.POLICY):
+            message = f"{one.rule} cannot be waived."
+            findings.append(_finding("unknown-value", message, "Mend what it finds.", at, path))
+        elif key in seen:
+            message = f"this finding is waived in line {seen[key].at().line} already."
+            findings.append(_finding("duplicate-key", message, "Keep one of the two.", one.at(), one.path()))
+        else:
+            seen[key] = one
+            yield Waiver(*key, one.reason, one.by, one.expires, one.at())
+
+
+def json_schema(rules: Rules) -> dict[str, Any]:
+    """JSON Schema (2020-12) of `dq-policy.yaml`, for editors; every rule on the shelf with its arguments."""
+    schema = File.model_json_schema(ref_template="#/$defs/{model}")
+    settings = {
+        rule.id: _model(rule).model_json_schema(ref_template="#/$defs/{model}")
+        for rule in rules.values()
+        if rule.scope is not Scope.FORM
+    }
+    definitions = schema.setdefault("$defs", {})
+    definitions["rules"] = {
+        "type": "object",
+        "properties": settings,
+        "additionalProperties": SettingForm.model_json_schema(),
+    }
+    definitions["tests"] = {"type": "object", "additionalProperties": {"$ref": "#/$defs/Predicate"}}
+    for name, model in (("Predicate", Predicate), ("OwnForm", OwnForm)):
+        definitions[name] = model.model_json_schema(ref_template="#/$defs/{model}")
+    for key in ("where", "assert"):
+        definitions["OwnForm"]["properties"][key] = {"$ref": "#/$defs/tests"}
+    schema["properties"]["own"] = {"type": "object", "additionalProperties": {"$ref": "#/$defs/OwnForm"}}
+    schema["properties"]["rules"] = {"$ref": "#/$defs/rules"}
+    definitions["SectionForm"]["properties"]["rules"] = {"$ref": "#/$defs/rules"}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "dq-policy.yaml"}
+
+
+def _of_policy(finding: Finding) -> Finding | None:
+    """The finding of the reader in a policy's words, or None where an empty file is fine."""
+    if finding.rule != "not-a-contract":
+        return finding
+    if finding.message.endswith("is empty."):
+        return None
+    return replace(finding, rule="wrong-type", mend="Write a mapping, such as 'profile: strict'.")
+
+
+def _did_you_mean(word: str, known: Collection[str]) -> str:
+    hint = nearest(word, known)
+    if hint:
+        return f"Did you mean {hint!r}?"
+    return "'dq rules' lists them." if len(known) > 40 else f"It has {', '.join(sorted(known))}."
+
+
+def _finding(rule: str, message: str, mend: str, at: Location, path: str) -> Finding:
+    return Finding(rule, Severity.ERROR, message, mend, at, path)

@@ -1,0 +1,148 @@
+"""The form of `dq-policy.yaml`: closed models, with the descriptions that editors show."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+
+from dq.contracts.node import Node, Open
+from dq.contracts.parts import Scalar
+
+OFF = "off"
+
+
+def _off(value: object) -> object:
+    """YAML 1.1 reads a plain `off` as false."""
+    return OFF if value is False else value
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it must not be empty")
+    return text
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+    return text
+
+
+def _day(value: object) -> object:
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            raise ValueError(f"{value!r} is not a date such as 2027-01-31") from None
+    return value
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, (dict, list)):
+        raise ValueError("it must be one value")
+    return value
+
+
+SeverityWord = Annotated[Literal["off", "info", "warning", "error", "critical"], BeforeValidator(_off)]
+Filled = Annotated[str, AfterValidator(_filled)]
+One = Annotated[Scalar, AfterValidator(_scalar)]
+Day = Annotated[date, BeforeValidator(_day)]
+
+
+class _Form(Node):
+    """A mapping of the policy; its keys are written as they are named here."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class SettingForm(_Form):
+    model_config = ConfigDict(title="the rule's setting")
+
+    severity: SeverityWord | None = Field(None, description="How much the fault matters; off for not at all.")
+
+
+class For(_Form):
+    path_: str | None = Field(
+        None, alias="path", description="A path from the registry's root; * and ** as in .gitignore."
+    )
+    domain: str | None = Field(None, description="The contract's domain, exactly.")
+
+
+class SectionForm(_Form):
+    for_: For = Field(alias="for", description="Which contracts; with both keys, those that fit both.")
+    profile: Literal["default", "strict"] | None = None
+    rules: dict[str, Open] = Field({}, description="Settings by rule id.")
+
+
+class Predicate(_Form):
+    """What one key must be; several operators must hold together."""
+
+    model_config = ConfigDict(alias_generator=lambda name: name.replace("_", "-"), title="the test")
+
+    exists: bool | None = Field(None, description="The key is there; with false, it is not.")
+    not_empty: bool | None = Field(None, description="The text or list says something.")
+    equals: One = Field(None, description="It is exactly this value.")
+    one_of: list[One] | None = Field(None, description="It is one of these values.")
+    none_of: list[One] | None = Field(None, description="It is none of these values.")
+    matches: Annotated[str, AfterValidator(_pattern)] | None = Field(
+        None, description="A regular expression is found in the text; ^ and $ make it the whole text."
+    )
+    contains: One = Field(None, description="The list has this item.")
+    min_length: int | None = Field(None, description="Characters of a text, or items of a list, at least.")
+    max_length: int | None = Field(None, description="Characters of a text, or items of a list, at most.")
+    at_least: float | None = Field(None, description="The number is this or more.")
+    at_most: float | None = Field(None, description="The number is this or less.")
+
+
+class OwnForm(_Form):
+    """A rule of the organisation's own."""
+
+    model_config = ConfigDict(title="the rule")
+
+    select: Literal[
+        "contract",
+        "object",
+        "property",
+        "column",
+        "quality",
+        "server",
+        "slaProperty",
+        "support",
+        "role",
+        "member",
+    ] = Field(description="The kind of element that is judged; a column is a property that is not nested.")
+    where: dict[str, Open] = Field({}, description="Only elements whose keys pass these tests.")
+    assert_: dict[str, Open] = Field(alias="assert", description="What their keys must pass.")
+    message: Filled = Field(description="What is wrong, for the producer.")
+    mend: str | None = Field(None, description="What to write instead.")
+    severity: Literal["info", "warning", "error", "critical"] = "warning"
+
+
+class WaiverForm(_Form):
+    """A finding that someone has accepted until a day."""
+
+    model_config = ConfigDict(title="the waiver")
+
+    rule: Filled = Field(description="The rule's id.")
+    contract: Filled = Field(description="The contract's id.")
+    path_: str = Field(alias="path", description="The finding's path, as 'dq validate --format json' has it.")
+    reason: Filled = Field(description="Why it is accepted.")
+    by: Filled = Field(description="Who accepted it.")
+    expires: Day = Field(description="The last day on which it holds.")
+
+
+class File(_Form):
+    model_config = ConfigDict(title="the policy")
+
+    profile: Literal["default", "strict"] = Field(
+        "default", description="strict makes infos warnings, and warnings errors."
+    )
+    rules: dict[str, Open] = Field({}, description="Settings by rule id.")
+    sections: list[SectionForm] = Field([], description="What differs for some contracts; later ones win.")
+    own: dict[str, Open] = Field({}, description="Rules of the organisation's own, by id.")
+    waivers: list[WaiverForm] = Field([], description="Findings that someone has accepted, until a day.")

@@ -1,0 +1,110 @@
+"""What is left of a contract when it has been judged by itself: enough to judge it among all others.
+
+A registry has thousands of contracts, which are read in several processes and not kept. What a rule of the
+scope `registry` may ask has to be said here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TypeVar
+
+from dq.contracts.model import Contract
+from dq.contracts.outcome import Location
+from dq.validators import elements
+from dq.validators.context import Context
+
+K = TypeVar("K")
+
+Identity = tuple[str, str]
+"""What makes two files the same contract: the id and the major version, as texts."""
+
+
+def identity(contract: Contract) -> Identity:
+    """The contract's id and major version."""
+    return contract.id, contract.version.removeprefix("v").partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A reference that leaves its contract: the key and text, where it stands, and what it relies on."""
+
+    key: str
+    text: str
+    at: Location
+    path: str
+    needs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One contract among others. `at` is the place of its id; `names` and `ids` can be referred to."""
+
+    file: str
+    identity: Identity
+    at: Location
+    objects: tuple[str, ...]
+    names: frozenset[str]
+    ids: frozenset[str]
+    links: tuple[Link, ...]
+
+    @staticmethod
+    def of(contract: Contract, context: Context) -> Entry:
+        """What the others may know of this contract."""
+        return Entry(
+            context.file,
+            identity(contract),
+            contract.at("id"),
+            tuple(one.name for one in contract.objects),
+            context.walk.names,
+            elements.by_id(contract),
+            tuple(_links(contract)),
+        )
+
+
+def _links(contract: Contract) -> Iterable[Link]:
+    written = list(elements.references(contract))
+    own = {name for one in contract.objects for name in (one.name, one.physical_name) if name}
+    leaving = [one for one in written if elements.leaves(one.text, own)]
+    needs = elements.name_paths(contract) if leaving else ()
+    for one in leaving:
+        node = one.relationship
+        yield Link(one.key, one.text, node.at(one.key), node.path(one.key), needs)
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """All contracts that were read in one run, in their order."""
+
+    by_identity: Mapping[Identity, tuple[Entry, ...]]
+    by_file: Mapping[str, Entry]
+    by_object: Mapping[str, tuple[Entry, ...]]
+
+    @staticmethod
+    def of(entries: Iterable[Entry]) -> Registry:
+        """The entries by what they can be looked up with; objects by their names."""
+        identities: dict[Identity, list[Entry]] = defaultdict(list)
+        objects: dict[str, list[Entry]] = defaultdict(list)
+        files: dict[str, Entry] = {}
+        for one in entries:
+            identities[one.identity].append(one)
+            files[one.file] = one
+            for name in one.objects:
+                objects[name].append(one)
+        return Registry(_frozen(identities), files, _frozen(objects))
+
+    def has(self, link: Link, file: str) -> bool:
+        """Whether some contract has what a reference in this file names."""
+        if "#" in link.text:
+            other_file, _, path = link.text.partition("#")
+            beside = str(PurePosixPath(file).parent / other_file)
+            other = self.by_file.get(beside) or self.by_file.get(other_file)
+            return other is not None and path.lstrip("/") in other.ids
+        return any(link.text in other.names for other in self.by_object.get(link.text.split(".")[0], ()))
+
+
+def _frozen(lists: Mapping[K, list[Entry]]) -> dict[K, tuple[Entry, ...]]:
+    return {key: tuple(entries) for key, entries in lists.items()}

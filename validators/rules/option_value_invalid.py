@@ -1,0 +1,75 @@
+"""An option of a logical type has a value that means nothing.
+
+Why: A length below zero, an empty list of required fields or a number format that nobody knows is never
+checked, while its author believes that it is.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: integer, logicalTypeOptions: {format: int32}}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: integer, logicalTypeOptions: {format: i32}}
+
+Mend: Write what the message names. Lengths and counts are 0 or more, `multipleOf` is above 0, and a vector
+says its `dimensions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dq.contracts.form import nearest
+from dq.contracts.model import Contract, Property, TypeOptions
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, absence, fault
+
+_FORMATS = {
+    "integer": ("i8", "i16", "i32", "i64", "i128", "u8", "u16", "u32", "u64", "u128"),
+    "number": ("f32", "f64"),
+}
+_WORDS = {
+    "elementType": ("bfloat16", "binary", "float16", "float32", "float64", "int8", "uint8"),
+    "distanceMetric": ("cosine", "dotProduct", "euclidean", "hamming", "manhattan"),
+}
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
+# Option -> what its value must be, and how to say so.
+_MUST: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **{key: (lambda value: value >= 0, "0 or more") for key in _COUNTS},
+    "multipleOf": (lambda value: value > 0, "above 0"),
+    "dimensions": (lambda value: value >= 1, "1 or more"),
+    "required": (lambda value: 0 < len(value) == len(set(value)), "a list of names, each once"),
+}
+
+
+def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    for column in context.walk.columns:
+        prop, options = column.property, column.property.logical_type_options
+        if prop.logical_type == "vector" and (options is None or options.dimensions is None):
+            message = f"{prop.name!r} is a vector without dimensions."
+            mend = "Add 'logicalTypeOptions: {dimensions: …}'."
+            yield absence(options or prop, message, mend, "dimensions", "logicalTypeOptions")
+        if options is not None:
+            yield from _judge(prop, options)
+
+
+def _judge(prop: Property, options: TypeOptions) -> Iterator[Fault]:
+    written = options.model_dump(by_alias=True, exclude_none=True)
+    for key, value in written.items():
+        words = _FORMATS.get(prop.logical_type or "") if key == "format" else _WORDS.get(key)
+        if words is not None and value not in words:
+            hint = nearest(value, words)
+            mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(words)}."
+            yield fault(options, key, f"{key} {value!r} is not one of ODCS.", mend)
+        holds, must = _MUST.get(key, (None, ""))
+        if holds is not None and not holds(value):
+            yield fault(options, key, f"{key} is {value}, and must be {must}.", "Correct it, or remove it.")
+
+
+RULE = Rule("option-value-invalid", Severity.ERROR, __doc__, check)
