@@ -42,6 +42,11 @@ class Changed:
     invalid: tuple[str, ...]
     broken: tuple[str, ...]
 
+    @property
+    def files(self) -> list[str]:
+        """The files that are there now, in order: those that can be read and those that cannot."""
+        return sorted({*(one.file for one in self.after), *self.broken})
+
 
 @dataclass(frozen=True, slots=True)
 class Base:
