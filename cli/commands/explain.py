@@ -30,8 +30,7 @@ def command(
     """
     path = Path(what)
     if not path.exists():
-        width = min(shutil.get_terminal_size((88, 24)).columns, 88)
-        show.line(explain(rules_of(), what, width).rstrip("\n"))
+        show.line(_page(what))
         return
     loaded = load([path])
     for finding in loaded.findings:
@@ -42,6 +41,17 @@ def command(
     else:
         _describe(found)
     raise typer.Exit(3 if loaded.findings else 0)
+
+
+def _page(rule: str) -> str:
+    """The page of a rule of the gate, or what a rule of changes says."""
+    from dq.validators.compat import RULES
+
+    if rule in RULES:
+        problem, instead = RULES[rule]
+        return f"{rule} (a change between two versions)\n\n{problem.capitalize()}.\n\nInstead\n{instead}"
+    width = min(shutil.get_terminal_size((88, 24)).columns, 88)
+    return explain(rules_of(), rule, width).rstrip("\n")
 
 
 def _accounts(contract: Contract) -> list[Account]:

@@ -31,7 +31,8 @@ def _finding(change: Judged, today: date) -> Finding:
         message += f" Waived: {change.waived}."
     mend = change.instead
     if change.verdict is not Verdict.OK:
-        mend += f" To accept it, put into the policy: {_one_line(change.waiver(today))}"
+        item = _one_line(change.waiver(today)).removeprefix("waivers: ")
+        mend += f" To accept it, add to 'waivers' in dq-policy.yaml: {item}"
     return Finding(
         change.rule, _SEVERITY[change.verdict], message, mend, change.at, change.pointer, change.contract
     )
