@@ -36,16 +36,29 @@ _WANTED = {
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that is most like this one, whatever the case, or None when none is near.
 
-    Among more than a hundred words only those that begin alike are compared, so that thousands of
-    misspelt names among thousands of columns stay cheap.
+    Among more than a hundred words only some that begin alike are compared. Hand in a frozenset where there
+    are many words and many questions: what is made of it is remembered.
     """
     lower = word.lower()
     if not lower or len(lower) > 100:
         return None
-    listed = list(islice(known, 20_000))
-    if len(listed) > 100:
-        listed = [one for one in listed if one[:2].lower() == lower[:2]][:100]
-    return _nearest(lower, tuple(listed))
+    if not isinstance(known, frozenset):
+        listed = tuple(islice(known, 1_000))
+        if len(listed) <= 100:
+            return _nearest(lower, listed)
+        known = frozenset(listed)
+    return _nearest(lower, _by_beginning(known).get(lower[:3], ()))
+
+
+@lru_cache(4)
+def _by_beginning(known: frozenset[str]) -> dict[str, tuple[str, ...]]:
+    """At most forty words for each of their beginnings."""
+    found: dict[str, list[str]] = {}
+    for one in sorted(known):
+        beside = found.setdefault(one[:3].lower(), [])
+        if len(beside) < 40:
+            beside.append(one)
+    return {beginning: tuple(words) for beginning, words in found.items()}
 
 
 @lru_cache(2048)

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import re
 
+# Longer ones are programs; numbers in them could not be read either.
+MAX_CHARACTERS = 4_000
+
 _QUANTIFIER = re.compile(r"[*+?]|\{(\d+)(?:(,)(\d*))?\}")
 _GROUP = re.compile(r"\((?:\?(?::|=|!|<=|<!|<([A-Za-z_][A-Za-z0-9_]*)>))?")
 _LOOK = ("(?=", "(?!", "(?<=", "(?<!")
@@ -21,6 +24,8 @@ _JAVA_ONLY = "AZzGQEhHRXvVae"
 
 def refused(pattern: str) -> str | None:
     """Why Java and ECMA-262 do not both read a pattern, as a clause with its position; None if they do."""
+    if len(pattern) > MAX_CHARACTERS:
+        return f"it has {len(pattern):,} characters, more than {MAX_CHARACTERS:,}"
     try:
         _Scan(pattern).run()
     except _Refused as error:

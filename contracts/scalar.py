@@ -79,6 +79,8 @@ def _construct(tag: str, text: str) -> Value:
     kind = tag.rpartition(":")[2]
     if len(text) > 1000:
         raise Unusable(f"what reads like {_WORDS.get(kind, kind)} has {len(text)} characters")
+    if kind == "int" and text.isdecimal() and text.isascii() and text[0] != "0":
+        return int(text)
     constructor = SafeConstructor()
     node = ScalarNode(tag, text)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from dq.contracts.node import Node, Open
 from dq.contracts.parts import Context, Described, Extensible, Scalar, shape
@@ -27,6 +27,12 @@ class Relationship(Extensible):
     to: Names | None = None
 
 
+def _text_or_mapping(value: object) -> object:
+    if isinstance(value, (str, dict)):
+        return value
+    raise ValueError("it must be text or a mapping")
+
+
 class Quality(Described):
     """One quality rule; which keys it needs follows from its type (see the rules on the shelf)."""
 
@@ -38,7 +44,7 @@ class Quality(Described):
     arguments: dict[str, Open] | None = None
     query: str | None = None
     engine: str | None = None
-    implementation: Open = None
+    implementation: Annotated[Open, AfterValidator(_text_or_mapping)] = None
     must_be: Scalar = None
     must_not_be: Scalar = None
     must_be_greater_than: float | None = None

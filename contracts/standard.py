@@ -11,6 +11,7 @@ from dq.contracts.model import Contract, Server, Team
 from dq.contracts.node import Node
 from dq.contracts.outcome import Finding, Location, Severity
 from dq.contracts.place import PLACE
+from dq.contracts.scalar import read_as
 
 # Where the standard allows a key without a value.
 _MAY_BE_EMPTY = {
@@ -124,10 +125,14 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
             mend = f"Give '{key}' a value, or remove it."
             yield _finding("wrong-type", f"{key} is empty.", mend, at, path)
         elif not _fits(key, value, odcs):
-            wanted = "text" if key != "port" else "a whole number"
             raw = server.place.raw.get(key, "…")
-            mend = f'Quote it: {key}: "{raw}".' if key != "port" else "Write port: 5432."
-            yield _finding("wrong-type", f"{key} must be {wanted}.", mend, at, path)
+            message = f"{key} must be text, and YAML reads {raw} as {read_as(value)}."
+            mend = f'Quote it: {key}: "{raw}".'
+            if key == "port":
+                message, mend = f"port must be a whole number, not {read_as(value)}.", "Write port: 5432."
+            elif isinstance(value, (dict, list)):
+                message, mend = f"{key} must be text, not {read_as(value)}.", f"Write '{key}: …'."
+            yield _finding("wrong-type", message, mend, at, path)
     required = kind.required
     if server.type in servers.EARLIER_REQUIRED and odcs < servers.EARLIER_REQUIRED[server.type][1]:
         required += servers.EARLIER_REQUIRED[server.type][0]

@@ -50,6 +50,7 @@ CARRIERS: dict[str, tuple[str, ...]] = {
 }
 
 MAX_PRECISION = 38
+MAX_CHARACTERS = 131_072  # what Glue keeps of a column's type
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,8 @@ def parse(text: str) -> DataType:
 
 
 def _parse(text: str) -> DataType:
+    if len(text) > MAX_CHARACTERS:
+        raise NotAType(f"it has {len(text):,} characters, more than the {MAX_CHARACTERS:,} of a catalog")
     tokens: list[str] = []
     position = 0
     stripped = text.strip()
@@ -188,8 +191,8 @@ class _Reader:
         numbers: list[int] = []
         while True:
             token = self.next()
-            if not token.isdigit():
-                raise NotAType(f"{token!r} is not a number")
+            if not token.isdecimal() or len(token) > 9:
+                raise NotAType(f"{token[:40]!r} is not a number")
             numbers.append(int(token))
             if self.peek() != ",":
                 break

@@ -50,6 +50,8 @@ class Duration:
 def parse_duration(text: str) -> Duration | Fault:
     """The duration a text means; it is never negative, and zero (`0m`) is allowed."""
     clean = text.strip()
+    if len(clean) > 100:
+        return Fault("DURATION_TEXT", f"a text of {len(clean):,} characters is no duration.", _MEND)
     amounts = _amounts(clean)
     if amounts is None:
         return Fault("DURATION_TEXT", f"{text!r} is no duration.", _nearest(clean))

@@ -8,9 +8,10 @@ from datetime import date
 from typing import Generic, NamedTuple, TypeVar
 
 from dq.contracts import promise
-from dq.contracts.model import Contract, Property, Quality, SchemaObject
+from dq.contracts.model import Contract, Property, Quality, Relationship, SchemaObject
 from dq.contracts.outcome import Finding
 from dq.validators import elements
+from dq.validators.elements import Reference
 
 T = TypeVar("T")
 
@@ -58,26 +59,32 @@ class Clause(NamedTuple):
 class Walk:
     """The parts of one contract as flat lists: made once, so that fifty rules need not walk the tree.
 
-    `names` are the elements that can be referred to, as `object` and `object.property`.
+    `names` are the elements that can be referred to, as `object` and `object.property`; `references` are
+    what refers to them, or to other contracts.
     """
 
     columns: tuple[Column, ...]
     clauses: tuple[Clause, ...]
     names: frozenset[str]
+    references: tuple[Reference, ...]
 
     @staticmethod
     def of(contract: Contract) -> Walk:
         """Every property, nested ones after the one that holds them, and every quality rule."""
         columns: list[Column] = []
         clauses: list[Clause] = []
+        related: list[Relationship] = []
         for one in contract.objects:
             top = {id(prop) for prop in one.properties}
             clauses += [Clause(one, None, quality) for quality in one.quality]
+            related += one.relationships
             for prop in one.walk():
+                related += prop.relationships
                 columns.append(Column(one, prop, id(prop) in top))
                 if prop.quality:
                     clauses += [Clause(one, prop, quality) for quality in prop.quality]
-        return Walk(tuple(columns), tuple(clauses), elements.dotted(contract))
+        ends = tuple(elements.references(related))
+        return Walk(tuple(columns), tuple(clauses), elements.dotted(contract), ends)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from dq.contracts.model import Contract, Property, Relationship, SchemaObject
@@ -81,14 +81,12 @@ class Reference(NamedTuple):
     text: str
 
 
-def references(contract: Contract) -> Iterator[Reference]:
-    """Every end of every relationship, object by object."""
-    for one in contract.objects:
-        for holder in (one, *one.walk()):
-            for relationship in holder.relationships:
-                for key, names in (("from", relationship.from_), ("to", relationship.to)):
-                    for text in names if isinstance(names, list) else [names] if names else []:
-                        yield Reference(relationship, key, text.strip())
+def references(relationships: Iterable[Relationship]) -> Iterator[Reference]:
+    """Every end of every relationship."""
+    for relationship in relationships:
+        for key, names in (("from", relationship.from_), ("to", relationship.to)):
+            for text in names if isinstance(names, list) else [names] if names else []:
+                yield Reference(relationship, key, text.strip())
 
 
 def leaves(text: str, objects: set[str]) -> bool:

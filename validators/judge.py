@@ -78,7 +78,7 @@ def judge(gate: Gate, file: str, data: bytes) -> Judged:
     form = parsed.findings + wrong
     context = Context(file, gate.today, Walk.of(contract), Promises.of(contract))
     folds = Folds(parsed.cut | cut, form)
-    findings = [replace(finding, contract=contract.id) for finding in form]
+    findings = [replace(finding, contract=contract.id) for finding in form[:MAX_FINDINGS]]
     for finding in _findings(gate, contract, context, folds):
         findings.append(finding)
         if len(findings) >= MAX_FINDINGS:

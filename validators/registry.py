@@ -61,14 +61,13 @@ class Entry:
             tuple(one.name for one in contract.objects),
             context.walk.names,
             elements.by_id(contract),
-            tuple(_links(contract)),
+            tuple(_links(contract, context)),
         )
 
 
-def _links(contract: Contract) -> Iterable[Link]:
-    written = list(elements.references(contract))
+def _links(contract: Contract, context: Context) -> Iterable[Link]:
     own = {name for one in contract.objects for name in (one.name, one.physical_name) if name}
-    leaving = [one for one in written if elements.leaves(one.text, own)]
+    leaving = [one for one in context.walk.references if elements.leaves(one.text, own)]
     needs = elements.name_paths(contract) if leaving else ()
     for one in leaving:
         node = one.relationship

@@ -87,7 +87,7 @@ def _fields(text: str, dialect: Dialect) -> tuple[int, tuple[Field, ...]]:
 
 def _refuse_foreign(text: str, dialect: Dialect) -> None:
     """Texts of another tool, each with its way home."""
-    if not text:
+    if not text.split():
         raise FieldError("CRON_FIELDS", "The schedule is empty.", "Write five fields, such as 0 6 * * *.")
     if text.lower().startswith(("cron(", "rate(")):
         raise FieldError(

@@ -59,6 +59,8 @@ class _Place:
 @lru_cache(maxsize=16_384)
 def compiled(template: str) -> tuple[str | _Place, ...] | Fault:
     """A template as literal texts and places, or the fault in it."""
+    if len(template) > 1_000:
+        return Fault("PARTITION_FORM", f"a template of {len(template):,} characters is none.", _MEND)
     parts: list[str | _Place] = []
     for piece in _PIECE.finditer(template):
         text = piece[0]

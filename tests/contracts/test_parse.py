@@ -171,7 +171,14 @@ FAULTS = {
     ),
     "a list for a key of a server": (
         "servers: [{server: a, type: s3, location: [b]}]",
-        (6, 43, "wrong-type", "servers[0].location", "location must be text.", 'Quote it: location: "…".'),
+        (
+            6,
+            43,
+            "wrong-type",
+            "servers[0].location",
+            "location must be text, not a list.",
+            "Write 'location: …'.",
+        ),
     ),
 }  # fmt: skip
 

@@ -38,6 +38,8 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
         if clause.quality.metric != "duplicateValues" or not isinstance(arguments, dict):
             continue
         named = arguments.get("properties")
+        if not named:
+            continue
         known = {one for prop in clause.object.properties for one in (prop.name, prop.physical_name) if one}
         for name in named if isinstance(named, list) else ():
             if isinstance(name, str) and name.split(".")[0] not in known:

@@ -34,7 +34,7 @@ from dq.validators.rule import Fault, Rule, fault
 
 
 def check(contract: Contract, context: Context) -> Iterator[Fault]:
-    written = list(elements.references(contract))
+    written = context.walk.references
     if not written:
         return
     names, ids = context.walk.names, elements.by_id(contract)
