@@ -31,11 +31,19 @@ def _findings() -> Schema:
     return findings_schema()
 
 
+def _policy() -> Schema:
+    from dq.validators.lint import rules_of
+    from dq.validators.policy_file import json_schema
+
+    return json_schema(rules_of())
+
+
 # What the schema is of -> what gives it, importing nothing that the others need.
 SCHEMAS: dict[str, Callable[[], Schema]] = {
     "contract": _contract,
     "extension": _extension,
     "findings": _findings,
+    "policy": _policy,
 }
 
 
@@ -48,6 +56,7 @@ def command(
     of ODCS (see docs/how-to/editor.md).
     extension: one custom property of dq: delivery, dataset, scope or route.
     findings: what 'dq validate --format json' prints.
+    policy: the registry's dq-policy.yaml.
 
     Example: dq schema contract > .vscode/dq.schema.json
     """
