@@ -1,32 +1,27 @@
-"""What the gate commands share: the rules on the shelf and the policy at the registry's root."""
+"""What the gate commands share: the rules on the shelf, the policy, and the base to compare with."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dq.cli.world import POLICY_FILE, World, processors, registry_root
 from dq.contracts.errors import Unreadable, UsageError
-from dq.contracts.outcome import Finding
-from dq.validators.lint import Linted, Rules, lint_paths, rules_of
+from dq.validators.lint import Linted, Rules, lint_files, lint_paths, rules_of
 from dq.validators.policy import DEFAULT, Policy
 
+if TYPE_CHECKING:
+    from dq.validators.base import Base
+    from dq.validators.compat import Comparison, Mode
 
-def policy_of(root: Path, file: Path | None, rules: Rules) -> tuple[Policy, list[Finding]]:
-    """The policy in `file`, else the one at the root, else the built-in one; and what is wrong with it."""
-    path = file or root / POLICY_FILE
-    if file is None and not path.is_file():
-        return DEFAULT, []
-    # Imported here: many registries have no policy, and its forms take time to make.
-    from dq.validators.policy_file import read
 
-    try:
-        return read(
-            path.read_bytes(), str(path.relative_to(root) if path.is_relative_to(root) else path), rules
-        )
-    except OSError as error:
-        raise Unreadable(
-            f"{path} cannot be read: {error.strerror}.", "Check the path given as --policy."
-        ) from error
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """The findings of a run, and with a base the judged changes, which are among the findings too."""
+
+    linted: Linted
+    comparison: Comparison | None = None
 
 
 def judge(world: World, paths: list[Path], policy_file: Path | None = None) -> Linted:
@@ -37,9 +32,77 @@ def judge(world: World, paths: list[Path], policy_file: Path | None = None) -> L
     """
     rules = rules_of()
     root = registry_root(paths[0])
-    policy, wrong = policy_of(root, policy_file, rules)
-    if wrong:
-        raise UsageError("the policy cannot be understood:\n" + "\n".join(f"    {one}" for one in wrong))
+    policy = _policy(_written(root, policy_file), rules)
     return lint_paths(
         paths, root=root, rules=rules, policy=policy, today=world.now().date(), processes=processors()
     )
+
+
+def compared(
+    world: World, paths: list[Path], ref: str, mode: Mode | None = None, policy_file: Path | None = None
+) -> Gated:
+    """Everything that is wrong with the contracts that differ from the base, and whom the changes break.
+
+    Only those contracts are read. Policy, waivers and subscriptions are the base's, so that a branch
+    cannot weaken its own gate; the branch's policy must be understandable all the same. Raises Unreadable
+    for a base that cannot be read, with the command that mends it.
+    """
+    from dq.validators.base import base, compare_with
+    from dq.validators.compat import Terms, Waiver, findings
+
+    rules, today = rules_of(), world.now().date()
+    root = registry_root(paths[0])
+    _policy(_written(root, policy_file), rules)
+    found = base(root, ref)
+    policy = _policy(_written(root, policy_file) if policy_file else _at(found), rules)
+    comparison = compare_with(
+        found,
+        Terms(
+            today,
+            mode=mode,
+            waivers=tuple(
+                Waiver(one.rule, one.contract, one.path, one.reason, one.by, one.expires)
+                for one in policy.waivers
+            ),
+            subscriptions=tuple(found.subscriptions()),
+        ),
+    )
+    files = [(file, (root / file).read_bytes()) for file in found.changed().files if (root / file).is_file()]
+    linted = lint_files(files, rules=rules, policy=policy, today=today)
+    both = sorted(
+        [*linted.findings, *findings(comparison, today)], key=lambda one: (one.at, one.rule, one.path)
+    )
+    return Gated(replace(linted, findings=tuple(both), sources=dict(files)), comparison)
+
+
+def _written(root: Path, file: Path | None) -> tuple[str, bytes] | None:
+    """The policy as it stands on disk, with the name that messages give it; None when there is none."""
+    path = file or root / POLICY_FILE
+    if file is None and not path.is_file():
+        return None
+    try:
+        return str(path.relative_to(root) if path.is_relative_to(root) else path), path.read_bytes()
+    except OSError as error:
+        raise Unreadable(
+            f"{path} cannot be read: {error.strerror}.", "Check the path given as --policy."
+        ) from error
+
+
+def _at(found: Base) -> tuple[str, bytes] | None:
+    """The policy as it stands at the base."""
+    data = found.read(POLICY_FILE)
+    return None if data is None else (f"{POLICY_FILE} at the base", data)
+
+
+def _policy(written: tuple[str, bytes] | None, rules: Rules) -> Policy:
+    if written is None:
+        return DEFAULT
+    # Imported here: many registries have no policy, and its forms take time to make.
+    from dq.validators.compat.rules import RULES
+    from dq.validators.policy_file import read
+
+    name, data = written
+    policy, wrong = read(data, name, rules, RULES)
+    if wrong:
+        raise UsageError("the policy cannot be understood:\n" + "\n".join(f"    {one}" for one in wrong))
+    return policy

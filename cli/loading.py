@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import typer
+
 from dq.cli import show
 from dq.contracts import extension, promise
 from dq.contracts.errors import UsageError
@@ -18,6 +20,8 @@ from dq.contracts.promise import Slo
 from dq.dataquality.delivery.files import files_for
 from dq.dataquality.delivery.probe import Place
 from dq.dataquality.delivery.watch import Watched
+
+PATHS = typer.Argument(None, help="Contract files or folders; the working folder by default.")
 
 # What such a contract promises is not owed: not yet, or no more.
 NOT_IN_FORCE = ("draft", "proposed", "retired")

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def session(world: World) -> SparkSession:
+def session(world: World, *, hive: bool = False) -> SparkSession:
     """The active session of a `spark-submit`, else a local one on all cores of this machine.
 
+    `hive` asks for a metastore: the one that a `hive-site.xml` names, else one in files below `.dq`.
     The zone of SQL is UTC, so that answers do not depend on the machine. Raises MissingTool without
     pyspark or Java, each with the command that mends it.
     """
@@ -29,16 +30,26 @@ def session(world: World) -> SparkSession:
         return active
     _java(world)
     settings = world.folder / ".dq"
+    # Has to be known before the JVM starts, or Spark greets every user with a page of warnings.
+    logging = Path(__file__).with_name("log4j2.properties")
     builder = (
         SparkSession.builder.appName("dq")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.warehouse.dir", str(settings / "warehouse"))
-        .config("spark.log.level", "ERROR")
+        .config(
+            "spark.driver.extraJavaOptions",
+            f"-Dlog4j2.configurationFile={logging} -Dderby.stream.error.file={settings / 'derby.log'}",
+        )
     )
     if "SPARK_REMOTE" not in world.environment and "MASTER" not in world.environment:
         builder = builder.master("local[*]").config("spark.sql.shuffle.partitions", "8")
+    if hive:
+        builder = builder.enableHiveSupport()
+        if not {"SPARK_CONF_DIR", "HIVE_CONF_DIR"} & set(world.environment):
+            derby = f"jdbc:derby:;databaseName={settings / 'metastore'};create=true"
+            builder = builder.config("spark.hadoop.javax.jdo.option.ConnectionURL", derby)
     try:
         made: SparkSession = builder.getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.errors import UsageError
 
 if TYPE_CHECKING:
+    from dq.contracts.location import DataPlace
     from dq.store.engine import Store
 
 POLICY_FILE = "dq-policy.yaml"
@@ -44,6 +45,13 @@ class World:
         from dq.store.engine import open_store
 
         return open_store(self.store_url())
+
+
+def located(world: World, place: DataPlace, catalog: str) -> DataPlace:
+    """The place as a catalog can keep it: all but our own want whole paths, being read from anywhere."""
+    if catalog == "local" or place.type != "local" or not place.path or "://" in place.path:
+        return place
+    return replace(place, path=str(world.folder / place.path))
 
 
 def processors() -> int:

@@ -16,7 +16,7 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from dq.contracts.model import (
     Contract,
@@ -63,6 +63,13 @@ def _partition(value: object) -> object:
 
 Date = Annotated[dt.date, BeforeValidator(_date)]
 
+_TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+Partition = Annotated[
+    dict[str, list[str]],
+    BeforeValidator(_partition),
+    WithJsonSchema({"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, _TEXTS]}}),
+]
+
 
 class Calendar(Node):
     """Days in the schedule's zone on which nothing is due."""
@@ -85,7 +92,7 @@ class Delivery(Node):
         "vixie", description="What a time inside a DST change means."
     )
     grace: str = Field("0m", description="Elapsed time after the due instant that is still good.")
-    partition: Annotated[dict[str, list[str]], BeforeValidator(_partition)] = Field(
+    partition: Partition = Field(
         {},
         description="Partition column to value template, such as '{due - 1d:%Y-%m-%d}'; a list makes a set.",
     )

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from dq.contracts.node import Node
 from dq.contracts.outcome import Finding, Location, Severity
 from dq.contracts.place import PLACE, Place
+from dq.contracts.scalar import read_as
 
 # pydantic's error type -> what the value must be, and an example of it.
 _WANTED = {
@@ -90,30 +91,32 @@ def explain(
     if kind in ("literal_error", "enum"):
         return _wrong_word(detail, name, value, at, path)
     if value is None:
-        mend = f"Give '{key}' a value, or remove it."
+        mend = f"Give '{key}' a value, or remove it." if index is None else "Remove the empty item."
         return _finding("wrong-type", f"{name} is empty.", mend, at, path)
     if kind not in _WANTED:
         # Our own validators raise with a whole clause, which pydantic prefixes.
         said = detail["msg"].removeprefix("Value error, ")
         return _finding("wrong-type", f"{name}: {said}.", "Run 'dq schema' to see what fits.", at, path)
     wanted, example = _WANTED[kind]
+    # An item is written without the key of its list.
+    begin = f"{key}: " if index is None else ""
     raw = holder.raw.get(str(key)) if index is None else None
     if kind == "string_type" and isinstance(value, (bool, int, float, dt.date)):
         written = raw or _yaml(value)
         message = f"{name} must be text, and YAML reads {written} as {read_as(value)}."
-        return _finding("wrong-type", message, f'Quote it: {key}: "{written}".', at, path)
+        return _finding("wrong-type", message, f'Quote it: {begin}"{written}".', at, path)
     message = f"{name} must be {wanted}, not {read_as(value)}."
-    mend = f"Write {key}: {example}."
+    mend = f"Write {begin}{example}."
     if isinstance(value, str) and kind in ("bool_type", "int_type", "float_type"):
         message = f"{name} must be {wanted}, and {value!r} is text."
-        mend = f"Remove the quotes: {key}: {value}." if _looks_right(kind, value) else mend
+        mend = f"Remove the quotes: {begin}{value}." if _looks_right(kind, value) else mend
     return _finding("wrong-type", message, mend, at, path)
 
 
 def _unknown_key(
     model: type[Node], loc: tuple[int | str, ...], holder: Place, key: str, path: str
 ) -> Finding:
-    known = sorted(_keys_at(model, loc[:-1]))
+    known = sorted(keys_at(model, loc[:-1]))
     where = holder.path or _named(model)
     hint = nearest(key, known)
     if hint:
@@ -139,7 +142,7 @@ def _named(model: type[Node]) -> str:
     return model.model_config.get("title") or f"the {model.__name__.lower()}"
 
 
-def _keys_at(model: type[Node], loc: tuple[int | str, ...]) -> set[str]:
+def keys_at(model: type[Node], loc: tuple[int | str, ...] = ()) -> set[str]:
     """Every key that a mapping at this place may have, as written in the file."""
     models = [model]
     for part in loc:
@@ -160,21 +163,6 @@ def _node_types(annotation: Any) -> list[type[Node]]:
     if isinstance(annotation, type) and issubclass(annotation, Node):
         return [annotation]
     return [found for inner in typing.get_args(annotation) for found in _node_types(inner)]
-
-
-def read_as(value: Any) -> str:
-    """The kind of value that YAML gave, in words."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return f"{str(value).lower()} (true or false)"
-    if isinstance(value, (int, float)):
-        return f"the number {value}"
-    if isinstance(value, dt.date):
-        return "a date"
-    if isinstance(value, str):
-        return f"the text {value!r}" if len(value) < 40 else "a text"
-    return "a list" if isinstance(value, list) else "a mapping"
 
 
 def _yaml(value: Any) -> str:

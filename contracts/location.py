@@ -21,7 +21,8 @@ _PATH_KEYS: dict[str, tuple[str, ...]] = {
     "iceberg": (),
     "custom": ("location", "path"),
 }
-_CATALOGS = frozenset({"glue", "hive", "iceberg"})
+# Servers whose tables are found by name; where their files lie, the catalog knows.
+CATALOGS = frozenset({"glue", "hive", "iceberg"})
 
 # A format that follows from the server's type, and the one that the lake writes when nobody says.
 _FORMATS = {"iceberg": "iceberg"}
@@ -109,7 +110,7 @@ def _path(contract: Contract, one: SchemaObject, server: Server, variables: Mapp
                     "Put {object} where the object's name stands in the path.",
                 )
             return f"{path.rstrip('/')}/{one.column}"
-    if server.type in _CATALOGS:
+    if server.type in CATALOGS or server.get("database"):
         return ""
     keys = " or ".join(repr(key) for key in _PATH_KEYS[server.type])
     raise UsageError(

@@ -7,14 +7,14 @@ rest in the same run. `Parsed.cut` remembers the places, so that no rule complai
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dq.contracts import source, standard, versions
-from dq.contracts.form import explain, nearest
+from dq.contracts.form import explain, keys_at, nearest
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.outcome import Finding, Location, Severity
@@ -23,7 +23,7 @@ from dq.contracts.tree import MAX_DEPTH
 
 N = TypeVar("N", bound=Node)
 
-# Nobody reads more findings of one file than this, and each costs time to word.
+# More mistakes of form than anyone reads at once; the rest is cut out all the same.
 MAX_FINDINGS = 1_000
 # With more errors of form than this, a file is none of ours.
 MAX_ERRORS = 20_000
@@ -89,7 +89,7 @@ def _api_version(top: dict[str, Any]) -> list[Finding]:
     known = ", ".join(versions.SUPPORTED)
     mend = f"Write 'apiVersion: {versions.NEWEST}'."
     if "apiVersion" not in top:
-        if any(nearest(key, ["apiVersion"]) for key in place.keys):
+        if any(nearest(key, ["apiVersion"]) for key in place.keys.keys() - keys_at(Contract)):
             # The unknown key says it all.
             top["apiVersion"] = versions.NEWEST
             return []
@@ -124,10 +124,15 @@ def typed(model: type[N], top: dict[str, Any]) -> tuple[N | None, list[Finding],
         misspelt = _misspelt(details)
         for detail in details:
             steps = _steps(top, detail["loc"])
+            holder, key, index = _spot(steps)
+            path = holder.below(key if index is None else f"{key}[{index}]")
             missing = detail["type"] == "missing"
-            path = _path(steps)
             if path not in cut and len(findings) < MAX_FINDINGS and not (missing and misspelt(detail)):
-                findings.append(_explain(model, detail, steps))
+                findings.append(explain(detail, model, holder, key, index))
+                if len(findings) == MAX_FINDINGS:
+                    findings[-1] = replace(
+                        findings[-1], message=f"{findings[-1].message} More are not listed."
+                    )
             cut.add(path)
             if missing and len(steps) == 1:
                 if detail["loc"][0] not in _ROOT_STAND_INS:
@@ -169,27 +174,19 @@ def _steps(top: dict[str, Any], loc: tuple[int | str, ...]) -> list[tuple[Any, i
     return steps
 
 
-def _path(steps: list[tuple[Any, int | str]]) -> str:
-    """The path that the finding about this place has."""
-    holder, key = steps[-1]
-    if isinstance(holder, dict):
-        return str(holder[PLACE].below(str(key)))
-    mapping, list_key = next(step for step in reversed(steps) if isinstance(step[0], dict))
-    return str(mapping[PLACE].below(f"{list_key}[{key}]"))
-
-
 def _hopeless(top: dict[str, Any], count: int) -> Finding:
     message = f"{count:,} values or keys are not those of a contract; perhaps it is another kind of file."
     mend = "Compare it with a contract that 'dq init' writes."
     return _finding("not-a-contract", message, mend, top[PLACE].at())
 
 
-def _explain(model: type[Node], detail: ErrorDetails, steps: list[tuple[Any, int | str]]) -> Finding:
+def _spot(steps: list[tuple[Any, int | str]]) -> tuple[Place, str, int | None]:
+    """The mapping that a place is in, the key there, and the index if it is about an item of a list."""
     holder, key = steps[-1]
     if isinstance(holder, dict):
-        return explain(detail, model, holder[PLACE], key, None)
+        return holder[PLACE], str(key), None
     mapping, list_key = next(step for step in reversed(steps) if isinstance(step[0], dict))
-    return explain(detail, model, mapping[PLACE], list_key, int(key))
+    return mapping[PLACE], str(list_key), int(key)
 
 
 def _remove(removals: list[tuple[Any, int | str]]) -> None:
@@ -197,7 +194,9 @@ def _remove(removals: list[tuple[Any, int | str]]) -> None:
     indices: dict[int, tuple[list[Any], set[int]]] = {}
     for holder, key in removals:
         if isinstance(holder, dict):
-            holder.pop(key, None)
+            if key in holder:
+                place: Place = holder[PLACE]
+                place.cut = {**(place.cut or {}), str(key): holder.pop(key)}
         else:
             indices.setdefault(id(holder), (holder, set()))[1].add(int(key))
     for items, gone in indices.values():

@@ -19,7 +19,8 @@ class Place:
 
     `path` is the way from the document's root, such as `schema[0].properties[2]`. Spots are
     (line, column), counting from 1. `raw` has the text of values that YAML turned into something
-    else than what was written (`1.10`, `yes`, `2026-01-01`).
+    else than what was written (`1.10`, `yes`, `2026-01-01`); `cut` has the values of keys that the
+    loader left out because the model has no room for them.
     """
 
     file: str
@@ -29,6 +30,8 @@ class Place:
     values: dict[str, Spot] = field(default_factory=dict)
     items: dict[str, list[Spot]] = field(default_factory=dict)
     raw: dict[str, str] = field(default_factory=dict)
+    # Made on demand: nearly no mapping has any.
+    cut: dict[str, object] | None = None
 
     def at(self, key: str | None = None, index: int | None = None) -> Location:
         """The place of a key's value, of one item of its list, or of the mapping itself.

@@ -43,6 +43,25 @@ def value(text: str, tag: str | None, plain: bool) -> Value:
     return _construct(tag, text)
 
 
+# What YAML calls a kind of value -> what a reader calls it.
+_WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "timestamp": "a date"}
+
+
+def read_as(value: object) -> str:
+    """The kind of value that YAML gave, in a reader's words."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return f"{str(value).lower()} (true or false)"
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    if isinstance(value, dt.date):
+        return "a date"
+    if isinstance(value, str):
+        return f"the text {value!r}" if len(value) < 40 else "a text"
+    return "a list" if isinstance(value, list) else "a mapping"
+
+
 def _matched(text: str) -> str:
     """The tag of a plain scalar."""
     for tag, match in _BY_FIRST_CHARACTER.get(text[0], ()):
@@ -59,7 +78,7 @@ _resolved = lru_cache(4096)(_matched)
 def _construct(tag: str, text: str) -> Value:
     kind = tag.rpartition(":")[2]
     if len(text) > 1000:
-        raise Unusable(f"the {kind} has {len(text)} characters")
+        raise Unusable(f"what reads like {_WORDS.get(kind, kind)} has {len(text)} characters")
     if kind == "int" and text.isdecimal() and text.isascii() and text[0] != "0":
         return int(text)
     constructor = SafeConstructor()
@@ -67,7 +86,7 @@ def _construct(tag: str, text: str) -> Value:
     try:
         return getattr(constructor, f"construct_yaml_{kind}")(node)  # type: ignore[no-any-return]
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError, ConstructorError) as error:
-        raise Unusable(f"{text!r} looks like a {kind} and is not one") from error
+        raise Unusable(f"{text!r} reads like {_WORDS.get(kind, kind)} and is not") from error
 
 
 def _short(tag: str) -> str:

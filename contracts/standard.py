@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from dq.contracts import servers, versions
-from dq.contracts.form import nearest, read_as
+from dq.contracts.form import nearest
 from dq.contracts.model import Contract, Server, Team
 from dq.contracts.node import Node
 from dq.contracts.outcome import Finding, Location, Severity
-from dq.contracts.place import PLACE, Place
+from dq.contracts.place import PLACE
+from dq.contracts.scalar import read_as
 
 # Where the standard allows a key without a value.
 _MAY_BE_EMPTY = {
@@ -22,23 +23,10 @@ _MAY_BE_EMPTY = {
 def faults(contract: Contract) -> Iterator[Finding]:
     """What a typed contract has that its own version of ODCS does not allow, in no particular order."""
     odcs = contract.odcs
-    early = odcs < (3, 2, 0)
-    stack: list[Any] = [contract]
-    while stack:
-        here = stack.pop()
-        if here.__class__ is list:
-            stack.extend(here)
-        elif isinstance(here, Node):
-            values = here.__dict__
-            for name in here.model_fields_set:
-                # The keys of a server's own type are not here; they are judged with the server.
-                value = values.get(name, "")
-                if value is None:
-                    yield from _empty(here, name)
-                elif value.__class__ not in _PLAIN:
-                    stack.append(value)
-            if early:
-                yield from _too_new(here, odcs)
+    for node in nodes(contract):
+        yield from _empty(node)
+        if odcs < (3, 2, 0):
+            yield from _too_new(node, odcs)
     for server in contract.servers:
         yield from _server(server, odcs)
     if odcs < (3, 2, 0) and contract.status is None and not contract.has("status"):
@@ -50,23 +38,39 @@ def faults(contract: Contract) -> Iterator[Finding]:
         yield _finding("later-version", message, mend, contract.at("team"), "team")
 
 
-# What has nothing inside it.
-_PLAIN = (str, bool, int, float, Place)
+def nodes(node: Node) -> Iterator[Node]:
+    """This node and every node inside it that the file writes."""
+    stack: list[Any] = [node]
+    while stack:
+        here = stack.pop()
+        if isinstance(here, Node):
+            yield here
+            values = here.__dict__
+            for name in here.model_fields_set:
+                value = values.get(name)
+                if name != "place" and value.__class__ not in _PLAIN:
+                    stack.append(value)
+        elif isinstance(here, list):
+            stack.extend(here)
 
 
-def _empty(node: Node, name: str) -> Iterator[Finding]:
-    key = type(node).model_fields[name].alias or name
-    if (type(node).__name__, key) not in _MAY_BE_EMPTY:
-        mend = f"Give '{key}' a value, or remove it."
-        yield _finding("wrong-type", f"{key} is empty.", mend, node.at(key), node.path(key))
+_PLAIN = (str, bool, int, float, type(None))
+
+
+def _empty(node: Node) -> Iterator[Finding]:
+    written = node.__dict__
+    for name in node.model_fields_set:
+        if written.get(name, "") is not None:
+            continue
+        key = type(node).model_fields[name].alias or name
+        if (type(node).__name__, key) not in _MAY_BE_EMPTY:
+            mend = f"Give '{key}' a value, or remove it."
+            yield _finding("wrong-type", f"{key} is empty.", mend, node.at(key), node.path(key))
 
 
 def _too_new(node: Node, odcs: versions.Version) -> Iterator[Finding]:
     kind = type(node).__name__
-    later = _LATER.get(kind, _NONE)
-    if later.isdisjoint(node.place.keys):
-        return
-    for key in later & node.place.keys.keys():
+    for key in _LATER.get(kind, _NONE) & node.place.keys.keys():
         value = getattr(node, "logical_type", None) if key == "logicalType" else None
         since = versions.KEY_SINCE.get((kind, key)) or (
             servers.LATER_KEYS.get(key)

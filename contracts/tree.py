@@ -22,12 +22,15 @@ from yaml.events import (
 
 from dq.contracts.frame import Frame, Refusal, Twin
 from dq.contracts.place import PLACE, Place, Spot
-from dq.contracts.scalar import Unusable, value
+from dq.contracts.scalar import Unusable, read_as, value
 
 MAX_DEPTH = 64
 MAX_EXPANSION = 10_000
+MAX_EVENTS = 200_000
 MAX_TWINS = 1_000
 MERGE = "<<"
+# What stands for an unquoted `<<`; no key of a file holds NUL.
+_MERGING = "\0<<"
 
 
 # Plain words that YAML reads as text: contracts say the same few thousand again and again.
@@ -53,9 +56,13 @@ class Builder:
 
     def build(self, text: str) -> Any:
         next_event = CParser(text).get_event
-        documents = 0
+        documents = events = 0
         while True:
             event: Any = next_event()
+            events += 1
+            if events > MAX_EVENTS:
+                message = f"the file has more than {MAX_EVENTS // 2:,} keys and values."
+                raise Refusal(message, "Split it into one contract per data product.", _spot(event))
             kind = event.__class__
             if kind is ScalarEvent:
                 if event.value in _WORDS and event.implicit[0] and event.anchor is None and self._stack:
@@ -92,7 +99,7 @@ class Builder:
             else:
                 top.key = word
                 top.key_spot = spot
-        elif key == MERGE:
+        elif key == _MERGING:
             self._add(word, spot, None)
         else:
             top.key = None
@@ -129,7 +136,7 @@ class Builder:
         assert top.place is not None
         top.key_spot = spot
         if text == MERGE and plain:
-            top.key = MERGE
+            top.key = _MERGING
             return
         made: object = text
         if plain or tag:
@@ -139,11 +146,15 @@ class Builder:
                 made = None
         if made.__class__ is not str:
             raise Refusal(
-                f"the key {text!r} is not read as text but as {made!r}.", f"Quote it: {_quoted(text)}.", spot
+                f"the key {text!r} is not read as text but as {read_as(made)}.",
+                f"Quote it: {_quoted(text)}.",
+                spot,
             )
         if plain:
             _remember(text)
-        if text in top.place.keys and len(self.twins) < MAX_TWINS:
+        if text in top.place.keys:
+            if len(self.twins) == MAX_TWINS:
+                raise Refusal(f"more than {MAX_TWINS:,} keys stand twice.", "Keep one of each.", spot)
             self.twins.append(Twin(text, top.path, spot, top.place.keys[text]))
         top.key = text
 
@@ -225,7 +236,7 @@ class Builder:
         key = top.key
         assert key is not None
         top.key = None
-        if key == MERGE:
+        if key == _MERGING:
             top.merges.append((made, spot))
             return
         place.keys[key] = top.key_spot
@@ -252,6 +263,8 @@ def _merge(frame: Frame) -> None:
                     frame.place.values[key] = theirs.values[key]
                     if key in theirs.items:
                         frame.place.items[key] = theirs.items[key]
+                    if key in theirs.raw:
+                        frame.place.raw[key] = theirs.raw[key]
 
 
 def _spot(event: Any) -> Spot:

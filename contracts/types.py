@@ -85,6 +85,7 @@ class NotAType(ValueError):
 _TOKEN = re.compile(r"\s*(`[^`]+`|[A-Za-z_0-9$\-]+|[<>(),:])")
 
 
+@lru_cache(maxsize=4096)
 def parse(text: str) -> DataType:
     """The type that a physicalType names, whatever its case and spelling.
 
@@ -159,9 +160,10 @@ class _Reader:
         self.expect("<")
         parts: list[DataType] = []
         names: list[str] = []
+        seen: set[str] = set()
         while True:
             if name == "struct":
-                names.append(self.next().strip("`"))
+                names.append(self._field(seen))
                 if self.peek() == ":":
                     self.next()
             parts.append(self.type(depth + 1))
@@ -173,6 +175,16 @@ class _Reader:
         if len(parts) != wanted:
             raise NotAType(f"{name} takes {wanted} type(s), not {len(parts)}")
         return DataType(name, (), tuple(parts), tuple(names))
+
+    def _field(self, seen: set[str]) -> str:
+        token = self.next()
+        if not token or token in "<>(),:":
+            raise NotAType("struct has a field without a name")
+        name = token.strip("`")
+        if name.lower() in seen:
+            raise NotAType(f"struct has two fields {name!r}")
+        seen.add(name.lower())
+        return name
 
     def _numbered(self, name: str) -> DataType:
         self.expect("(")
@@ -189,6 +201,8 @@ class _Reader:
         if name not in ("decimal", "char", "varchar"):
             raise NotAType(f"{name} takes no number in parentheses")
         if name == "decimal":
+            if len(numbers) > 2:
+                raise NotAType("decimal takes a precision and a scale")
             numbers = [*numbers, 0][:2]
             if not 1 <= numbers[0] <= MAX_PRECISION or numbers[1] > numbers[0]:
                 raise NotAType(
@@ -196,6 +210,8 @@ class _Reader:
                 )
         elif len(numbers) != 1:
             raise NotAType(f"{name} takes one length")
+        elif not numbers[0]:
+            raise NotAType(f"{name} takes a length of 1 or more")
         return DataType(name, tuple(numbers))
 
 

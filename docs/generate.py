@@ -1,7 +1,8 @@
-"""Writes docs/reference/ from the code: `make docs`. A test fails when the pages are not what the code says."""
+"""Writes docs/reference/ from the code: `make docs`. A test fails when a page is not what the code says."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ NOTE = "<!-- Written by docs/generate.py from the code. -->\n"
 def commands() -> Iterator[str]:
     """The command line: every command with its text and options."""
     yield "# Commands\n"
-    yield "Exit codes, the same everywhere: **0** fine · **1** violations found · **2** usage or configuration · "
+    yield "Exit codes: **0** fine · **1** violations found · **2** usage or configuration ·"
     yield "**3** could not evaluate · **4** an alert could not be delivered · **70** a bug of dq.\n"
     root: Any = typer.main.get_command(application(names()))
     for name, command in sorted(root.commands.items()):
@@ -64,7 +65,8 @@ def rules() -> Iterator[str]:
     for rule in shelf.values():
         made = page.parse(rule.page)
         yield f"## {rule.id}\n\n{made.summary}\n\n{made.why}\n"
-        yield f"Bad:\n\n```yaml\n{made.bad.rstrip()}\n```\n\nGood:\n\n```yaml\n{made.good.rstrip()}\n```\n"
+        yield f"Bad:\n\n```yaml\n{made.bad.rstrip()}\n```\n"
+        yield f"Good:\n\n```yaml\n{made.good.rstrip()}\n```\n"
         yield f"{made.mend}\n"
 
 
@@ -73,6 +75,9 @@ def checks() -> Iterator[str]:
     yield "# Checks of the data\n"
     for kind in built_in().values():
         yield f"## {kind.id}\n\n{_sections(kind.page)}\n"
+
+
+_HEADING = re.compile(r"(Why|Bad|Good|Nulls|Mend):(.*)")
 
 
 def _sections(text: str) -> str:
@@ -86,7 +91,11 @@ def _sections(text: str) -> str:
         if inside and not indented and line.strip():
             lines += ["```", ""]
         inside = indented or (inside and not line.strip())
-        lines.append(line[4:] if indented else line)
+        heading = _HEADING.match(line)
+        if heading:
+            lines += ["", f"**{heading[1]}.**{heading[2]}"]
+        else:
+            lines.append(line[4:] if indented else line)
     if inside:
         lines.append("```")
     return "\n".join(lines)
@@ -95,7 +104,8 @@ def _sections(text: str) -> str:
 def extension() -> Iterator[str]:
     """The values of dq's custom properties."""
     yield "# What dq adds to ODCS\n"
-    yield "One custom property per place; on ODCS 3.2 it says `vendor: dq`. `dq schema` prints the JSON Schema.\n"
+    yield "One custom property per place; on ODCS 3.2 it says `vendor: dq`."
+    yield "`dq schema` prints the JSON Schema.\n"
     where = {
         "delivery": "an SLA entry (ODCS 3.0 and 3.1: the contract, as `delivery:<sla id>`)",
         "dataset": "an object",

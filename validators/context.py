@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Generic, NamedTuple, TypeVar
 
+from dq.contracts import promise
 from dq.contracts.model import Contract, Property, Quality, Relationship, SchemaObject
+from dq.contracts.outcome import Finding
 from dq.validators import elements
 from dq.validators.elements import Reference
 
@@ -21,6 +23,20 @@ class Argument(Generic[T]):
     name: str
     default: T
     description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """The delivery promises that can be understood, and what is wrong with the others."""
+
+    slos: tuple[promise.Slo, ...] = ()
+    wrong: tuple[Finding, ...] = ()
+
+    @staticmethod
+    def of(contract: Contract) -> Promises:
+        """The promises of a contract, through the same door as the watcher reads them."""
+        slos, wrong = promise.read(contract)
+        return Promises(tuple(slos), tuple(wrong))
 
 
 class Column(NamedTuple):
@@ -82,6 +98,7 @@ class Context:
     file: str
     today: date
     walk: Walk
+    promises: Promises
     arguments: Mapping[str, object] = field(default_factory=dict)
 
     def value(self, argument: Argument[T]) -> T:

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def dotted(contract: Contract) -> frozenset[str]:
-    """Every `object` and `object.property`, at any depth; by name and, for the object, by physical name."""
+    """Every `object` and `object.property`, at any depth; the object by its name or its id."""
     found: set[str] = set()
     for one in contract.objects:
         inside = _inside(one.properties)
-        for name in {one.name, one.physical_name or one.name}:
+        for name in {one.name, one.id or one.name}:
             found.add(name)
             found.update([f"{name}.{below}" for below in inside])
     return frozenset(found)

@@ -11,14 +11,14 @@ from dq.contracts import extension
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, Severity
 from dq.contracts.parse import MAX_FINDINGS, parse
-from dq.validators.context import Context, Walk
+from dq.validators.context import Context, Promises, Walk
 from dq.validators.fold import Folds
 from dq.validators.policy import Policy
 from dq.validators.registry import Entry, Registry
 from dq.validators.rule import Fault, Rule, Scope
 
-# Characters of a message or a mend.
-LONGEST = 1_000
+# More of one kind than anyone reads at once: a contract that was made to cost time gets no more of it.
+MAX_OF_ONE_RULE = 100
 
 InUse = list[tuple[Rule, Severity, Mapping[str, object]]]
 
@@ -76,17 +76,9 @@ def judge(gate: Gate, file: str, data: bytes) -> Judged:
         return Judged(file, parsed.findings, data)
     wrong, cut = extension.faults(contract)
     form = parsed.findings + wrong
-    context = Context(file, gate.today, Walk.of(contract))
+    context = Context(file, gate.today, Walk.of(contract), Promises.of(contract))
     folds = Folds(parsed.cut | cut, form)
-    findings = [
-        replace(
-            finding,
-            message=_shortened(finding.message),
-            mend=_shortened(finding.mend),
-            contract=contract.id,
-        )
-        for finding in form[:MAX_FINDINGS]
-    ]
+    findings = [replace(finding, contract=contract.id) for finding in form[:MAX_FINDINGS]]
     for finding in _findings(gate, contract, context, folds):
         findings.append(finding)
         if len(findings) >= MAX_FINDINGS:
@@ -103,10 +95,17 @@ def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) ->
         if not rule.applies(odcs):
             continue
         seen = replace(context, arguments=arguments) if arguments else context
+        told = 0
         for fault in rule.check(contract, seen):
-            if not folds.consequence(fault, rule.after, said):
-                said[fault.path].add(rule.id)
-                yield _finding(fault, rule, severity, contract.id)
+            if folds.consequence(fault, rule.after, said):
+                continue
+            told += 1
+            said[fault.path].add(rule.id)
+            if told == MAX_OF_ONE_RULE:
+                fault = replace(fault, message=f"{fault.message} More of this kind are not listed.")
+            yield _finding(fault, rule, severity, contract.id)
+            if told == MAX_OF_ONE_RULE:
+                break
 
 
 def among_others(gate: Gate, judged: Iterable[Judged]) -> Iterator[Finding]:
@@ -123,10 +122,4 @@ def among_others(gate: Gate, judged: Iterable[Judged]) -> Iterator[Finding]:
 
 
 def _finding(fault: Fault, rule: Rule, severity: Severity, contract: str) -> Finding:
-    message, mend = _shortened(fault.message), _shortened(fault.mend)
-    return Finding(rule.id, severity, message, mend, fault.at, fault.path, contract)
-
-
-def _shortened(text: str) -> str:
-    """A text that a report can show: what a contract says may be megabytes long."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 200]} … {text[-190:]}"
+    return Finding(rule.id, severity, fault.message, fault.mend, fault.at, fault.path, contract)

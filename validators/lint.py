@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -11,6 +10,7 @@ from types import ModuleType
 
 from dq.contracts import shelf
 from dq.contracts.errors import Unreadable
+from dq.contracts.files import find
 from dq.contracts.outcome import Finding
 from dq.validators import bulk, waivers
 from dq.validators import rules as rules_shelf
@@ -18,9 +18,10 @@ from dq.validators.judge import Gate, Judged, among_others, judge
 from dq.validators.policy import DEFAULT, Policy
 from dq.validators.rule import Rule
 
-SUFFIX = ".odcs.yaml"
-
 Rules = Mapping[str, Rule]
+
+# A contract may quote megabytes into a text.
+MAX_TEXT = 1_000
 
 
 def rules_of(package: ModuleType = rules_shelf) -> dict[str, Rule]:
@@ -59,13 +60,11 @@ def lint_paths(
 ) -> Linted:
     """What is wrong with the contracts at these paths, and with the registry that they form.
 
-    A folder is searched for `*.odcs.yaml`, but not in hidden folders; a file is read whatever its name.
     `root` is the registry's root. Many contracts are shared out to `processes` where the system can fork.
     Raises Unreadable for a path that cannot be read, and for a folder without a contract: nothing was
     validated there, which is not the same as fine.
     """
-    found = [file for path in paths for file in _contract_files(path)]
-    unique = sorted(_named(found, root).items())
+    unique = sorted(_named(find(paths), root).items())
     gate = Gate(rules, policy, today)
     return _linted(gate, bulk.each(unique, _Reader(gate), processes))
 
@@ -108,7 +107,7 @@ def _linted(gate: Gate, judged: Iterable[Judged]) -> Linted:
     findings.sort(key=lambda finding: (finding.at, finding.rule, finding.path))
     files = {finding.at.file for finding in findings}
     sources = {one.file: one.data for one in every if one.data is not None and one.file in files}
-    return Linted(tuple(findings), tuple(one.file for one in every), sources)
+    return Linted(tuple(_brief(one) for one in findings), tuple(one.file for one in every), sources)
 
 
 def _of_the_policy(finding: Finding, gate: Gate) -> Finding | None:
@@ -120,28 +119,15 @@ def _of_the_policy(finding: Finding, gate: Gate) -> Finding | None:
     return None if severity is None else replace(finding, severity=severity)
 
 
-def _contract_files(path: Path) -> Iterator[Path]:
-    if not path.exists():
-        raise Unreadable(f"{path} does not exist.", "Give a contract, or a folder of contracts.")
-    if not path.is_dir():
-        yield path
-        return
-    before = True
-    for folder, folders, names in os.walk(path, onerror=_cannot_list):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if name.endswith(SUFFIX):
-                before = False
-                yield Path(folder, name)
-    if before:
-        raise Unreadable(
-            f"{path} holds no file that ends in {SUFFIX}: nothing was validated.",
-            f"Name contracts <id>{SUFFIX}, or give the folder that holds them.",
-        )
-
-
-def _cannot_list(error: OSError) -> None:
-    raise _unreadable(Path(error.filename), error) from error
+def _brief(finding: Finding) -> Finding:
+    """The finding with its texts cut to what fits a screen; a contract may quote megabytes into them."""
+    if max(len(finding.message), len(finding.mend), len(finding.contract)) <= MAX_TEXT:
+        return finding
+    message, mend, contract = (
+        text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
+        for text in (finding.message, finding.mend, finding.contract)
+    )
+    return replace(finding, message=message, mend=mend, contract=contract)
 
 
 def _unreadable(path: Path, error: OSError) -> Unreadable:

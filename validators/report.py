@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import PurePosixPath
 from types import ModuleType
 
 from dq.contracts import shelf
@@ -20,17 +25,74 @@ class Screen:
     width: int = 100
 
 
+class From(StrEnum):
+    """From where a report names files: what its reader can open.
+
+    `registry`: the registry's root, as findings do. `repository`: the root of the Git repository, as
+    services that show a pull request want it. `here`: the working folder, so that a terminal can open them.
+    """
+
+    REGISTRY = "registry"
+    REPOSITORY = "repository"
+    HERE = "here"
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """One format. `render` gives the whole text, which ends with a line break."""
 
     id: str
     render: Callable[[Linted, Screen], str]
+    files: From = From.REGISTRY
 
 
 def reports_of(package: ModuleType = reports) -> dict[str, Report]:
     """The formats on a shelf by id; without an argument, the ones that ship."""
     return shelf.load(package, "REPORT", Report)
+
+
+def names(package: ModuleType = reports) -> list[str]:
+    """The formats on a shelf, found without importing them."""
+    return sorted(one.name for one in pkgutil.iter_modules(package.__path__) if not one.name.startswith("_"))
+
+
+def report(name: str) -> Report:
+    """One of the formats that ship, without importing the others."""
+    made: Report = importlib.import_module(f"{reports.__name__}.{name}").REPORT
+    return made
+
+
+def moved(linted: Linted, folder: PurePosixPath) -> Linted:
+    """The same, with files named from elsewhere; `folder` is the registry's root as seen from there.
+
+    Absolute paths, which lie outside of the registry, stay.
+    """
+    if folder == PurePosixPath():
+        return linted
+
+    def name(file: str) -> str:
+        return str(folder / file)  # an absolute path swallows the folder
+
+    return Linted(
+        tuple(replace(one, at=replace(one.at, file=name(one.at.file))) for one in linted.findings),
+        tuple(name(file) for file in linted.files),
+        {name(file): data for file, data in linted.sources.items()},
+    )
+
+
+def gravest_first(findings: Sequence[Finding]) -> list[Finding]:
+    """By severity, worst first, and then as they came."""
+    return sorted(findings, key=lambda finding: -finding.severity.rank)
+
+
+def lines(data: bytes) -> list[str]:
+    """The lines of a contract as YAML 1.1 counts them, which knows three line breaks of Unicode besides."""
+    return re.split("\r\n|[\n\r\x85\u2028\u2029]", data.decode("utf-8-sig", "replace"))
+
+
+def said(number: int, word: str) -> str:
+    """`1 error`, `2 errors`, `0 contracts`; info stays."""
+    return f"{number} {word}{'' if number == 1 or word == Severity.INFO else 's'}"
 
 
 def counts(findings: tuple[Finding, ...]) -> Mapping[Severity, int]:

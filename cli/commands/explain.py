@@ -3,17 +3,71 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
+from pathlib import Path
 
 import typer
 
 from dq.cli import show
+from dq.cli.loading import load
+from dq.contracts.model import Contract
+from dq.dataquality.accounting import Account, State, accounts
+from dq.dataquality.kind import built_in, clauses_of
 from dq.validators.explain import explain
 from dq.validators.lint import rules_of
 
 
-def command(rule: str = typer.Argument(help="The id of a rule, such as cron-invalid.")) -> None:
-    """Print the page of a rule: why it is there, a bad and a good example, the mend.
+def command(
+    what: str = typer.Argument(help="The id of a rule, such as cron-invalid, or a contract's file."),
+    format: show.Format = show.FORMAT,
+) -> None:
+    """Print the page of a rule; of a contract, what becomes of each of its clauses.
+
+    Every clause is enforced by a check, documented only, or not evaluated, and the table says why: nothing
+    is skipped in silence.
 
     Example: dq explain duplicate-property
     """
-    show.line(explain(rules_of(), rule, min(shutil.get_terminal_size((88, 24)).columns, 88)).rstrip("\n"))
+    path = Path(what)
+    if not path.exists():
+        show.line(_page(what))
+        return
+    loaded = load([path])
+    for finding in loaded.findings:
+        show.note(str(finding))
+    found = [account for contract in loaded.contracts for account in _accounts(contract)]
+    if format is show.Format.JSON:
+        show.as_json([account.as_dict() for account in found])
+    else:
+        _describe(found)
+    raise typer.Exit(3 if loaded.findings else 0)
+
+
+def _page(rule: str) -> str:
+    """The page of a rule of the gate, or what a rule of changes says."""
+    from dq.validators.compat import RULES
+
+    if rule in RULES:
+        problem, instead = RULES[rule]
+        return f"{rule} (a change between two versions)\n\n{problem.capitalize()}.\n\nInstead\n{instead}"
+    width = min(shutil.get_terminal_size((88, 24)).columns, 88)
+    return explain(rules_of(), rule, width).rstrip("\n")
+
+
+def _accounts(contract: Contract) -> list[Account]:
+    return [
+        account
+        for one in contract.objects
+        for account in accounts(contract, one, clauses_of(contract, one, built_in()))
+    ]
+
+
+def _describe(found: list[Account]) -> None:
+    rows = [
+        (account.state.value, account.property or account.object, account.clause, account.reason)
+        for account in found
+    ]
+    show.table(("state", "about", "clause", "how, or why not"), rows)
+    counts = Counter(account.state for account in found)
+    said = ", ".join(f"{counts[state]} {state.value}" for state in State if counts[state])
+    show.line(f"\n{len(found)} clauses: {said}.")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import typer
 
 from dq.cli import show
-from dq.cli.world import POLICY_FILE
+from dq.cli.world import POLICY_FILE, here
+from dq.contracts import scalar
 from dq.contracts.errors import UsageError
 from dq.contracts.fault import Fault
+from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule
+from dq.validators.lint import lint, rules_of
+from dq.validators.policy import Policy
 
 CONTRACT = """\
 apiVersion: v3.2.0
@@ -22,12 +29,12 @@ version: 0.1.0
 status: draft
 domain: {domain}
 description:
-  purpose: What {name} is for, in one sentence.
+  purpose: Who reads this, and what for.
 
 servers:
   - server: production
     type: {server}
-    {place}
+    {key}: {location}
     format: parquet
 
 team:
@@ -37,7 +44,7 @@ team:
       role: owner
 
 support:
-  - channel: "{channel}"
+  - channel: {channel}
     tool: slack
     scope: notifications
 
@@ -78,23 +85,23 @@ schema:
         severity: error
 
 slaProperties:
-  - id: daily
+  - id: delivery
     property: frequency
-    value: 1
-    unit: d
+    value: {every}
+    unit: {unit}
     element: {id}
     driver: operational
     scheduler: cron
-    schedule: "{schedule}"
+    schedule: {schedule}
     customProperties:
       - property: delivery
         vendor: dq
         value:
           timezone: {timezone}
-          grace: 1h
-          partition: {{day: "{{due - 1d:%Y-%m-%d}}"}}
-          objective: 95%
-          window: 90d
+          grace: {grace}
+          partition: {{day: "{{{day}:%Y-%m-%d}}"}}
+          objective: {objective}
+          window: {window}
 """
 
 POLICY = """\
@@ -103,6 +110,28 @@ profile: default
 """
 
 _ID = re.compile(r"[a-z][a-z0-9_]*")
+# Scheme of the location -> server type and the key of its place.
+_SERVERS = {
+    "": ("local", "path"),
+    "s3": ("s3", "location"),
+    "s3a": ("s3", "location"),
+    "abfss": ("azure", "location"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """What follows from how often a delivery is due, as texts of a contract.
+
+    The grace is shorter than the time between two dues, and the objective allows for one miss at least.
+    """
+
+    every: str
+    unit: str
+    grace: str
+    day: str
+    objective: str = "95%"
+    window: str = "90d"
 
 
 def command(
@@ -132,22 +161,18 @@ def command(
     fault = parse_schedule(schedule, timezone=tz)
     if isinstance(fault, Fault):
         raise UsageError(fault.message, fault.mend)
-    remote = "://" in location
-    text = CONTRACT.format(
-        id=id,
-        name=id.replace("_", " ").capitalize(),
-        domain=domain,
-        owner=owner,
-        channel=channel,
-        schedule=schedule,
-        timezone=tz,
-        server="s3" if remote else "local",
-        place=f'location: "{location}"' if remote else f'path: "{location}"',
-    )
+    world = here()
     folder.mkdir(parents=True, exist_ok=True)
     contract = folder / f"{id}.odcs.yaml"
     if contract.exists():
         raise UsageError(f"{contract} is there already.", "Choose another --id, or edit the file.")
+    flags = {"domain": domain, "owner": owner, "channel": channel, "schedule": schedule, "timezone": tz}
+    text = written(id, location, rhythm(fault, world.now()), flags)
+    found = lint(
+        text.encode(), contract.name, rules=rules_of(), policy=Policy("strict"), today=world.now().date()
+    )
+    if found:
+        raise UsageError(f"no contract with these answers would pass: {found[0].message}", found[0].mend)
     contract.write_text(text, encoding="utf-8")
     show.line(f"Wrote {contract}.")
     policy = folder / POLICY_FILE
@@ -155,3 +180,46 @@ def command(
         policy.write_text(POLICY, encoding="utf-8")
         show.line(f"Wrote {policy}.")
     show.line(f"\nNext: edit the columns, then run\n  dq validate {folder}")
+
+
+def written(id: str, location: str, rhythm: Rhythm, flags: dict[str, str]) -> str:
+    """The contract's text. Raises UsageError for a location whose kind of server is not known."""
+    scheme = location.partition("://")[0] if "://" in location else ""
+    if scheme not in _SERVERS:
+        known = ", ".join(f"{one}://" for one in _SERVERS if one)
+        raise UsageError(
+            f"dq init knows no server for {scheme}://.", f"Give a folder, or a location with {known}."
+        )
+    server, key = _SERVERS[scheme]
+    return CONTRACT.format(
+        id=quoted(id),
+        name=quoted(id.replace("_", " ").capitalize()),
+        server=server,
+        key=key,
+        location=quoted(location),
+        every=rhythm.every,
+        unit=rhythm.unit,
+        grace=rhythm.grace,
+        day=rhythm.day,
+        objective=rhythm.objective,
+        window=rhythm.window,
+        **{name: quoted(value) for name, value in flags.items()},
+    )
+
+
+def rhythm(schedule: Schedule, now: datetime) -> Rhythm:
+    """What suits a schedule; the night when the clocks change makes a day of 23 hours, which is a day."""
+    gap = shortest_gap(schedule, now) or timedelta(days=1)
+    days = round(gap / timedelta(days=1))
+    minutes = int(gap / timedelta(minutes=1))
+    if gap < timedelta(hours=12):
+        return Rhythm(str(minutes), "min", f"{max(1, minutes // 2)}m", "due")
+    if days < 7:
+        return Rhythm(str(max(1, days)), "d", "1h", "due - 1d")
+    return Rhythm(str(days), "d", "1h", "due - 1d", "90%", "365d")
+
+
+def quoted(text: str) -> str:
+    """The text as a YAML value, in quotes where it could be read as something else."""
+    safe = re.fullmatch(r"[A-Za-z][\w./@ -]*", text) and text == text.strip()
+    return text if safe and scalar.value(text, None, True) == text else json.dumps(text, ensure_ascii=False)

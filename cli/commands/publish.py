@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from dq.cli import show
 from dq.cli.loading import chosen, load
 from dq.cli.spark import session
-from dq.cli.world import here, instant
+from dq.cli.world import here, instant, located
 from dq.contracts.errors import UsageError
 from dq.contracts.location import resolve
 from dq.dataquality.delivery.ledger import write_receipt
@@ -53,14 +53,16 @@ def command(
     world = here(as_of)
     document, one = chosen(load([contract]), object)
     store = world.store()
-    tables = specs(document, lambda each: resolve(document, each, server, world.environment))
+    tables = specs(
+        document, lambda each: located(world, resolve(document, each, server, world.environment), catalog)
+    )
     spec = next(table for table, each in zip(tables, document.objects, strict=True) if each is one)
     delivery = publication(
         document, one, spec, partition=_pairs(partition), cycle=instant(cycle) if cycle else None, rows=rows
     )
     done = publish(
         delivery,
-        catalog=open_catalog(catalog, Settings(store=store, session=lambda: session(world))),
+        catalog=open_catalog(catalog, Settings(store=store, session=lambda: session(world, hive=True))),
         store=store,
         now=world.now(),
         receipt=_receipt,

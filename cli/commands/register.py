@@ -8,9 +8,9 @@ from pathlib import Path
 import typer
 
 from dq.cli import show
-from dq.cli.loading import NOT_IN_FORCE, load
+from dq.cli.loading import NOT_IN_FORCE, PATHS, load
 from dq.cli.spark import session
-from dq.cli.world import World, here, registry_root
+from dq.cli.world import World, here, located, registry_root
 from dq.contracts.errors import DqError
 from dq.contracts.location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
@@ -24,9 +24,7 @@ from dq.store.engine import Store
 
 
 def command(
-    paths: list[Path] = typer.Argument(
-        None, help="Contract files or folders; the working folder by default."
-    ),
+    paths: list[Path] = PATHS,
     apply_it: bool = typer.Option(
         False, "--apply", help="Make the catalog so. Without it nothing is written."
     ),
@@ -62,8 +60,8 @@ def command(
     for finding in loaded.findings:
         show.note(str(finding))
     store = world.store()
-    target = open_catalog(catalog, Settings(store=store, session=lambda: session(world)))
-    wanted = tables(world, loaded.contracts, server, registry_root((paths or [Path()])[0]).name)
+    target = open_catalog(catalog, Settings(store=store, session=lambda: session(world, hive=True)))
+    wanted = tables(world, loaded.contracts, server, registry_root((paths or [Path()])[0]).name, catalog)
     plan = propose(target, catalog, wanted, store, adopt=adopt, complete=_is_whole(paths))
     results = (
         apply(target, catalog, plan, store, allow=_allowed(allow_breaking, allow_destructive), prune=prune)
@@ -80,19 +78,23 @@ def command(
     raise typer.Exit(1 if check and not apply_it and any(action.writes for action in plan.actions) else 0)
 
 
-def tables(world: World, contracts: Iterable[Contract], server: str | None, registry: str) -> list[TableSpec]:
+def tables(
+    world: World, contracts: Iterable[Contract], server: str | None, registry: str, catalog: str = "local"
+) -> list[TableSpec]:
     """The tables that these contracts want; drafts and retired ones want none."""
     found: list[TableSpec] = []
     for contract in contracts:
         if contract.status in NOT_IN_FORCE:
             show.note(f"dq: {contract.id} is {contract.status}, so it is not registered.")
             continue
-        found += specs(contract, _places(world, contract, server), registry)
+        found += specs(contract, _places(world, contract, server, catalog), registry)
     return found
 
 
-def _places(world: World, contract: Contract, server: str | None) -> Callable[[SchemaObject], DataPlace]:
-    return lambda one: resolve(contract, one, server, world.environment)
+def _places(
+    world: World, contract: Contract, server: str | None, catalog: str
+) -> Callable[[SchemaObject], DataPlace]:
+    return lambda one: located(world, resolve(contract, one, server, world.environment), catalog)
 
 
 def _is_whole(paths: list[Path] | None) -> bool:

@@ -2,17 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import typer
+
 from dq.cli import show
+from dq.contracts.errors import UsageError
+from dq.contracts.form import nearest
+
+Schema = dict[str, object]
 
 
-def command() -> None:
-    """Print the JSON Schema of dq's extension values, for editors.
+def _contract() -> Schema:
+    from dq.contracts.editor_schema import editor_schema
 
-    The schema describes the custom properties delivery, dataset, scope and route. In VS Code, put it
-    beside the official ODCS schema (see docs/how-to/editor.md).
+    return editor_schema()
 
-    Example: dq schema > dq-extension.schema.json
-    """
+
+def _extension() -> Schema:
     from dq.contracts.extension import json_schema
 
-    show.as_json(json_schema())
+    return json_schema()
+
+
+def _findings() -> Schema:
+    from dq.validators.reports._findings_schema import findings_schema
+
+    return findings_schema()
+
+
+def _policy() -> Schema:
+    from dq.validators.lint import rules_of
+    from dq.validators.policy_file import json_schema
+
+    return json_schema(rules_of())
+
+
+# What the schema is of -> what gives it, importing nothing that the others need.
+SCHEMAS: dict[str, Callable[[], Schema]] = {
+    "contract": _contract,
+    "extension": _extension,
+    "findings": _findings,
+    "policy": _policy,
+}
+
+
+def command(
+    of: str = typer.Argument("extension", help=f"Of what: {', '.join(SCHEMAS)}."),
+) -> None:
+    """Print a JSON Schema, for editors and for programs that read what dq prints.
+
+    contract: what dq adds to a contract, each value in its place; for editors, beside the official schema
+    of ODCS (see docs/how-to/editor.md).
+    extension: one custom property of dq: delivery, dataset, scope or route.
+    findings: what 'dq validate --format json' prints.
+    policy: the registry's dq-policy.yaml.
+
+    Example: dq schema contract > .vscode/dq.schema.json
+    """
+    if of not in SCHEMAS:
+        hint = nearest(of, SCHEMAS)
+        raise UsageError(
+            f"there is no schema of {of!r}.",
+            f"Did you mean {hint!r}?" if hint else f"Choose one of {', '.join(SCHEMAS)}.",
+        )
+    show.as_json(SCHEMAS[of]())

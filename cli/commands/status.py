@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from dq.alerts.incident import Incident
 from dq.alerts.ledger import unresolved
 from dq.cli import show
-from dq.cli.loading import load, slos
+from dq.cli.loading import PATHS, load, slos
 from dq.cli.world import World, here
 from dq.contracts.model import Contract
 from dq.contracts.outcome import CycleStatus, Status
@@ -46,9 +46,7 @@ class Standing:
 
 
 def command(
-    paths: list[Path] = typer.Argument(
-        None, help="Contract files or folders; the working folder by default."
-    ),
+    paths: list[Path] = PATHS,
     as_of: str = show.AS_OF,
     format: show.Format = show.FORMAT,
 ) -> None:

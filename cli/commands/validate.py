@@ -2,45 +2,136 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import typer
 
 from dq.cli import show
-from dq.cli.gate import judge
-from dq.cli.world import here
+from dq.cli.gate import Gated, compared, judge
+from dq.cli.world import World, here, registry_root
 from dq.contracts.errors import UsageError
 from dq.contracts.form import nearest
-from dq.validators.report import Screen, reports_of
+from dq.validators.lint import Linted
+from dq.validators.report import From, Report, Screen, moved, names
+from dq.validators.report import report as report_of
+
+if TYPE_CHECKING:
+    from dq.validators.compat import Mode
 
 
 def command(
     paths: list[Path] = typer.Argument(
         None, help="Contract files or folders; the working folder by default."
     ),
-    format: str = typer.Option("text", "--format", help="How to report: text or json."),
+    format: str = typer.Option("text", "--format", help=f"How to report: {', '.join(names())}."),
+    report: list[str] = typer.Option(
+        None, "--report", help="One more report, into a file: FORMAT=FILE. May be given several times."
+    ),
     policy: Path = typer.Option(None, "--policy", help="Another policy than the registry's dq-policy.yaml."),
+    base: str = typer.Option(
+        None, "--base", help="Judge only what differs from this Git reference, and whom the changes break."
+    ),
+    mode: str = typer.Option(
+        None, "--mode", help="Whom a change may not break: FORWARD (readers), BACKWARD (writers), FULL, NONE."
+    ),
 ) -> None:
     """Find every mistake in contracts that can be seen without their data.
 
     Needs no Java and no network. All findings come at once, each with its line, its reason and its mend;
-    'dq explain RULE' tells more about one.
+    'dq explain RULE' tells more about one. With --base, contracts that the branch did not touch are not
+    read, and policy and waivers are the base's.
 
-    Exit codes: 0 nothing that blocks, 1 errors were found, 2 the policy cannot be understood, 3 a path
-    cannot be read.
+    Exit codes: 0 nothing that blocks, 1 errors were found, 2 the policy or an option cannot be understood,
+    3 a path cannot be read.
 
-    Example: dq validate registry
+    Example: dq validate registry --report sarif=dq.sarif
     """
-    formats = reports_of()
-    if format not in formats:
-        hint = nearest(format, formats)
+    world = here()
+    shown = _format(format)
+    files = [_file(one) for one in report or []]
+    places = paths or [Path()]
+    gated = (
+        compared(world, places, base, _mode(mode), policy) if base else Gated(judge(world, places, policy))
+    )
+    linted = gated.linted
+    root = registry_root(places[0])
+    for made, file in files:
+        named = _named(linted, made, root, world)
+        _write(file, _summary(named, gated) if made.id == "markdown" else made.render(named, Screen()))
+    screen = Screen(color=sys.stdout.isatty(), width=shutil.get_terminal_size((100, 24)).columns)
+    show.line(shown.render(_named(linted, shown, root, world), screen).rstrip("\n"))
+    if gated.comparison is not None and gated.comparison.required_version:
+        show.note(f"These changes need version {gated.comparison.required_version} or higher.")
+    raise typer.Exit(1 if any(finding.severity.blocks for finding in linted.findings) else 0)
+
+
+def _mode(text: str | None) -> Mode | None:
+    if text is None:
+        return None
+    from dq.validators.compat import Mode
+
+    words = [one.value for one in Mode]
+    if text.upper() in words:
+        return Mode(text.upper())
+    hint = nearest(text, words)
+    raise UsageError(
+        f"there is no mode {text!r}.",
+        f"Did you mean {hint}?" if hint else f"Choose one of {', '.join(words)}.",
+    )
+
+
+def _summary(linted: Linted, gated: Gated) -> str:
+    """The Markdown report, with the changes and the version that they ask for."""
+    from dq.validators.reports.markdown import code, escaped, summary, table
+
+    if gated.comparison is None or not gated.comparison.changes:
+        return summary(linted)
+    rows = [
+        (escaped(one.verdict.value), code(one.rule), code(one.path or one.contract), escaped(one.problem))
+        for one in gated.comparison.changes
+    ]
+    version = gated.comparison.required_version
+    asked = [f"These changes need version **{escaped(version)}** or higher."] if version else []
+    return summary(linted, [table(("verdict", "change", "where", "what"), rows), *asked])
+
+
+def _format(name: str) -> Report:
+    formats = names()
+    if name not in formats:
+        hint = nearest(name, formats)
         raise UsageError(
-            f"there is no report format {format!r}.",
+            f"there is no report format {name!r}.",
             f"Did you mean {hint!r}?" if hint else f"Choose one of {', '.join(formats)}.",
         )
-    linted = judge(here(), paths or [Path()], policy)
-    screen = Screen(color=sys.stdout.isatty(), width=shutil.get_terminal_size((100, 24)).columns)
-    show.line(formats[format].render(linted, screen).rstrip("\n"))
-    raise typer.Exit(1 if any(finding.severity.blocks for finding in linted.findings) else 0)
+    return report_of(name)
+
+
+def _file(text: str) -> tuple[Report, Path]:
+    name, equals, file = text.partition("=")
+    if not (equals and file):
+        raise UsageError(f"--report {text} names no file.", f"Write --report {name}=FILE.")
+    return _format(name), Path(file)
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"the report {file} cannot be written: {error.strerror}.", "Choose another file for --report."
+        ) from error
+
+
+def _named(linted: Linted, report: Report, root: Path, world: World) -> Linted:
+    """The findings with their files named from where the report's reader stands."""
+    if report.files is From.REGISTRY:
+        return linted
+    if report.files is From.HERE:
+        return moved(linted, PurePosixPath(Path(os.path.relpath(root, world.folder)).as_posix()))
+    top = next((one for one in (root, *root.parents) if (one / ".git").exists()), root)
+    return moved(linted, PurePosixPath(root.relative_to(top).as_posix()))

@@ -10,7 +10,7 @@ import typer
 
 from dq.cli import alerting, show
 from dq.cli.alerting import CHANNEL
-from dq.cli.loading import load, slos, watched
+from dq.cli.loading import PATHS, load, slos, watched
 from dq.cli.world import World, here, instant
 from dq.contracts.errors import UsageError
 from dq.contracts.fault import Fault
@@ -21,9 +21,7 @@ from dq.dataquality.delivery.watch import Tick, tick
 
 
 def command(
-    paths: list[Path] = typer.Argument(
-        None, help="Contract files or folders; the working folder by default."
-    ),
+    paths: list[Path] = PATHS,
     as_of: str = show.AS_OF,
     since: str = typer.Option(
         None, "--since", help="Where an SLO begins that was never watched; now by default."

@@ -202,6 +202,9 @@ def _dates(schedule: Schedule, low: datetime, high: datetime, size: int) -> Iter
 @lru_cache(maxsize=4_096)
 def times_of_day(minute: str, hour: str, second: int) -> tuple[timedelta, ...]:
     """The times of one civil day that a minute and an hour field name, ascending, as time since midnight."""
+    if minute.isdecimal() and hour.isdecimal():
+        # One time needs no enumeration, and most schedules are of this kind.
+        return (timedelta(hours=int(hour), minutes=int(minute), seconds=second),)
     # Imported here because it takes longer to import than a contract takes to read.
     from croniter import croniter_range
 

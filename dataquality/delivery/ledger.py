@@ -101,6 +101,13 @@ def history(tx: Connection, key: tuple[str, str, str]) -> list[Kept]:
     return [kept(row) for row in tx.execute(select(cycles_table).where(here).order_by(columns.due_at))]
 
 
+def of_object(tx: Connection, contract: str, one: str) -> list[Kept]:
+    """Every cycle of an object, over all its SLOs, oldest first."""
+    columns = cycles_table.c
+    here = and_(columns.contract == contract, columns.object == one)
+    return [kept(row) for row in tx.execute(select(cycles_table).where(here).order_by(columns.due_at))]
+
+
 def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select have no shape to name
     """A row as values."""
     return Kept(

@@ -128,6 +128,9 @@ def _judged(one: Watched, kept: Kept, receipts: Receipts, now: datetime) -> tupl
     give_up_at = cycle.due_at + slo.give_up_after if slo.give_up_after else None
     if not cycle.partitions:
         evidence, give_up_at = _snapshot(slo, kept, evidence, give_up_at)
+    if evidence is not None and evidence.rows == 0 and slo.delivery.empty == "forbidden":
+        judged = judge(cycle, None, now, give_up_at=give_up_at)
+        return replace(judged, reason=f"{judged.reason} An empty delivery came, which is forbidden."), None
     if evidence is not None and evidence.delivered_at is not None:
         evidence = replace(evidence, first_seen=kept.first_seen_at or now)
     return judge(cycle, evidence, now, give_up_at=give_up_at), evidence

@@ -7,6 +7,7 @@ varchar), so tables are read through the session's external catalog, which Spark
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -243,7 +244,9 @@ def _explained() -> Iterator[None]:
         causes = [str(error), *_causes(java)]
         locked = next((cause for cause in causes if "Another instance of Derby" in cause), None)
         if locked is not None:
-            where = locked.rsplit(" ", 1)[-1].rstrip(".")
+            # Spark 3.5 hands the cause over with a whole stack behind it.
+            found = re.search(r"booted the database\s+(\S+)", locked)
+            where = found[1].rstrip(".") if found else "its folder"
             raise Unreadable(
                 f"The embedded metastore at {where} is open in another process; Derby serves one at a time.",
                 "Stop that Spark session, or use a metastore service, or the catalog 'local'.",

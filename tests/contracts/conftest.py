@@ -1,4 +1,4 @@
-"""The official JSON Schemas of ODCS: fetched at test time from a package that ships them, never vendored."""
+"""What the tests of contracts share: a reader, and the official JSON Schemas, fetched and never vendored."""
 
 from __future__ import annotations
 
@@ -7,10 +7,34 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from dq.contracts.outcome import Finding
+from dq.contracts.parse import Parsed, parse
+
+HEAD = "apiVersion: {api}\nkind: DataContract\nid: orders\nversion: 1.0.0\nstatus: active\n"
+
+Read = Callable[..., Parsed]
+
+
+def spots(findings: list[Finding]) -> list[tuple[int, int, str]]:
+    """Line, column and rule of each finding."""
+    return [(one.at.line, one.at.column, one.rule) for one in findings]
+
+
+@pytest.fixture
+def read() -> Read:
+    """A contract whose sixth line is the first of the text."""
+
+    def run(text: str, api: str = "v3.2.0") -> Parsed:
+        return parse((HEAD.format(api=api) + text).encode(), "orders.odcs.yaml")
+
+    return run
+
 
 PACKAGE = "datacontract-cli==1.2.8"
 VERSIONS = ("3.0.2", "3.1.0", "3.2.0")

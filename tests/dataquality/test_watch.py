@@ -212,6 +212,26 @@ def test_a_receipt_is_trusted_more_than_a_marker(store: Store, lake: Lake) -> No
     assert watcher.tick("2026-05-11T10:00") == [CycleStatus.ON_TIME]
 
 
+def test_an_empty_delivery_is_none_where_it_is_forbidden(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+    with store.write() as tx:
+        ledger.write_receipt(
+            tx,
+            id="a",
+            contract="orders",
+            object="orders",
+            partition="day=2026-05-10",
+            due_at=None,
+            delivered_at=at("2026-05-11T03:00"),
+            rows=0,
+            version="1.0.0",
+        )
+
+    assert watcher.tick("2026-05-11T05:00") == [CycleStatus.MISSING]
+    assert "An empty delivery came" in dict(watcher.told[0].facts)["seen"]
+
+
 def test_a_set_of_partitions_has_arrived_when_the_last_of_them_has(store: Store, lake: Lake) -> None:
     watcher = Watcher(
         store, lake, 'partition: {day: ["{due - 1d:%Y-%m-%d}", "{due:%Y-%m-%d}"]}, evidence: [marker]'

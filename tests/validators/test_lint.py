@@ -73,7 +73,7 @@ def test_extension_values_are_judged_with_the_form(lint_fragment) -> None:
         "  - property: frequency\n"
         "    value: 1\n"
         "    unit: d\n"
-        "    schedule: '0 6 * * *'\n"
+        "    schedule: 0 6 * * *\n"
         "    customProperties: [{property: delivery, vendor: dq, value: {grce: 45m}}]\n"
         "support:\n"
         "  - channel: a\n"
@@ -199,14 +199,7 @@ def test_a_path_that_does_not_exist_is_unreadable(tmp_path: Path, rules: dict[st
 def test_a_folder_without_contracts_is_not_fine(tmp_path: Path, rules: dict[str, Rule]) -> None:
     (tmp_path / "orders.yaml").write_text(GOOD)
 
-    with pytest.raises(Unreadable, match=r"holds no file that ends in \.odcs\.yaml"):
-        _lint(tmp_path, rules)
-
-
-def test_a_link_that_leads_nowhere_is_unreadable(tmp_path: Path, rules: dict[str, Rule]) -> None:
-    (tmp_path / "orders.odcs.yaml").symlink_to(tmp_path / "gone")
-
-    with pytest.raises(Unreadable, match="cannot be read"):
+    with pytest.raises(Unreadable, match="holds no contract"):
         _lint(tmp_path, rules)
 
 

@@ -12,7 +12,7 @@ from dq.validators.report import Report, Screen, counts
 def render(linted: Linted, _screen: Screen) -> str:
     """`{findings: [{rule, severity, message, mend, file, line, column, path, contract}], counts}`.
 
-    `counts` has the number of files and of findings by severity.
+    `counts` has the number of files and of findings by severity. `dq schema findings` prints the schema.
     """
     document = {
         "findings": [_row(finding) for finding in linted.findings],

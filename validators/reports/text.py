@@ -9,33 +9,38 @@ from itertools import groupby
 
 from dq.contracts.outcome import Finding, Severity
 from dq.validators.lint import Linted
-from dq.validators.report import Report, Screen, counts
+from dq.validators.report import From, Report, Screen, counts, lines, said
 
 _COLORS = {Severity.CRITICAL: "35;1", Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.INFO: "36"}
 _BOLD, _DIM = "1", "2"
 _INDENT = " " * 4
+# What GitHub's runner takes for a command when it stands in a log: `::` at a line's start, `##[` anywhere.
+_COMMAND = re.compile(r"^(\s*)(?=::)|(?<=##)(?=\[)", re.MULTILINE)
 
 
 def render(linted: Linted, screen: Screen) -> str:
-    """A block per file, a finding with its line and mend, and a closing line with the counts."""
+    """A block per file, a finding with its line and mend, and a closing line with the counts.
+
+    Nothing that a contract says steers the terminal, or the runner that logs it.
+    """
     parts: list[str] = []
     for file, findings in groupby(linted.findings, key=lambda finding: finding.at.file):
-        lines = _lines(linted.sources.get(file, b""))
+        source = lines(linted.sources.get(file, b""))
         parts.append(_paint(_printable(file), _BOLD, screen))
-        parts += [_block(finding, lines, screen) for finding in findings]
-        parts.append("")
+        for finding in findings:
+            parts += [_block(finding, source, screen), ""]
     parts.append(_closing(linted, screen))
-    return "\n".join(parts) + "\n"
+    return _COMMAND.sub("\\g<0>\u200b", "\n".join(parts)) + "\n"
 
 
-def _block(finding: Finding, lines: list[str], screen: Screen) -> str:
+def _block(finding: Finding, source: list[str], screen: Screen) -> str:
     spot = f"{finding.at.line}:{finding.at.column}"
-    head = f"  {spot} {finding.severity} {finding.rule} {_printable(finding.message)}"
+    head = f"  {spot} {finding.severity} {finding.rule}: {_printable(finding.message)}"
     first, *rest = _wrapped(head, screen.width, "")
     painted = _paint(finding.severity.value, _COLORS[finding.severity], screen)
     first = first.replace(f"{spot} {finding.severity}", f"{spot} {painted}", 1)
     mend = _wrapped(_printable(finding.mend), screen.width, _INDENT)
-    return "\n".join([first, *rest, *_source(finding, lines, screen), *mend])
+    return "\n".join([first, *rest, *_source(finding, source, screen), *mend])
 
 
 def _wrapped(text: str, width: int, first_indent: str) -> list[str]:
@@ -49,14 +54,14 @@ def _wrapped(text: str, width: int, first_indent: str) -> list[str]:
     )
 
 
-def _source(finding: Finding, lines: list[str], screen: Screen) -> list[str]:
+def _source(finding: Finding, source: list[str], screen: Screen) -> list[str]:
     """The line and a caret under the place, cut to the screen; nothing where a line would say nothing."""
     at = finding.at
-    if at.line > len(lines) or not lines[at.line - 1].strip() or (at.line, at.column) == (1, 1):
+    if at.line > len(source) or not source[at.line - 1].strip() or (at.line, at.column) == (1, 1):
         return []
     gutter = f"{_INDENT}{at.line} | "
     room = max(20, screen.width - len(gutter) - 1)
-    line, column = _printable(lines[at.line - 1]), at.column - 1
+    line, column = _printable(source[at.line - 1]), at.column - 1
     start = max(0, column - room + 10) if column >= room else 0
     cut = ("…" if start else "") + line[start : start + room]
     before = line[start:column]
@@ -72,20 +77,15 @@ def _cells(text: str) -> int:
 
 
 def _closing(linted: Linted, screen: Screen) -> str:
-    files = f"{len(linted.files)} contract{'' if len(linted.files) == 1 else 's'}"
-    said = [
-        _paint(f"{number} {severity}{'' if number == 1 or severity is Severity.INFO else 's'}", color, screen)
+    files = said(len(linted.files), "contract")
+    found = [
+        _paint(said(number, severity), _COLORS[severity], screen)
         for severity, number in counts(linted.findings).items()
-        if number and (color := _COLORS[severity])
+        if number
     ]
-    if not said:
+    if not found:
         return f"{files}, no findings."
-    return f"{files}: {', '.join(said)}."
-
-
-def _lines(data: bytes) -> list[str]:
-    """The lines as YAML 1.1 counts them, which knows three line breaks of Unicode besides."""
-    return re.split("\r\n|[\n\r\x85\u2028\u2029]", data.decode("utf-8-sig", "replace"))
+    return f"{files}: {', '.join(found)}."
 
 
 def _printable(text: str) -> str:
@@ -100,4 +100,4 @@ def _paint(text: str, code: str, screen: Screen) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if screen.color else text
 
 
-REPORT = Report("text", render)
+REPORT = Report("text", render, From.HERE)

@@ -22,13 +22,12 @@ from dq.contracts.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
-_VERSION = re.compile(r"[-_.]v?[0-9][0-9A-Za-z.-]*")
+_VERSION = re.compile(r"([-_.]v?[0-9][0-9A-Za-z.-]*)?")
 
 
 def check(contract: Contract, context: Context) -> Iterator[Fault]:
     stem = PurePosixPath(context.file).name.removesuffix(".yaml").removesuffix(".odcs")
-    after = stem.removeprefix(contract.id)
-    if not stem.startswith(contract.id) or (after and not _VERSION.fullmatch(after)):
+    if not stem.startswith(contract.id) or not _VERSION.fullmatch(stem.removeprefix(contract.id)):
         message = f"the file {stem!r} holds the contract {contract.id!r}."
         yield fault(contract, "id", message, f"Name the file {contract.id}.odcs.yaml.")
 

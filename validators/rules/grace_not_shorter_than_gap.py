@@ -44,7 +44,7 @@ from dq.validators.rule import Fault, Rule, fault
 
 
 def judge(slo: Slo, now: datetime) -> Iterator[Fault]:
-    gap = shortest_gap(slo.schedule, now)
+    gap = shortest_gap(slo.schedule, now) if slo.grace else None
     if gap is not None and slo.grace >= gap:
         message = f"grace {slo.delivery.grace} is not shorter than the {span(gap)} between two dues."
         yield fault(slo.delivery, "grace", message, f"Write less than {span(gap)}.")

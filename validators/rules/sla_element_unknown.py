@@ -23,10 +23,17 @@ from dq.contracts.node import Node
 from dq.contracts.outcome import Severity
 from dq.validators import elements
 from dq.validators.context import Context
+from dq.validators.promises import of_promise
 from dq.validators.rule import Fault, Rule, fault
 
 
 def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    if not contract.sla_default_element:
+        # A delivery must speak about one object; other service levels may speak about all.
+        unnamed = {sla.path("element") for sla in contract.sla_properties if not sla.element}
+        yield from (one for one in _of_deliveries(contract, context) if one.path in unnamed)
+    if not contract.sla_default_element and not any(sla.element for sla in contract.sla_properties):
+        return
     known = context.walk.names
     named: list[tuple[Node, str, str | None]] = [
         (sla, "element", sla.element) for sla in contract.sla_properties
@@ -45,4 +52,5 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
         yield fault(node, key, f"the contract has no element {name!r}.", mend, needs=relied_on)
 
 
+_of_deliveries = of_promise("sla-element-unknown")
 RULE = Rule("sla-element-unknown", Severity.ERROR, __doc__, check)

@@ -1,0 +1,124 @@
+"""dq demo"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import typer
+
+from dq.cli import alerting, producer, show, story
+from dq.cli.commands import check, register, status, watch
+from dq.cli.gate import judge
+from dq.cli.loading import Loaded, load, slos, watched
+from dq.cli.spark import session
+from dq.cli.world import World, here
+from dq.contracts.errors import UsageError
+from dq.dataquality.delivery.watch import tick
+from dq.registry.catalog import Settings, open_catalog
+from dq.store.engine import Store
+from dq.validators.report import Screen, reports_of
+
+CHANNEL = "console"
+SIGN = ".dq-demo"
+
+
+def command(
+    folder: Path = typer.Option(
+        Path("dq-demo"), "--folder", help="Where everything is put; made anew each time."
+    ),
+) -> None:
+    """Play the whole loop on real data: promise, gate, register, deliver, watch, check, alert.
+
+    Flights and weather of New York are delivered day by day as in November 2013, one day late, one day
+    missing and then delivered; the data's own defects are found. Needs Java 17 and the extras spark and
+    demo, no network and no account, and takes about two minutes.
+
+    Example: dq demo
+    """
+    world = _world(folder)
+    sources = producer.sources(world.folder / ".dq" / "cache")
+    with show.step("starting Spark"):
+        spark = session(world)
+    _title("1. The gate: a pull request proposes a contract")
+    _gate(world.folder / "proposals")
+    _title("2. The gate: the registry as it is")
+    _gate(world.folder / "registry")
+    loaded = load([world.folder / "registry"])
+    store = world.store()
+    _title("3. Register: the catalog is made to match")
+    register.run(world, loaded.contracts, store, open_catalog("local", Settings(store=store)), "local")
+    _title(f"4. Ten days around {story.FIRST:%-d %B} 2013: deliver, watch, check")
+    made = producer.Producer(spark, world.folder / "lake", sources)
+    _play(world, loaded, store, made)
+    _title("5. How the promises stand")
+    last = list(story.events())[-1].at
+    after = replace(world, as_of=story.instant(last))
+    status.show_all(after, [world.folder / "registry"], show.Format.TEXT)
+    _goodbye(folder, after)
+
+
+def _world(folder: Path) -> World:
+    """A new folder with the example registry; an old one is replaced only if a demonstration made it."""
+    if folder.exists() and not (folder / SIGN).exists():
+        raise UsageError(f"{folder} is there already and not a demonstration's.", "Choose another --folder.")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / SIGN).touch()
+    for name in ("registry", "proposals"):
+        with as_file(files("dq.examples") / name) as example:
+            shutil.copytree(example, folder / name)
+    world = here()
+    environment = {**world.environment, "DQ_LAKE": str((folder / "lake").resolve())}
+    environment.pop("DQ_STORE_URL", None)
+    return World(environment, folder.resolve())
+
+
+def _gate(path: Path) -> None:
+    linted = judge(here(), [path])
+    show.line(reports_of()["text"].render(linted, Screen(show.color(), 100)).rstrip("\n"))
+
+
+def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -> None:
+    promises, _ = slos(loaded)
+    watching = [watched(slo, None, world.environment) for slo in promises]
+    objects = {one.name: (contract, one) for contract in loaded.contracts for one in contract.objects}
+    with show.step("reading the source data"):
+        frames = {name: made.read(one) for name, (_, one) in objects.items()}
+        rows = {name: frame.count() for name, frame in frames.items()}
+    show.line("  " + ", ".join(f"{count:,} {name}" for name, count in rows.items()))
+    for event in story.events():
+        at = story.instant(event.at)
+        now = replace(world, as_of=at)
+        if event.object:
+            contract, one = objects[event.object]
+            day = event.day.isoformat() if event.day else None
+            count = made.deliver(frames[event.object], one, day, at)
+            word = f"  ← {event.word}" if event.word else ""
+            show.line(f"{event.at:%a %d %b %H:%M}  {one.name} {day or ''} delivered, {count:,} rows{word}")
+        done = tick(store, watching, now.now(), alerting.teller(now, loaded.contracts, CHANNEL), since=None)
+        if event.object:
+            partition = {one.partition_keys()[0].column: day} if day else None
+            check.describe(check.run(now, store, contract, one, partition, CHANNEL), quiet=True)
+        watch.describe(done, quiet=True)
+        alerting.report(alerting.send(now, store, show.line))
+
+
+def _title(text: str) -> None:
+    show.line(typer.style(f"\n{text}", bold=True))
+
+
+def _goodbye(folder: Path, world: World) -> None:
+    as_of = world.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    show.line(typer.style(f"\nAll of it is in {folder}. Look around:", bold=True))
+    for text in (
+        f"cd {folder}",
+        "dq validate registry",
+        f"dq status registry --as-of {as_of}",
+        "dq check registry/weather.odcs.yaml --partition obs_date=2013-11-03",
+        "dq register registry",
+        "dq explain decimal-without-precision",
+    ):
+        show.line(f"  {text}")

@@ -1,0 +1,118 @@
+"""dq diff"""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import typer
+
+from dq.cli import show
+from dq.cli.world import here
+from dq.contracts.errors import Unreadable, UsageError
+from dq.contracts.model import Contract
+from dq.contracts.parse import parse
+from dq.validators.base import at
+from dq.validators.compat import Bump, Comparison, Judged, Mode, Subscription, Verdict, diff
+from dq.validators.compat.setting import DEFAULT_ENGINES
+from dq.validators.compat.subscribers import read as read_subscriptions
+
+_COLORS = {Verdict.BREAK: "red", Verdict.WARN: "yellow", Verdict.OK: "green"}
+
+
+def command(
+    before: str = typer.Argument(help="The old version: a file, or REF:path of a file in Git."),
+    after: str = typer.Argument(help="The new version, in the same way."),
+    mode: Mode = typer.Option(None, "--mode", help="Whom a change may not break; by default the contract's."),
+    engines: str = typer.Option(",".join(DEFAULT_ENGINES), "--engines", help="Who reads the data."),
+    table_format: str = typer.Option(
+        None, "--table-format", help="How the data lies, such as iceberg-v3; by default the contract's."
+    ),
+    subscriptions: Path = typer.Option(None, "--subscriptions", help="A folder of subscription files."),
+    today: str = typer.Option(None, "--today", help="Judge as of this date, such as 2026-05-01."),
+    format: show.Format = show.FORMAT,
+) -> None:
+    """Say what changed between two versions of a contract, and whom each change breaks.
+
+    Exit codes: 0 nothing breaks, 1 a change breaks, 2 the command cannot be understood, 3 a version cannot
+    be read.
+
+    Example: dq diff origin/main:orders.odcs.yaml orders.odcs.yaml
+    """
+    day = _date(today) if today else here().now().date()
+    old, new = _contract(before), _contract(after)
+    found = diff(
+        old,
+        new,
+        today=day,
+        mode=mode,
+        engines=[one.strip() for one in engines.split(",") if one.strip()],
+        format=table_format,
+        subscriptions=_subscriptions(subscriptions) if subscriptions else (),
+    )
+    if format is show.Format.JSON:
+        show.as_json(found.as_dict())
+    else:
+        _print(old, new, found, day)
+    raise typer.Exit(1 if found.verdict is Verdict.BREAK else 0)
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--today {text!r} is no date.", "Write it as 2026-05-01.") from None
+
+
+def _contract(place: str) -> Contract:
+    """The contract in a file or at a reference. Raises Unreadable where there is none."""
+    file = Path(place)
+    ref, colon, path = place.partition(":")
+    if file.is_file():
+        data = file.read_bytes()
+    elif colon and path:
+        data = at(Path(), ref, path)
+    else:
+        raise Unreadable(f"{place} does not exist.", "Name a file, or REF:path of a file in Git.")
+    parsed = parse(data, place)
+    if parsed.contract is None:
+        first = parsed.findings[0]
+        raise Unreadable(f"{first.at}: {first.message}", first.mend)
+    return parsed.contract
+
+
+def _subscriptions(folder: Path) -> list[Subscription]:
+    import yaml
+
+    found: list[Subscription] = []
+    for file in sorted((*folder.glob("*.yaml"), *folder.glob("*.yml"))):
+        try:
+            found += read_subscriptions(yaml.safe_load(file.read_bytes()))
+        except yaml.YAMLError as error:
+            raise Unreadable(f"{file} is not YAML.", "Mend it, or leave --subscriptions out.") from error
+    return found
+
+
+def _print(old: Contract, new: Contract, found: Comparison, today: date) -> None:
+    said = typer.style(found.verdict.value, fg=_COLORS[found.verdict], bold=True)
+    show.line(f"{new.id} {old.version} → {new.version}: {said}")
+    if not found.changes:
+        show.line("  Nothing changed.")
+    for change in found.changes:
+        _print_change(change, today)
+    if found.required_version and found.required_version != old.version:
+        show.line(f"\nThese changes need version {found.required_version} or later.")
+
+
+def _print_change(change: Judged, today: date) -> None:
+    mark = typer.style(f"{change.verdict.value:5}", fg=_COLORS[change.verdict])
+    show.line(f"\n  {mark} {change.rule}  {change.at}")
+    show.line(f"        {change.problem}")
+    if change.verdict is Verdict.OK:
+        return
+    needs = "" if change.bump is Bump.NONE else f" · needs a {change.bump.value} version"
+    show.line(f"        Hits {', '.join(change.who)}{needs}.")
+    show.line(f"        {change.instead}")
+    show.line("        To accept it, put this into the policy:")
+    for line in change.waiver(today).splitlines():
+        show.line(f"          {line}")

@@ -1,0 +1,91 @@
+"""dq fmt"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import typer
+
+from dq.cli import show
+from dq.contracts.errors import Unreadable
+from dq.contracts.files import find
+from dq.contracts.formatting import Formatted, formatted
+
+
+def command(
+    paths: list[Path] = typer.Argument(
+        None, help="Contract files or folders; the working folder by default."
+    ),
+    check: bool = typer.Option(False, "--check", help="Write nothing; list the files that would change."),
+    diff: bool = typer.Option(False, "--diff", help="Write nothing; show what would change."),
+) -> None:
+    """Write contracts in their canonical form: keys in order, two spaces, comments kept.
+
+    Values stay exactly as they are written, and so does the meaning. A file that is no YAML is left alone.
+
+    Exit codes: 0 done, 1 with --check or --diff: a file would change; always: a file cannot be formatted,
+    3 a path cannot be read.
+
+    Example: dq fmt registry --check
+    """
+    files = find(paths or [Path()])
+    dry = check or diff
+    changed = refused = 0
+    for file in files:
+        before = _bytes(file)
+        made = formatted(before, str(file))
+        if not isinstance(made, Formatted):
+            refused += 1
+            for finding in made:
+                show.note(str(finding))
+        elif made.why_not:
+            refused += 1
+            show.note(f"{file}: left as it is: {made.why_not}")
+        elif made.data != before:
+            changed += 1
+            if diff:
+                _show(file, before, made.data)
+            else:
+                show.line(f"{'Would write' if dry else 'Wrote'} {file}.")
+            if not dry:
+                _replace(file, made.data)
+    show.note(_closing(len(files), changed, refused, dry))
+    raise typer.Exit(1 if refused or (dry and changed) else 0)
+
+
+def _closing(files: int, changed: int, refused: int, dry: bool) -> str:
+    counted = f"{files} contract{'' if files == 1 else 's'}"
+    parts = [f"{changed} {'would change' if dry else 'changed'}"] if changed else []
+    parts += [f"{refused} could not be formatted"] if refused else []
+    return f"{counted}: {', '.join(parts) or 'all in order'}."
+
+
+def _show(file: Path, before: bytes, after: bytes) -> None:
+    import difflib
+
+    old, new = (data.decode("utf-8-sig").splitlines() for data in (before, after))
+    for line in difflib.unified_diff(old, new, str(file), f"{file} (formatted)", lineterm=""):
+        show.line(line)
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{file} cannot be read: {error.strerror}.", "Check its permissions.") from error
+
+
+def _replace(file: Path, data: bytes) -> None:
+    """Writes beside the file and moves it there, so that a kill leaves the old file or the new one."""
+    target = file.resolve()
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        with os.fdopen(handle, "wb") as beside:
+            beside.write(data)
+        shutil.copymode(target, name)
+        Path(name).replace(target)
+    except OSError as error:
+        raise Unreadable(f"{file} cannot be written: {error.strerror}.", "Check its permissions.") from error

@@ -1,0 +1,270 @@
+"""The facts that differ between two contracts, in the order of the new file, with both places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+from itertools import pairwise
+
+from dq.contracts.diff import fire, level
+from dq.contracts.diff.element import Action, Change, Element, Kind, Value
+from dq.contracts.diff.fire import Fires, Timing
+from dq.contracts.diff.level import Level
+from dq.contracts.diff.normal import normalise
+from dq.contracts.diff.pair import Pairs, pair
+from dq.contracts.model import Contract
+
+_KEYED_BY_COLUMN = (Kind.OBJECT, Kind.PROPERTY, Kind.SERVER, Kind.ROLE, Kind.SUPPORT)
+
+
+def changes(before: Contract, after: Contract, *, start: date) -> list[Change]:
+    """What differs, as facts. Schedules are compared over the year from `start`.
+
+    `changes(x, x)` is empty, and so it is for two files that say the same in other words.
+    """
+    return list(between(normalise(before), normalise(after), start=start))
+
+
+def between(old: Element, new: Element, *, start: date) -> Iterator[Change]:
+    """The same for two contracts that are in normal form already."""
+    return _element(old, new, start)
+
+
+def _element(old: Element, new: Element, start: date) -> Iterator[Change]:
+    yield from _values(old, new, start)
+    for kind in Kind:
+        first, second = old.of(kind), new.of(kind)
+        if first or second:
+            pairs = pair(first, second)
+            if kind is Kind.PROPERTY:
+                yield from _order(old, new, pairs)
+            yield from _siblings(old, new, kind, pairs, start)
+
+
+def _siblings(old: Element, new: Element, kind: Kind, pairs: Pairs, start: date) -> Iterator[Change]:
+    removed, added, moved = pairs.removed, pairs.added, []
+    if kind is Kind.PROPERTY and not old.nested:
+        moved = _moved(old, new, removed, added)
+        gone = {id(change.old) for change in moved}
+        come = {id(change.new) for change in moved}
+        removed = [element for element in removed if id(element) not in gone]
+        added = [element for element in added if id(element) not in come]
+    for first, second in pairs.same:
+        yield from _named(first, second)
+        yield from _element(_renamed(first, second), second, start)
+    yield from moved
+    hint = _hint(removed, added)
+    for element in removed:
+        if not element.quiet:
+            facts = {"last": element is old.of(kind)[-1], "hint": hint}
+            yield _whole(Action.REMOVED, element, None, new, facts)
+    survivors = {id(second) for _, second in pairs.same}
+    for element in added:
+        if not element.quiet:
+            facts = {
+                "middle": _followed(new.of(kind), element, survivors),
+                "reused": any(one.column == element.column for one in old.of(kind)),
+            }
+            yield _whole(Action.ADDED, None, element, old, facts)
+
+
+def _renamed(old: Element, new: Element) -> Element:
+    """The old element with its own keys and partition in the names that its columns have now.
+
+    A renamed column is one finding; it must not change the key that it is part of as well.
+    """
+    if old.kind is not Kind.OBJECT:
+        return old
+    pairs = pair(old.of(Kind.PROPERTY), new.of(Kind.PROPERTY)).same
+    names = {first.column: second.column for first, second in pairs if first.column != second.column}
+    if not names and old.column == new.column:
+        return old
+    found = dict(old.values)
+    for key in ("primaryKey", "partition"):
+        value = found.get(key)
+        if value is not None and isinstance(value.normal, tuple):
+            found[key] = replace(value, normal=tuple(_renamed_item(item, names) for item in value.normal))
+    return replace(old, values=found)
+
+
+def _renamed_item(item: object, names: dict[str, str]) -> object:
+    if isinstance(item, tuple):
+        return (names.get(str(item[0]), item[0]), *item[1:])
+    return names.get(str(item), item)
+
+
+def _named(old: Element, new: Element) -> Iterator[Change]:
+    """The name in the data and the stable id as attributes of their own.
+
+    An id that is given or taken away is no change: the name still says who it is.
+    """
+    ids = dict(old.keys).get("id"), dict(new.keys).get("id")
+    if ids[0] and ids[1] and ids[0] != ids[1]:
+        yield _renaming(old, new, "id", ids)
+    if old.kind in _KEYED_BY_COLUMN and old.column != new.column:
+        yield _renaming(old, new, "column", (old.column, new.column))
+
+
+def _renaming(old: Element, new: Element, attribute: str, names: tuple[object, object]) -> Change:
+    facts: dict[str, object] = {"shown_before": names[0], "shown_after": names[1]}
+    return Change(
+        old.kind,
+        attribute,
+        Action.CHANGED,
+        old.path,
+        *names,
+        old.at,
+        new.at,
+        new.pointer,
+        old,
+        new,
+        facts,
+    )
+
+
+def _values(old: Element, new: Element, start: date) -> Iterator[Change]:
+    for key in (*new.values, *(key for key in old.values if key not in new.values)):
+        first, second = old.values.get(key), new.values.get(key)
+        if key.startswith("delivery.") and ("delivery" in old.values) != ("delivery" in new.values):
+            # Terms of a delivery that comes or goes are told by its coming or going.
+            continue
+        facts = _relation(first, second, start)
+        if facts is None:
+            continue
+        action = Action.ADDED if first is None else Action.REMOVED if second is None else Action.CHANGED
+        yield Change(
+            new.kind,
+            key,
+            action,
+            new.path,
+            first.normal if first else None,
+            second.normal if second else None,
+            first.at if first else old.at,
+            second.at if second else new.at,
+            second.pointer if second and second.pointer else new.pointer,
+            old,
+            new,
+            facts,
+        )
+
+
+def _relation(first: Value | None, second: Value | None, start: date) -> dict[str, object] | None:
+    """How two values differ, with what only their normal forms can tell; None where they do not."""
+    if first is None or second is None:
+        return {}
+    before, after = first.normal, second.normal
+    if isinstance(before, Level) and isinstance(after, Level):
+        order = level.compare(before, after)
+        return None if order == 0 else {"order": order}
+    if isinstance(before, Timing) and isinstance(after, Timing):
+        fires = fire.compare(before, after, start)
+        return None if fires is Fires.SAME else {"fires": fires}
+    return None if before == after else {}
+
+
+def _whole(
+    action: Action, old: Element | None, new: Element | None, other: Element, facts: dict[str, object]
+) -> Change:
+    """An element that came or went; on the side where it is not, it stands at its nearest parent."""
+    element = new or old
+    assert element is not None
+    return Change(
+        element.kind,
+        "",
+        action,
+        element.path,
+        None,
+        None,
+        old.at if old else other.at,
+        new.at if new else other.at,
+        new.pointer if new else other.pointer,
+        old,
+        new,
+        facts,
+    )
+
+
+def _order(old: Element, new: Element, pairs: Pairs) -> Iterator[Change]:
+    """Whether the columns that stayed stand in another order."""
+    position = {id(element): number for number, element in enumerate(new.of(Kind.PROPERTY))}
+    stayed = [position[id(second)] for _, second in pairs.same]
+    if all(first < second for first, second in pairwise(stayed)):
+        return
+    before = [first.column for first, _ in pairs.same]
+    after = [second.column for _, second in sorted(pairs.same, key=lambda one: position[id(one[1])])]
+    facts: dict[str, object] = {"shown_before": before, "shown_after": after, "added": bool(pairs.added)}
+    yield Change(
+        new.kind,
+        "order",
+        Action.CHANGED,
+        new.path,
+        tuple(before),
+        tuple(after),
+        old.at,
+        new.at,
+        new.pointer,
+        old,
+        new,
+        facts,
+    )
+
+
+def _followed(siblings: Sequence[Element], added: Element, survivors: set[int]) -> bool:
+    """Whether a column that was there before stands behind the added one."""
+    place = next(number for number, element in enumerate(siblings) if element is added)
+    return any(id(element) in survivors for element in siblings[place + 1 :])
+
+
+def _moved(old: Element, new: Element, removed: Sequence[Element], added: Sequence[Element]) -> list[Change]:
+    """Properties of an object that went from one level to another: into a struct, or out of one."""
+    gone = [inner for element in removed for inner in element.walk()]
+    come = [inner for element in added for inner in element.walk()]
+    stayed = [inner for element in new.of(Kind.PROPERTY) for inner in element.walk()]
+    left = [inner for element in old.of(Kind.PROPERTY) for inner in element.walk()]
+    paths_before, paths_after = {one.path for one in left}, {one.path for one in stayed}
+    come_anywhere = come or [inner for inner in stayed if inner.path not in paths_before]
+    gone_anywhere = gone or [inner for inner in left if inner.path not in paths_after]
+    found: list[Change] = []
+    used: set[int] = set()
+    for first in gone_anywhere if come else gone:
+        match = next(
+            (
+                second
+                for second in (come_anywhere if gone else come)
+                if id(second) not in used and _same_elsewhere(first, second)
+            ),
+            None,
+        )
+        if match is not None:
+            used.add(id(match))
+            facts: dict[str, object] = {"shown_before": first.path, "shown_after": match.path}
+            found.append(replace(_whole(Action.MOVED, first, match, new, facts), path=first.path))
+    return found
+
+
+def _same_elsewhere(first: Element, second: Element) -> bool:
+    if first.nested == second.nested or first.column != second.column or first.column[0] in "[{":
+        return False
+    types = ("physicalType", "logicalType")
+    return all(first.normal(key) == second.normal(key) for key in types)
+
+
+def _hint(removed: Sequence[Element], added: Sequence[Element]) -> str:
+    """The new name of what looks like a rename: one column went and one like it came. Never a verdict."""
+    if len(removed) != 1 or len(added) != 1 or removed[0].kind not in (Kind.PROPERTY, Kind.OBJECT):
+        return ""
+    first, second = removed[0], added[0]
+    alike = ("physicalType", "logicalType", "required", "classification")
+    if any(first.normal(key) != second.normal(key) for key in alike):
+        return ""
+    described = first.normal("description") is not None
+    if described and first.normal("description") == second.normal("description"):
+        return second.column
+    return second.column if _similar(first.column, second.column) else ""
+
+
+def _similar(first: str, second: str) -> bool:
+    from difflib import SequenceMatcher
+
+    return SequenceMatcher(None, first.lower(), second.lower()).ratio() >= 0.6

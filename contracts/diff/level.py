@@ -1,0 +1,155 @@
+"""What a service level promises, as a number that can be compared: whatever its unit, offset or spelling."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dq.contracts.service import SERVICE_LEVELS, time_unit
+
+# Source: "Valid Values for SLA Properties" of ODCS, which also says "latency, preferred to freshness".
+_SYNONYMS = {
+    "av": "availability",
+    "th": "throughput",
+    "er": "errorrate",
+    "ga": "generalavailability",
+    "es": "endofsupport",
+    "el": "endoflife",
+    "re": "retention",
+    "fy": "frequency",
+    "ly": "latency",
+    "freshness": "latency",
+    "td": "timetodetect",
+    "tn": "timetonotify",
+    "tr": "timetorepair",
+    "ta": "timeofavailability",
+}
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
+# A month and a year have no fixed length, so they match a number of days within this share of it.
+_CIVIL_SECONDS = {"mo": 30.436875 * 86_400, "y": 365.2425 * 86_400}
+_CIVIL_SLACK = 0.02
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?\s*(Z|[+-]\d{2}:?\d{2})?", re.ASCII | re.IGNORECASE)
+_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([a-z%]*)", re.ASCII | re.IGNORECASE)
+# Frequencies that contracts spell as words.
+_WORDS = {
+    "hourly": ("1", "h"),
+    "daily": ("1", "d"),
+    "weekly": ("1", "w"),
+    "monthly": ("1", "mo"),
+    "quarterly": ("3", "mo"),
+    "yearly": ("1", "y"),
+    "annually": ("1", "y"),
+}
+_ISO = re.compile(r"P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A promised level: `measure` says in what (`seconds`, `instant`, `clock`, `percent`, a unit's name).
+
+    `amount` is None for text that is no number. `civil` marks months and years.
+    """
+
+    measure: str
+    amount: float | None
+    text: str
+    civil: bool = False
+
+
+def name_of(property_: str) -> str:
+    """The service level's name as ODCS writes it; an unknown one as it stands, lower case."""
+    lower = re.sub(r"[\s_-]", "", property_).lower()
+    known = SERVICE_LEVELS.get(_SYNONYMS.get(lower, lower))
+    return known[0] if known else lower
+
+
+def level(property_: str, value: object, unit: str | None) -> Level:
+    """The level of a service level property; never fails, what cannot be read is compared as text."""
+    if isinstance(value, (dt.date, dt.datetime)):
+        value = value.isoformat()
+    text = str(value).strip()
+    measured = _BY_NAME.get(name_of(property_), _quantity)(text, unit)
+    return measured or Level("text", None, f"{text} {unit or ''}".strip())
+
+
+def compare(first: Level, second: Level) -> int | None:
+    """-1, 0 or 1 as the first is smaller, equal or larger; None when they cannot be compared."""
+    if first.measure != second.measure or first.amount is None or second.amount is None:
+        return 0 if first == second else None
+    slack = _CIVIL_SLACK if first.civil != second.civil else 1e-9
+    if abs(first.amount - second.amount) <= slack * max(abs(first.amount), abs(second.amount)):
+        return 0
+    return -1 if first.amount < second.amount else 1
+
+
+def _quantity(text: str, unit: str | None) -> Level | None:
+    text, unit = _WORDS.get(text.lower(), (text, unit))
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return _iso(text) if unit is None else None
+    amount, written = float(match[1]), (match[2] or unit or "").strip()
+    if written.lower() in ("%", "percent", "pct"):
+        return Level("percent", amount, text)
+    word = time_unit(written) or ("ms" if written.lower() in ("ms", "milliseconds") else None)
+    if word in _CIVIL_SECONDS:
+        return Level("seconds", amount * _CIVIL_SECONDS[word], text, civil=True)
+    if word in _SECONDS:
+        return Level("seconds", amount * _SECONDS[word], text)
+    return Level(written.lower(), amount, text)
+
+
+def _iso(text: str) -> Level | None:
+    match = _ISO.fullmatch(text.upper())
+    if match is None or not any(match.groups()):
+        return None
+    lengths = (_CIVIL_SECONDS["y"], _CIVIL_SECONDS["mo"], 604_800.0, 86_400.0, 3_600.0, 60.0, 1.0)
+    total = sum(
+        int(found) * length
+        for found, length in zip(match.groups(), lengths, strict=True)
+        if found is not None
+    )
+    return Level("seconds", total, text, civil=bool(match[1] or match[2]))
+
+
+def _instant(text: str, unit: str | None) -> Level | None:  # noqa: ARG001 - one shape for the table
+    day = date_of(text)
+    if day is None:
+        return None
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return Level("instant", dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp(), text)
+    return Level("instant", (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp(), text)
+
+
+def date_of(text: str) -> dt.date | None:
+    """The date at the start of a text, or None."""
+    try:
+        return dt.date.fromisoformat(text.strip()[:10])
+    except ValueError:
+        return None
+
+
+def _clock(text: str, unit: str | None) -> Level | None:
+    match = _CLOCK.fullmatch(text)
+    if match is None:
+        return None
+    hours, minutes, seconds, offset = match.groups()
+    total = int(hours) * 3600 + int(minutes) * 60 + int(seconds or 0)
+    if offset and offset.upper() != "Z":
+        sign = -1 if offset[0] == "-" else 1
+        digits = offset[1:].replace(":", "")
+        total -= sign * (int(digits[:2]) * 3600 + int(digits[2:]) * 60)
+    # A time without an offset is in the zone that `unit` may name; it is comparable with its like only.
+    return Level("clock" if offset else f"clock {unit or ''}".strip() + " local", float(total), text)
+
+
+_BY_NAME: Mapping[str, Callable[[str, str | None], Level | None]] = {
+    "timeOfAvailability": _clock,
+    "generalAvailability": _instant,
+    "endOfSupport": _instant,
+    "endOfLife": _instant,
+}

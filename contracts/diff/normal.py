@@ -1,0 +1,109 @@
+"""A contract in normal form: what means the same compares equal, whatever its order or spelling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from dq.contracts import extension
+from dq.contracts.diff import columns, terms
+from dq.contracts.diff.canon import SERVER_DEFAULTS, canonical
+from dq.contracts.diff.element import Element, Kind, Value
+from dq.contracts.diff.reading import show, value, values
+from dq.contracts.model import Contract, Role, Server, SupportChannel, Team
+
+# Where data lives. A server is the same under another label when these are.
+COORDINATES = (
+    "account",
+    "catalog",
+    "catalogUrl",
+    "database",
+    "dataset",
+    "endpointUrl",
+    "host",
+    "location",
+    "namespace",
+    "path",
+    "port",
+    "project",
+    "region",
+    "regionName",
+    "schema",
+    "serviceName",
+    "stream",
+    "warehouse",
+)
+_S3 = re.compile(r"^s3[an]://")
+
+
+def normalise(contract: Contract) -> Element:
+    """The contract as elements. Total: every key that says something is in a value or in a part."""
+    found = values(contract, Kind.CONTRACT)
+    found.pop("team", None)
+    found.update(_team(contract))
+    parts: list[Element] = [
+        *columns.objects(contract.objects),
+        *terms.slas(contract),
+        *(_server(server) for server in contract.servers),
+        *_roles(contract.roles, ""),
+        *(_support(channel) for channel in contract.support),
+        *_price(contract),
+    ]
+    keys = (("id", contract.id),)
+    return Element(Kind.CONTRACT, keys, contract.id, "", "", contract.at(), found, tuple(parts))
+
+
+def _team(contract: Contract) -> Iterator[tuple[str, Value]]:
+    """The team in one of its two forms; a list of members says the same as an object that holds it."""
+    team = contract.team
+    if not team:
+        return
+    raw: Any = team if isinstance(team, Team) else {"members": team}
+    normal = canonical(raw)
+    if normal:
+        yield "team", value(contract, "team", normal, show(raw))
+
+
+def _server(server: Server) -> Element:
+    found = values(server, Kind.SERVER)
+    for key in server.model_extra or {}:
+        text = server.get(key)
+        if text is not None and SERVER_DEFAULTS.get((server.type, key)) != text:
+            found[key] = value(server, key, _coordinate(text) if key in COORDINATES else text, text)
+    place = "|".join(str(found[key].normal) for key in COORDINATES if key in found)
+    keys = (
+        ("id", server.id or ""),
+        ("column", server.server),
+        ("place", f"{server.type}|{place}" if place else ""),
+    )
+    path = f"servers.{server.server}"
+    parts = tuple(_roles(server.roles, f"{path}."))
+    return Element(Kind.SERVER, keys, server.server, path, server.path(), server.at(), found, parts)
+
+
+def _coordinate(text: str) -> str:
+    return _S3.sub("s3://", text).rstrip("/")
+
+
+def _roles(roles: list[Role], prefix: str) -> Iterator[Element]:
+    for role in roles:
+        keys = (("id", role.id or ""), ("column", role.role))
+        found = values(role, Kind.ROLE)
+        yield Element(Kind.ROLE, keys, role.role, f"{prefix}roles.{role.role}", role.path(), role.at(), found)
+
+
+def _support(channel: SupportChannel) -> Element:
+    found = values(channel, Kind.SUPPORT)
+    route, _ = extension.route(channel)
+    found.update(terms.terms(route, "route"))
+    keys = (("id", channel.id or ""), ("column", channel.channel))
+    path = f"support.{channel.channel}"
+    return Element(Kind.SUPPORT, keys, channel.channel, path, channel.path(), channel.at(), found)
+
+
+def _price(contract: Contract) -> Iterator[Element]:
+    if contract.price is not None:
+        price = contract.price
+        found = values(price, Kind.PRICE)
+        yield Element(Kind.PRICE, (("column", "price"),), "price", "price", price.path(), price.at(), found)

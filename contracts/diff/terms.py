@@ -1,0 +1,174 @@
+"""Service levels and quality rules in normal form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dq.contracts import extension
+from dq.contracts.diff import fire, level
+from dq.contracts.diff.canon import canonical, fields, unordered, zone
+from dq.contracts.diff.element import Element, Kind, Value
+from dq.contracts.diff.reading import show, value, values
+from dq.contracts.diff.threshold import metric, strict, threshold
+from dq.contracts.extension import Delivery, Scope
+from dq.contracts.fault import Fault
+from dq.contracts.model import Contract, Quality, SlaProperty
+from dq.contracts.node import Node
+from dq.contracts.place import PLACE
+from dq.contracts.units import parse_duration
+
+# What of the delivery terms says when a delivery is due is compared with the cron, by its fire times.
+_TIMING = frozenset({"timezone", "dialect", "dst", "calendar"})
+_DURATIONS = frozenset({"grace", "window", "giveUpAfter"})
+_MONTH_SECONDS = 30.436875 * 86_400
+
+
+def slas(contract: Contract) -> Iterator[Element]:
+    """The service levels of a contract."""
+    for sla in contract.sla_properties:
+        name = level.name_of(sla.property)
+        element = _element(contract, sla)
+        found = values(sla, Kind.SLA)
+        found.update(_level(sla))
+        if found.get("scheduler", Value("", "", sla.at())).normal == "cron":
+            del found["scheduler"]
+        delivery, _ = extension.delivery(contract, sla)
+        if sla.schedule is not None:
+            timing = fire.timing(sla.schedule, _in_zone(delivery))
+            shown = f"{sla.schedule} ({delivery.timezone})" if delivery else sla.schedule
+            found["schedule"] = value(sla, "schedule", timing, shown)
+        if element:
+            found["element"] = value(sla, "element", element)
+        if delivery is not None:
+            found["delivery"] = Value(True, "delivery terms", delivery.at(), delivery.path())
+            found.update(terms(delivery, "delivery", skip=_TIMING))
+        keys = (
+            ("id", sla.id or ""),
+            ("full", f"{name}|{element}|{sla.driver or ''}"),
+            ("element", f"{name}|{element}"),
+            ("name", name),
+        )
+        label = sla.id or (f"{name}({element})" if sla.element else name)
+        yield Element(Kind.SLA, keys, name, f"sla.{label}", sla.path(), sla.at(), found)
+
+
+def _in_zone(delivery: Delivery | None) -> Delivery | None:
+    if delivery is None or zone(delivery.timezone) == delivery.timezone:
+        return delivery
+    return delivery.model_copy(update={"timezone": "UTC"})
+
+
+def _element(contract: Contract, sla: SlaProperty) -> str:
+    """What the entry speaks about, with the object's name in front where there is only one."""
+    named = sla.element or contract.sla_default_element or ""
+    if len(contract.objects) != 1:
+        return ",".join(sorted(part.strip() for part in named.split(",")))
+    one = contract.objects[0]
+    parts = [part.strip() for part in named.split(",")] if named else [one.name]
+    own = (one.name, one.physical_name)
+    full = [part if part in own or part.split(".")[0] in own else f"{one.name}.{part}" for part in parts]
+    return ",".join(sorted(full))
+
+
+def _level(sla: SlaProperty) -> Iterator[tuple[str, Value]]:
+    if sla.value is not None:
+        shown = f"{sla.value} {sla.unit}" if sla.unit else sla.value
+        yield "level", value(sla, "value", level.level(sla.property, sla.value, sla.unit), shown)
+
+
+def terms(node: Node, prefix: str, skip: frozenset[str] = frozenset()) -> Iterator[tuple[str, Value]]:
+    """The values of one of our extensions that differ from their defaults."""
+    for key, name, _ in fields(type(node)):
+        raw = getattr(node, name)
+        if key in skip or raw is None or raw == type(node).model_fields[name].default:
+            continue
+        yield f"{prefix}.{key}", value(node, key, _term(key, raw), show(raw))
+
+
+def _term(key: str, raw: Any) -> object:
+    if key in _DURATIONS and isinstance(raw, str):
+        duration = parse_duration(raw)
+        if isinstance(duration, Fault):
+            return level.Level("text", None, raw)
+        seconds = duration.months * _MONTH_SECONDS + duration.elapsed.total_seconds()
+        return level.Level("seconds", seconds, raw, civil=bool(duration.months))
+    if key == "objective":
+        return level.level("objective", raw, None)
+    return canonical(raw)
+
+
+def rules(listed: list[Quality], holder: str, column: str) -> Iterator[Element]:
+    """The quality rules of one object or property."""
+    for rule in listed:
+        found = values(rule, Kind.QUALITY)
+        name = metric(rule)
+        allowed = valid_values(rule)
+        if name:
+            found["metric"] = value(rule, "metric" if rule.metric else "rule", name)
+        arguments = _arguments(rule)
+        if arguments:
+            found["arguments"] = value(rule, "arguments", canonical(arguments), show(arguments))
+        if allowed is not None and not told_by_allowed_values(rule):
+            found["validValues"] = value(rule, _values_key(rule), *allowed)
+        bounds = threshold(rule)
+        if bounds is not None:
+            operators = rule.operators()
+            shown = ", ".join(f"{key} {raw}" for key, raw in operators)
+            shown += f" {rule.unit}" if rule.unit else ""
+            found["threshold"] = value(rule, operators[0][0], bounds, shown)
+        terms_, _ = extension.scope(rule)
+        found.update(_scope(terms_))
+        content = canonical({key: one.normal for key, one in found.items() if key != "threshold"})
+        keys = (
+            ("id", rule.id or ""),
+            ("name", rule.name or ""),
+            ("whole", repr((content, bounds))),
+            ("content", repr(content)),
+            ("metric", f"{rule.type}|{name}|{rule.query or ''}"),
+            ("type", f"{rule.type}|{name}"),
+        )
+        label = rule.id or rule.name or name or rule.type
+        path = f"{holder}.quality.{label}"
+        yield Element(
+            Kind.QUALITY,
+            keys,
+            name,
+            path,
+            rule.path(),
+            rule.at(),
+            found,
+            object_name=column,
+            quiet=told_by_allowed_values(rule),
+        )
+
+
+def _scope(scope: Scope) -> Mapping[str, Value]:
+    return dict(terms(scope, "scope"))
+
+
+def _values_key(rule: Quality) -> str:
+    return "validValues" if rule.valid_values is not None else "arguments"
+
+
+def _arguments(rule: Quality) -> dict[str, object]:
+    raw = rule.arguments if isinstance(rule.arguments, dict) else {}
+    return {key: inner for key, inner in raw.items() if key not in (PLACE, "validValues")}
+
+
+def valid_values(rule: Quality) -> tuple[object, object] | None:
+    """The values that a rule lists as valid, without order and as they stand; None without a list."""
+    listed = rule.valid_values
+    if listed is None and isinstance(rule.arguments, dict):
+        listed = rule.arguments.get("validValues")
+    return (unordered(listed), show(listed)) if isinstance(listed, list) else None
+
+
+def told_by_allowed_values(rule: Quality) -> bool:
+    """Whether the rule says nothing but which values are allowed, as `enum` would."""
+    return (
+        valid_values(rule) is not None
+        and metric(rule) in ("", "invalidValues")
+        and strict(rule)
+        and not _arguments(rule)
+    )

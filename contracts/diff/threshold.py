@@ -1,0 +1,94 @@
+"""The numbers that a quality rule allows, as one interval, whichever operator says so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dq.contracts.model import Quality
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """From `low` to `high`; an open end leaves its bound out."""
+
+    low: float
+    high: float
+    low_open: bool = False
+    high_open: bool = False
+
+    def within(self, other: Interval) -> bool:
+        """Whether every number of this one is in the other."""
+        low = self.low > other.low or (self.low == other.low and (self.low_open or not other.low_open))
+        high = self.high < other.high or (self.high == other.high and (self.high_open or not other.high_open))
+        return low and high
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What a rule's metric may be: an interval, or a form that only equals itself."""
+
+    interval: Interval | None
+    form: tuple[str, ...]
+    unit: str
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_INTERVALS: Mapping[str, Callable[[Any], Interval]] = {
+    "mustBe": lambda value: Interval(value, value),
+    "mustBeLessThan": lambda value: Interval(-math.inf, value, high_open=True),
+    "mustBeLessOrEqualTo": lambda value: Interval(-math.inf, value),
+    "mustBeGreaterThan": lambda value: Interval(value, math.inf, low_open=True),
+    "mustBeGreaterOrEqualTo": lambda value: Interval(value, math.inf),
+    "mustBeBetween": lambda value: Interval(value[0], value[1]),
+}
+# A metric counts rows or is a share of them: nothing is below zero, so `< 1 row` is `= 0 rows`.
+_COUNTS = frozenset({"nullValues", "missingValues", "invalidValues", "duplicateValues", "rowCount"})
+
+
+def threshold(rule: Quality) -> Threshold | None:
+    """The rule's threshold, or None when it has no operator."""
+    unit = (rule.unit or "rows").lower()
+    unit = {"%": "percent", "row": "rows", "count": "rows"}.get(unit, unit)
+    operators = rule.operators()
+    if not operators:
+        return None
+    form = tuple(sorted(f"{name} {value}" for name, value in operators))
+    if len(operators) != 1:
+        return Threshold(None, form, unit)
+    name, value = operators[0]
+    numeric = all(_number(one) for one in value) if isinstance(value, list) else _number(value)
+    pair = not isinstance(value, list) or len(value) == 2
+    if name not in _INTERVALS or not numeric or not pair:
+        return Threshold(None, form, unit)
+    return Threshold(_counted(_INTERVALS[name](value), metric(rule), unit), (), unit)
+
+
+def _counted(interval: Interval, metric_: str, unit: str) -> Interval:
+    if metric_ not in _COUNTS:
+        return interval
+    low, low_open = interval.low, interval.low_open
+    if low < 0:
+        low, low_open = 0.0, False
+    high, high_open = interval.high, interval.high_open
+    if unit == "rows" and high_open and float(high).is_integer():
+        high, high_open = high - 1, False
+    return Interval(low, high, low_open, high_open)
+
+
+def metric(rule: Quality) -> str:
+    """The metric's name; ODCS 3.0 called it `rule`."""
+    return rule.metric or rule.rule or ""
+
+
+def strict(rule: Quality) -> bool:
+    """Whether the rule lets no row through that breaks it: no operator, or zero."""
+    allowed = threshold(rule)
+    return allowed is None or (
+        allowed.interval is not None and allowed.interval.high == 0 and not allowed.interval.high_open
+    )

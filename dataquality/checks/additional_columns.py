@@ -1,0 +1,94 @@
+"""The data has no column that the contract does not name, as `additionalColumns` says.
+
+Why: A column that nobody promised is used all the same, may be personal, and then cannot be removed.
+Bad: `additionalColumns: forbid` and a column that the contract does not name.
+Good: The contract's columns and no others.
+Nulls: Only names are compared; no row is read. Fields of structs count as columns where the contract names
+at least one of the struct's fields.
+Mend: Add the column to the contract, drop it, or write `additionalColumns: allow` in the object's custom
+property `dataset`. Without one, an additional column is a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dq.contracts.extension import dataset
+from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.outcome import CheckResult, Severity, Status
+from dq.contracts.types import DataType
+from dq.dataquality.clause import Clause, refuse
+from dq.dataquality.judge import Values, result
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.metric import SCHEMA, Metric
+
+_GRADES = {"forbid": Severity.ERROR, "warn": Severity.WARNING}
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    if not one.properties:
+        return
+    terms, findings = dataset(one)
+    grade = _GRADES.get(terms.additional_columns, Severity.INFO)
+    custom = one.custom("dataset")
+    at = custom.at("value") if custom else one.at("properties")
+    made = Clause(
+        "additional_columns",
+        one.path("additionalColumns"),
+        one.name,
+        "",
+        at,
+        grade,
+        f"none ({terms.additional_columns})",
+        covers=(custom.path(),) if custom else (),
+        terms=tuple(one.properties),
+    )
+    if findings:
+        yield refuse(made, f"the dataset terms: {findings[0].message}")
+    elif terms.additional_columns != "allow":
+        yield made
+
+
+def metrics(_: Clause) -> tuple[Metric, ...]:
+    return (SCHEMA,)
+
+
+def judge(clause: Clause, values: Values) -> CheckResult:
+    schema = values[SCHEMA]
+    assert isinstance(schema, DataType)
+    assert isinstance(clause.terms, tuple)
+    more = list(_more(schema, clause.terms, ""))
+    if not more:
+        return result(clause, Status.PASS, "none", f"{clause.object}: no additional column", 0.0)
+    names = ", ".join(more)
+    mend = "name them in the contract, or drop them"
+    message = f"{clause.object}: the contract does not name {names}; {mend}"
+    return result(clause, Status.FAIL, names, message, float(len(more)))
+
+
+def _more(found: DataType, named: Sequence[Property], prefix: str) -> Iterator[str]:
+    known = {prop.column.lower(): prop for prop in named}
+    for name, part in zip(found.names, found.parts, strict=True):
+        prop = known.get(name.lower())
+        if prop is None:
+            yield prefix + name
+        elif prop.properties and part.name == "struct":
+            yield from _more(part, prop.properties, f"{prefix}{name}.")
+
+
+def _policy(word: str) -> str:
+    return (
+        "{properties: [{name: a, logicalType: object, properties: [{name: b, logicalType: string}]}],"
+        f" customProperties: [{{property: dataset, vendor: dq, value: {{additionalColumns: {word}}}}}]}}"
+    )
+
+
+_ONE = "properties: [{name: a, logicalType: string}]"
+EXAMPLES = (
+    Example("none", _policy("forbid"), "A struct<b: string>", (), "pass", ("none",)),
+    Example("forbidden", _policy("forbid"), "a struct<b: string, c: int>, d int", (), "fail", ("a.c, d",)),
+    Example("allowed", _policy("allow"), "a struct<b: string>, d int", (), ""),
+    Example("a warning by default", _ONE, "a string, b string", (), "fail", ("b",)),
+    Example("a mistaken policy", _policy("maybe"), "a struct<b: string>", (), "error"),
+)
+CHECK = CheckKind("additional_columns", __doc__, clauses, EXAMPLES, metrics, judge)

@@ -1,0 +1,149 @@
+"""Numbers, dates and timestamps are within `minimum`, `maximum`, `exclusiveMinimum` and `exclusiveMaximum`.
+
+Why: A negative price or a date in 2206 spoils every sum and every report of a day.
+Bad: `logicalTypeOptions: {minimum: 0}` and a row with -1.
+Good: Rows with 0 and 5.
+Nulls: NULL does not break it. NaN is within no bounds; the infinities are compared as numbers. A timestamp
+without a zone is taken in `defaultTimezone`, UTC unless the contract says so.
+Mend: Correct the value at its source, or the bound in the contract.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+
+from dq.contracts.columns import physical_type
+from dq.contracts.model import Contract, Property, SchemaObject
+from dq.dataquality.clause import Clause, of_option, refuse
+from dq.dataquality.column import Column, columns
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.literal import FLOATS, compared_types, literal, logical, shown
+from dq.dataquality.metric import Need
+from dq.dataquality.operators import Unusable
+
+# Key -> (attribute, the comparison of a value that breaks it, allowed, complaint).
+_BOUNDS = {
+    "minimum": ("minimum", "<", "at least {}", "are less than {}"),
+    "maximum": ("maximum", ">", "at most {}", "are more than {}"),
+    "exclusiveMinimum": ("exclusive_minimum", "<=", "more than {}", "are not more than {}"),
+    "exclusiveMaximum": ("exclusive_maximum", ">=", "less than {}", "are not less than {}"),
+}
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for prop, column in columns(one):
+        for key, (attribute, *_words) in _BOUNDS.items():
+            bound = getattr(prop.logical_type_options, attribute, None)
+            if bound is not None:
+                yield _clause(one, prop, column, key, bound)
+
+
+def _clause(one: SchemaObject, prop: Property, column: Column, key: str, bound: object) -> Clause:
+    _, comparison, allowed, complaint = _BOUNDS[key]
+    made = of_option("bounds", one, prop, column, key, allowed.format(shown(bound)))
+    try:
+        limit = literal(prop, bound)
+    except Unusable as error:
+        return refuse(made, str(error))
+    floating = _may_float(prop)
+
+    def breaks(value: str) -> str:
+        # Spark sorts NaN above every number, so that a minimum alone would let it pass.
+        outside = f"{value} {comparison} {limit}"
+        return f"{outside} OR isnan({value})" if floating else outside
+
+    return replace(
+        made,
+        complaint=complaint.format(shown(bound)),
+        breaks=column.rows_where(breaks),
+        needs=(Need(column, compared_types(prop)),),
+    )
+
+
+def _may_float(prop: Property) -> bool:
+    promised = physical_type(prop)
+    return promised.name in FLOATS if promised else logical(prop) == "number"
+
+
+def _bounded(kind: str, options: str, more: str = "") -> str:
+    return f"properties: [{{name: v, logicalType: {kind}{more}, logicalTypeOptions: {{{options}}}}}]"
+
+
+_MOST = "9" * 38
+_MIDNIGHT = dt.datetime.combine(dt.date(2026, 1, 1), dt.time())
+EXAMPLES = (
+    Example(
+        "at the bounds",
+        _bounded("integer", "minimum: 0, maximum: 5"),
+        "v int",
+        ((0,), (5,), (None,)),
+        "pass pass",
+    ),
+    Example(
+        "beyond",
+        _bounded("integer", "minimum: 0, maximum: 5"),
+        "v int",
+        ((-1,), (6,), (7,)),
+        "fail fail",
+        ("1 of 3 rows", "2 of 3 rows"),
+    ),
+    Example(
+        "exclusive",
+        _bounded("number", "exclusiveMinimum: 0, exclusiveMaximum: 1"),
+        "v double",
+        ((0.0,), (1.0,), (0.5,)),
+        "fail fail",
+        ("1 of 3 rows", "1 of 3 rows"),
+    ),
+    Example("no rows", _bounded("integer", "minimum: 0"), "v int", (), "pass", ("0 of 0 rows",)),
+    Example("NaN", _bounded("number", "minimum: 0, maximum: 5"), "v double", ((float("nan"),),), "fail fail"),
+    Example("infinite", _bounded("number", "minimum: 0"), "v double", ((float("inf"),),), "pass"),
+    Example("negative zero", _bounded("number", "minimum: 0"), "v double", ((-0.0,),), "pass"),
+    Example(
+        "largest integers",
+        _bounded("integer", "minimum: -9223372036854775808, maximum: 9223372036854775807"),
+        "v bigint",
+        ((-(2**63),), (2**63 - 1,)),
+        "pass pass",
+    ),
+    Example(
+        "dates before 1582",
+        _bounded("date", "minimum: 1000-01-01, maximum: '1582-10-10'"),
+        "v date",
+        ((dt.date(999, 12, 31),), (dt.date(1582, 10, 10),), (dt.date(1582, 10, 11),)),
+        "fail fail",
+        ("1 of 3 rows", "1 of 3 rows"),
+    ),
+    Example(
+        "instants",
+        _bounded("timestamp", "minimum: 2026-01-01T00:00:00+01:00"),
+        "v timestamp",
+        (
+            (dt.datetime(2025, 12, 31, 22, 59, tzinfo=dt.UTC),),
+            (dt.datetime(2025, 12, 31, 23, 0, tzinfo=dt.UTC),),
+        ),
+        "fail",
+        ("1 of 2 rows",),
+    ),
+    Example(
+        "without a zone",
+        _bounded("timestamp", "timezone: false, maximum: '2026-01-01'"),
+        "v timestamp_ntz",
+        ((_MIDNIGHT,), (_MIDNIGHT + dt.timedelta(days=1),)),
+        "fail",
+        ("1 of 2 rows",),
+    ),
+    Example(
+        "decimals at the limit",
+        _bounded("number", f"maximum: {_MOST}", ", physicalType: 'decimal(38,0)'"),
+        "v decimal(38,0)",
+        ((Decimal(_MOST),),),
+        "pass",
+    ),
+    Example("a text column instead", _bounded("integer", "minimum: 0"), "v string", (("1",),), "error"),
+    Example("text as a bound", _bounded("integer", "minimum: zero"), "v int", ((1,),), "error"),
+)
+CHECK = CheckKind("bounds", __doc__, clauses, EXAMPLES)

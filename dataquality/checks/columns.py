@@ -1,0 +1,154 @@
+"""Every property is a column of the data, with the type that the contract promises.
+
+Why: A consumer's query fails on a column that is gone, and goes wrong on one of another type.
+Bad: `physicalType: decimal(18,2)` and a column of strings.
+Good: A column of that type. Case of names does not matter, as in Spark.
+Nulls: Only names and types are compared; no row is read.
+Mend: Write the column with the promised type, or change the contract, which breaks its consumers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dq.contracts.columns import physical_type
+from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.outcome import CheckResult, Severity, Status
+from dq.contracts.types import DataType, carries
+from dq.dataquality.clause import Clause
+from dq.dataquality.column import Column, columns, field, resolve
+from dq.dataquality.judge import Values, result
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.metric import SCHEMA, Metric
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is said of one column: its exact type, or at least its logical one, or only that it is there."""
+
+    column: Column
+    exact: DataType | None
+    logical: str | None
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for prop, column in columns(one):
+        promise = Promise(column, _exact(prop), prop.logical_type)
+        allowed = str(promise.exact or promise.logical or "any type")
+        key = "physicalType" if prop.physical_type else "logicalType"
+        covers = [prop.path(key) for key in ("name", "physicalName", "logicalType")]
+        if promise.exact is not None or not prop.physical_type:
+            covers.append(prop.path("physicalType"))
+        at = prop.at(key)
+        yield Clause(
+            "columns",
+            prop.path(),
+            one.name,
+            str(column),
+            at,
+            Severity.ERROR,
+            allowed,
+            covers=tuple(covers),
+            terms=promise,
+        )
+
+
+def _exact(prop: Property) -> DataType | None:
+    """Only what `physicalType` says; of a struct without one, its fields speak for themselves."""
+    return physical_type(prop) if prop.physical_type else None
+
+
+def metrics(_: Clause) -> tuple[Metric, ...]:
+    return (SCHEMA,)
+
+
+def judge(clause: Clause, values: Values) -> CheckResult:
+    promise, schema = clause.terms, values[SCHEMA]
+    assert isinstance(promise, Promise)
+    assert isinstance(schema, DataType)
+    name = f"{clause.object}.{clause.property}"
+    found = resolve(schema, promise.column)
+    if isinstance(found, str):
+        status, observed = _absent(schema, promise.column)
+        return result(clause, status, observed, f"{name}: {found}")
+    reason = _difference(found, promise)
+    if reason is None:
+        return result(clause, Status.PASS, str(found), f"{name}: {found}")
+    return result(clause, Status.FAIL, str(found), f"{name}: {reason}; allowed: {clause.allowed}")
+
+
+def _absent(schema: DataType, column: Column) -> tuple[Status, str]:
+    """What it means that a column cannot be found: one mistake is told once, by its outermost column."""
+    holder = resolve(schema, Column(column.steps[:-1]))
+    if isinstance(holder, str):
+        return Status.SKIPPED, "no holder"
+    if holder.name in _OPAQUE:
+        return Status.ERROR, f"inside of a {holder}"
+    if holder.name != "struct":
+        return Status.SKIPPED, "no holder"
+    return Status.FAIL, "missing"
+
+
+# What may hold an object, and does not show its fields.
+_OPAQUE = ("string", "variant")
+
+
+def _difference(found: DataType, promise: Promise) -> str | None:
+    if promise.exact is not None:
+        return differs(found, promise.exact)
+    if promise.logical is not None and not carries(found, promise.logical):
+        return f"type {found} cannot hold {promise.logical}"
+    return None
+
+
+def differs(found: DataType, promised: DataType) -> str | None:
+    """How a type differs from the promised one, or None. Fields of structs are compared by name."""
+    # Files and frames know no text of bounded length; the check of lengths looks at the values.
+    if promised.name in ("varchar", "char") and found.name in ("string", promised.name):
+        return None
+    if found.name != promised.name or (promised.numbers and found.numbers != promised.numbers):
+        return f"type is {found}"
+    if promised.name == "struct":
+        for name, part in zip(promised.names, promised.parts, strict=True):
+            inner = field(found, name)
+            if inner is None:
+                return f"field {name!r} is missing in {found}"
+            if differs(inner, part):
+                return f"field {name!r} is {inner}"
+        return None
+    pairs = zip(found.parts, promised.parts, strict=True)
+    return f"type is {found}" if any(differs(*pair) for pair in pairs) else None
+
+
+def _typed(kind: str) -> str:
+    return f"properties: [{{name: v, physicalType: '{kind}'}}]"
+
+
+_NESTED = """
+properties:
+  - name: place
+    logicalType: object
+    properties:
+      - {name: zip, logicalType: string}
+      - {name: tags, logicalType: array, items: {logicalType: integer}}
+  - {name: prices, logicalType: map, map: {key: {logicalType: string}, value: {logicalType: number}}}
+"""
+_DDL = "place struct<zip: string, tags: array<bigint>>, prices map<string, double>"
+EXAMPLES = (
+    Example("exact", _typed("decimal(18, 2)"), "v decimal(18,2)", (), "pass", ("decimal(18,2)",)),
+    Example("another scale", _typed("decimal(18, 2)"), "v decimal(18,3)", (), "fail", ("decimal(18,3)",)),
+    Example("case of the name", _typed("int"), "V int", (), "pass"),
+    Example("missing", _typed("int"), "w int", (), "fail", ("missing",)),
+    Example("a logical type", "properties: [{name: v, logicalType: integer}]", "v smallint", (), "pass"),
+    Example("cannot hold it", "properties: [{name: v, logicalType: integer}]", "v double", (), "fail"),
+    Example("varchar", _typed("varchar(3)"), "v string", (), "pass"),
+    Example("without zone", _typed("timestamp"), "v timestamp_ntz", (), "fail"),
+    Example("nested", _NESTED, _DDL, (), "pass pass pass pass pass pass pass"),
+    Example(
+        "a text as an object", _NESTED, "place string", (), "pass error error skipped fail skipped skipped"
+    ),
+    Example("struct as text", _typed("struct<a:int,b:string>"), "v struct<b: string, a: int>", (), "pass"),
+    Example("a field of another type", _typed("struct<a:int>"), "v struct<a: bigint>", (), "fail"),
+)
+CHECK = CheckKind("columns", __doc__, clauses, EXAMPLES, metrics, judge)

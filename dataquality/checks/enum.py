@@ -1,0 +1,53 @@
+"""A property with `enum` holds only the values that are listed.
+
+Why: Consumers branch on these values; one that they do not know falls through.
+Bad: `enum: [{value: open}, {value: closed}]` and a row with `opened`.
+Good: Rows with `open` and `closed`.
+Nulls: NULL is `required`'s matter and does not break it. NaN is not on any list.
+Mend: Correct the value at its source, or add it to the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import Contract, SchemaObject
+from dq.dataquality.clause import Clause, of_property
+from dq.dataquality.column import columns
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.listed import one_of
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for prop, column in columns(one):
+        if prop.enum:
+            made = of_property("enum", one, prop, column, "enum", "")
+            yield one_of(made, prop, column, [entry.value for entry in prop.enum])
+
+
+def _enum(kind: str, *values: str) -> str:
+    listed = ", ".join(f"{{value: {value}}}" for value in values)
+    return f"properties: [{{name: v, logicalType: {kind}, enum: [{listed}]}}]"
+
+
+_TEXT = _enum("string", "open", '"it\'s"', '"a\\\\b"', '"${spark.app.name}"', "žluť")
+_ARRAY = "properties: [{name: v, logicalType: array, items: {logicalType: integer, enum: [{value: 1}]}}]"
+EXAMPLES = (
+    Example(
+        "listed, and NULL",
+        _TEXT,
+        "v string",
+        (("open",), ("it's",), ("a\\b",), ("${spark.app.name}",), ("žluť",), (None,)),
+        "pass",
+        ("0 of 6 rows",),
+    ),
+    Example("not listed", _TEXT, "v string", (("opened",), ("",), ("OPEN",)), "fail", ("3 of 3 rows",)),
+    Example("no rows", _TEXT, "v string", (), "pass"),
+    Example("numbers", _enum("number", "0.1", "-2"), "v double", ((0.1,), (-2.0,)), "pass"),
+    Example("NaN", _enum("number", "0.1"), "v double", ((float("nan"),),), "fail"),
+    Example("true only", _enum("boolean", "true"), "v boolean", ((True,), (False,)), "fail"),
+    Example("items", _ARRAY, "v array<int>", (([1, 1],), ([1, 2, 3],), (None,)), "fail", ("1 of 3 rows",)),
+    Example("text for a number", _enum("integer", "one"), "v int", ((1,),), "error"),
+    Example("a text column instead", _enum("integer", "1"), "v string", (("1",),), "error"),
+)
+CHECK = CheckKind("enum", __doc__, clauses, EXAMPLES)

@@ -1,0 +1,101 @@
+"""The number or share of invalid values is within the bounds of an `invalidValues` rule.
+
+Why: It is the way of ODCS 3.1 to promise a list of values or a form, with room for exceptions.
+Bad: `metric: invalidValues` with `mustBe: 0`, `validValues: [kg, lb]`, and a row with `pounds`.
+Good: The same rule and rows with `kg`.
+Nulls: NULL is neither valid nor invalid: it is not counted. Zero rows make a percentage skipped.
+Mend: Correct the values at their source, or the list, pattern or bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dq.contracts.model import Contract, Property, Quality, SchemaObject
+from dq.dataquality import sql
+from dq.dataquality.clause import Clause, of_quality
+from dq.dataquality.column import Column
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.library import arguments, listed, of_properties, unusable
+from dq.dataquality.listed import one_of
+from dq.dataquality.matching import matching
+from dq.dataquality.operators import Unusable
+
+_CHECK = "invalid_values"
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for quality, prop, column in of_properties(one, "invalidValues"):
+        try:
+            yield _clause(one, quality, prop, column)
+        except Unusable as error:
+            yield unusable(_CHECK, one, quality, column, error)
+
+
+def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column) -> Clause:
+    given = arguments(quality, "validValues", "pattern")
+    # ODCS 3.0 had the list on the rule itself.
+    values = given.get("validValues", quality.valid_values)
+    pattern = given.get("pattern")
+    made = of_quality(_CHECK, one, quality, str(column))
+    if values is None and pattern is None:
+        raise Unusable("it needs the argument 'validValues' or 'pattern'")
+    if pattern is not None and not isinstance(pattern, str):
+        raise Unusable("the argument 'pattern' must be text")
+    parts = []
+    if values is not None:
+        parts.append(one_of(made, prop, column, listed(values, "validValues")))
+    if pattern is not None:
+        parts.append(matching(made, column, pattern))
+    if len(parts) == 1 or any(part.refused for part in parts):
+        return next((part for part in parts if part.refused), parts[0])
+    return replace(
+        parts[0],
+        complaint="are invalid",
+        breaks=sql.any_of(*(part.breaks for part in parts)),
+        needs=tuple(need for part in parts for need in part.needs),
+    )
+
+
+def _rule(given: str, rest: str = "mustBe: 0") -> str:
+    return (
+        "properties: [{name: v, logicalType: string, quality: "
+        f"[{{metric: invalidValues, arguments: {{{given}}}, {rest}}}]}}]"
+    )
+
+
+_SOME = (("kg",), ("lb",), ("pounds",), (None,))
+EXAMPLES = (
+    Example("listed", _rule("validValues: [kg, lb]"), "v string", _SOME[:2], "pass", ("0 of 2 rows",)),
+    Example("not listed", _rule("validValues: [kg, lb]"), "v string", _SOME, "fail", ("1 of 4 rows",)),
+    Example("within", _rule("validValues: [kg]", "mustBeLessThan: 3"), "v string", _SOME, "pass"),
+    Example("percent", _rule("validValues: [kg]", "mustBe: 50, unit: percent"), "v string", _SOME, "pass"),
+    Example(
+        "percent of nothing",
+        _rule("validValues: [kg]", "mustBe: 0, unit: percent"),
+        "v string",
+        (),
+        "skipped",
+    ),
+    Example("pattern", _rule("pattern: '^[a-z]{2}$'"), "v string", _SOME, "fail", ("1 of 4 rows",)),
+    Example(
+        "both",
+        _rule("pattern: '^[a-z]{2}$', validValues: [kg, pounds]"),
+        "v string",
+        _SOME,
+        "fail",
+        ("2 of 4 rows",),
+    ),
+    Example("neither", _rule(""), "v string", _SOME, "error"),
+    Example(
+        "as in ODCS 3.0",
+        "properties: [{name: v, logicalType: string,"
+        " quality: [{rule: validValues, validValues: [kg], mustBe: 0}]}]",
+        "v string",
+        _SOME,
+        "fail",
+        ("2 of 4 rows",),
+    ),
+)
+CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES)

@@ -1,0 +1,76 @@
+"""Texts are as long as `minLength` and `maxLength` allow, and as a `varchar(n)` promises.
+
+Why: A text that is too long is cut, or refused, by the next system.
+Bad: `maxLength: 2` and a row with `DEU`.
+Good: A row with `DE`.
+Nulls: NULL does not break it; the empty text has length 0. Length counts Unicode code points, as JSON
+Schema does: an emoji is one, a letter with a combining accent is two.
+Mend: Correct the value at its source, or the length in the contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dq.contracts.columns import physical_type
+from dq.contracts.model import Contract, Property, SchemaObject
+from dq.dataquality.clause import Clause, of_option, of_property
+from dq.dataquality.column import Column, columns
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.literal import TEXTS
+from dq.dataquality.metric import Need
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for prop, column in columns(one):
+        options = prop.logical_type_options
+        if options and options.min_length is not None:
+            made = of_option(
+                "lengths", one, prop, column, "minLength", f"at least {options.min_length} characters"
+            )
+            yield _counted(made, column, "<", options.min_length, "are shorter")
+        if options and options.max_length is not None:
+            made = of_option(
+                "lengths", one, prop, column, "maxLength", f"at most {options.max_length} characters"
+            )
+            yield _counted(made, column, ">", options.max_length, "are longer")
+        yield from _promised(one, prop, column)
+
+
+def _promised(one: SchemaObject, prop: Property, column: Column) -> Iterator[Clause]:
+    """`varchar(n)`: files hold no length, so that only the values can show whether it is kept."""
+    promised = physical_type(prop) if prop.physical_type else None
+    if promised and promised.name == "varchar" and promised.numbers:
+        most = promised.numbers[0]
+        made = of_property("lengths", one, prop, column, "physicalType", f"at most {most} characters")
+        yield _counted(made, column, ">", most, "are longer")
+
+
+def _counted(made: Clause, column: Column, comparison: str, bound: int, complaint: str) -> Clause:
+    breaks = column.rows_where(lambda value: f"char_length({value}) {comparison} {bound}")
+    return replace(made, complaint=complaint, breaks=breaks, needs=(Need(column, TEXTS),))
+
+
+_TEXT = "properties: [{name: v, logicalType: string, logicalTypeOptions: {minLength: 1, maxLength: 2}}]"
+_VARCHAR = "properties: [{name: v, logicalType: string, physicalType: varchar(2)}]"
+_FIELD = (
+    "properties: [{name: v, logicalType: object,"
+    " properties: [{name: zip, logicalType: string, logicalTypeOptions: {maxLength: 5}}]}]"
+)
+EXAMPLES = (
+    Example("within", _TEXT, "v string", (("a",), ("🙂🙂",), (None,)), "pass pass"),
+    Example(
+        "outside",
+        _TEXT,
+        "v string",
+        (("",), ("abc",), ("e\u0301x",)),
+        "fail fail",
+        ("1 of 3 rows", "2 of 3 rows"),
+    ),
+    Example("no rows", _TEXT, "v string", (), "pass pass"),
+    Example("varchar", _VARCHAR, "v string", (("ab",), ("abc",)), "fail", ("1 of 2 rows",)),
+    Example("field of a struct", _FIELD, "v struct<zip: string>", ((("123456",),), (None,)), "fail"),
+    Example("a number instead", _TEXT, "v int", ((1,),), "error error"),
+)
+CHECK = CheckKind("lengths", __doc__, clauses, EXAMPLES)

@@ -1,0 +1,61 @@
+"""The number or share of missing values is within the bounds of a `missingValues` rule.
+
+Why: `N/A` and the empty text are gaps that a NULL check does not see.
+Bad: `metric: missingValues` with `mustBe: 0`, `missingValues: ['N/A']`, and a row with `N/A`.
+Good: The same rule and no such row.
+Nulls: NULL is missing, whether it is listed or not. Zero rows make a percentage skipped.
+Mend: Fill the values at their source, or correct the bound or the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import Contract, Property, Quality, SchemaObject
+from dq.dataquality.clause import Clause
+from dq.dataquality.column import Column
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.library import arguments, counting, listed, of_properties, unusable
+from dq.dataquality.literal import compared_types, literal
+from dq.dataquality.operators import Unusable
+
+_CHECK = "missing_values"
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for quality, prop, column in of_properties(one, "missingValues"):
+        try:
+            yield _clause(one, quality, prop, column)
+        except Unusable as error:
+            yield unusable(_CHECK, one, quality, column, error)
+
+
+def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column) -> Clause:
+    given = listed(arguments(quality, "missingValues").get("missingValues", [None]), "missingValues")
+    literals = [literal(prop, value) for value in given if value is not None]
+    gap = column.rows_with_null()
+    if not literals:
+        return counting(_CHECK, one, quality, column, "are missing", gap)
+    among = column.rows_where(lambda value: f"{value} IN ({', '.join(literals)})")
+    types = compared_types(prop)
+    return counting(_CHECK, one, quality, column, "are missing", f"({gap}) OR ({among})", *types)
+
+
+def _rule(values: str, rest: str = "mustBe: 0", kind: str = "string") -> str:
+    return (
+        f"properties: [{{name: v, logicalType: {kind}, quality: "
+        f"[{{metric: missingValues, arguments: {{missingValues: [{values}]}}, {rest}}}]}}]"
+    )
+
+
+_SOME = (("a",), ("",), ("N/A",), (None,))
+EXAMPLES = (
+    Example("none", _rule("null, 'N/A'"), "v string", (("a",), ("n/a",)), "pass", ("0 of 2 rows",)),
+    Example("texts and NULL", _rule("null, '', 'N/A'"), "v string", _SOME, "fail", ("3 of 4 rows",)),
+    Example("NULL unlisted", _rule("'N/A'"), "v string", _SOME, "fail", ("2 of 4 rows",)),
+    Example("numbers", _rule("-999", kind="integer"), "v int", ((-999,), (1,)), "fail", ("1 of 2 rows",)),
+    Example("percent", _rule("''", "mustBe: 50, unit: percent"), "v string", _SOME, "pass"),
+    Example("percent of nothing", _rule("''", "mustBe: 0, unit: percent"), "v string", (), "skipped"),
+    Example("text in a number", _rule("'N/A'", kind="integer"), "v int", ((1,),), "error"),
+)
+CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES)

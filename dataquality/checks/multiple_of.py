@@ -1,0 +1,80 @@
+"""Numbers are multiples of `multipleOf`.
+
+Why: A price with a tenth of a cent was computed, not charged.
+Bad: `multipleOf: 0.01` and a row with 1.005.
+Good: A row with 1.10.
+Nulls: NULL does not break it. A float counts as the shortest decimal that names it, to 18 places; NaN, the
+infinities and floats from 1e20 on are no multiples.
+Mend: Round the value at its source, or correct the step in the contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from dq.contracts.columns import physical_type
+from dq.contracts.model import Contract, SchemaObject
+from dq.dataquality import sql
+from dq.dataquality.clause import Clause, of_option, refuse
+from dq.dataquality.column import columns
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.literal import INTEGERS, NUMBERS, logical
+from dq.dataquality.metric import Need
+
+_EXACT = INTEGERS | {"decimal"}
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for prop, column in columns(one):
+        options = prop.logical_type_options
+        if options is None or options.multiple_of is None:
+            continue
+        step = options.multiple_of
+        made = of_option("multiple_of", one, prop, column, "multipleOf", f"a multiple of {step:g}")
+        if not 1e-18 <= step < 1e18:
+            yield refuse(made, f"multipleOf {step:g} is not a number from 1e-18 to 1e18")
+            continue
+        promised = physical_type(prop)
+        exact = promised.name in _EXACT if promised else logical(prop) == "integer"
+        test = _EXACTLY if exact else _AS_DECIMAL
+        limit = sql.number(int(step) if step.is_integer() else step)
+        breaks = column.rows_where(partial(test.format, limit))
+        types = frozenset(_EXACT if exact else NUMBERS)
+        yield replace(
+            made, complaint=f"are no multiples of {step:g}", breaks=breaks, needs=(Need(column, types),)
+        )
+
+
+_EXACTLY = "{1} % {0} <> 0"
+# Binary floats have no exact remainder: 0.07 % 0.01 is 0.00999.
+_AS_DECIMAL = "{1} IS NOT NULL AND coalesce(try_cast({1} AS DECIMAL(38,18)) % {0} <> 0, TRUE)"
+
+
+def _step(kind: str, step: str, more: str = "") -> str:
+    return f"properties: [{{name: v, logicalType: {kind}{more}, logicalTypeOptions: {{multipleOf: {step}}}}}]"
+
+
+EXAMPLES = (
+    Example("floats", _step("number", "0.01"), "v double", ((0.07,), (-1.1,), (0.0,), (None,)), "pass"),
+    Example(
+        "floats between",
+        _step("number", "0.01"),
+        "v double",
+        ((1.005,), (float("nan"),), (float("inf"),), (1e300,)),
+        "fail",
+        ("4 of 4 rows",),
+    ),
+    Example(
+        "integers",
+        _step("integer", "5.0"),
+        "v bigint",
+        ((-10,), (0,), (9223372036854775807,)),
+        "fail",
+        ("1 of 3 rows",),
+    ),
+    Example("no rows", _step("integer", "5.0"), "v int", (), "pass"),
+    Example("no step", _step("integer", "0.0"), "v int", ((1,),), "error"),
+)
+CHECK = CheckKind("multiple_of", __doc__, clauses, EXAMPLES)

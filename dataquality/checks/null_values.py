@@ -1,0 +1,60 @@
+"""The number or share of NULLs is within the bounds of a `nullValues` rule.
+
+Why: Some columns may have gaps, but not suddenly many.
+Bad: `metric: nullValues` with `mustBeLessThan: 1`, `unit: percent`, and one NULL in ten rows.
+Good: The same rule and one NULL in a thousand rows.
+Nulls: NULL counts; the empty text and NaN do not (see missingValues). Zero rows make a percentage skipped.
+Mend: Fill the values at their source, or correct the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import Contract, SchemaObject
+from dq.dataquality.clause import Clause
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.library import arguments, counting, of_properties, unusable
+from dq.dataquality.operators import Unusable
+
+
+def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for quality, _prop, column in of_properties(one, "nullValues"):
+        try:
+            arguments(quality)
+        except Unusable as error:
+            yield unusable("null_values", one, quality, column, error)
+            continue
+        yield counting("null_values", one, quality, column, "are NULL", column.rows_with_null())
+
+
+def _rule(rest: str) -> str:
+    return f"properties: [{{name: v, logicalType: string, quality: [{{metric: nullValues, {rest}}}]}}]"
+
+
+_SOME = (("a",), ("",), (None,), (None,))
+EXAMPLES = (
+    Example("within", _rule("mustBeLessOrEqualTo: 2"), "v string", _SOME, "pass", ("2 of 4 rows",)),
+    Example("too many", _rule("mustBe: 0"), "v string", _SOME, "fail", ("2 of 4 rows",)),
+    Example(
+        "percent at the bound",
+        _rule("mustBeBetween: [50, 60], unit: percent"),
+        "v string",
+        _SOME,
+        "pass",
+        ("50 % (2 of 4 rows)",),
+    ),
+    Example("percent of nothing", _rule("mustBe: 0, unit: percent"), "v string", (), "skipped", ("no rows",)),
+    Example("none of nothing", _rule("mustBe: 0"), "v string", (), "pass", ("0 of 0 rows",)),
+    Example(
+        "a third, exactly",
+        _rule("mustBeLessThan: 33.33, unit: percent"),
+        "v string",
+        (("a",), ("b",), (None,)),
+        "fail",
+        ("33.33 % (1 of 3 rows)",),
+    ),
+    Example("unknown unit", _rule("mustBe: 0, unit: bytes"), "v string", _SOME, "error"),
+    Example("unknown argument", _rule("mustBe: 0, arguments: {period: 1}"), "v string", _SOME, "error"),
+)
+CHECK = CheckKind("null_values", __doc__, clauses, EXAMPLES)

@@ -1,0 +1,72 @@
+"""The columns of the primary key have a value in every row, and no combination of them stands twice.
+
+Why: Consumers merge by the key; a doubled or missing one loses rows or fails their job.
+Bad: Two rows with the same key, or a row without one.
+Good: Every key once.
+Nulls: NULL in a column of the key breaks it; such a row repeats nothing.
+Mend: Remove the repeated rows at their source, or correct the key in the contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import Severity
+from dq.dataquality.clause import Clause, Rows, of_property
+from dq.dataquality.column import Column
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.metric import Need
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    parts = one.primary_key()
+    for part in parts:
+        column = Column((part.column,))
+        made = of_property("primary_key", one, part, column, "primaryKey", "no NULL in the key")
+        yield replace(
+            made,
+            complaint="are NULL",
+            breaks=column.rows_with_null(),
+            covers=(part.path("primaryKeyPosition"),),
+        )
+    if parts:
+        keys = tuple(Column((part.column,)) for part in parts)
+        yield Clause(
+            "primary_key",
+            one.path("primaryKey"),
+            one.name,
+            ", ".join(str(key) for key in keys),
+            parts[0].at("primaryKey"),
+            Severity.ERROR,
+            "no key twice",
+            "repeat a key",
+            keys=keys,
+            needs=tuple(Need(key) for key in keys),
+            rows=Rows.TABLE,
+        )
+
+
+_KEY = """
+properties:
+  - {name: day, logicalType: date, primaryKey: true, primaryKeyPosition: 2}
+  - {name: id, logicalType: integer, primaryKey: true, primaryKeyPosition: 1}
+"""
+_DDL = "id bigint, day string"
+EXAMPLES = (
+    Example("once each", _KEY, _DDL, ((1, "a"), (1, "b"), (2, "a")), "pass pass pass"),
+    Example("repeated", _KEY, _DDL, ((1, "a"), (1, "a"), (1, "a")), "pass pass fail"),
+    Example(
+        "NULL twice",
+        _KEY,
+        _DDL,
+        ((1, None), (1, None)),
+        "fail pass pass",
+        ("2 of 2 rows", "0 of 2 rows", "0 rows"),
+    ),
+    Example("no rows", _KEY, _DDL, (), "pass pass pass"),
+    Example("a column less", _KEY, "id bigint", ((1,),), "error pass error"),
+    Example("no key", "properties: [{name: id, logicalType: integer}]", "id bigint", ((1,),), ""),
+)
+CHECK = CheckKind("primary_key", __doc__, clauses, EXAMPLES)

@@ -1,0 +1,45 @@
+"""A property with `required: true` has a value in every row.
+
+Why: Consumers join and filter on it; a NULL drops rows without a word.
+Bad: `required: true` on a column that holds NULL.
+Good: A value in every row.
+Nulls: NULL breaks it; the empty text and NaN are values. A field of a NULL struct is not missing (the
+struct is), and an item that is NULL is.
+Mend: Fill the value at its source, or remove `required`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dq.contracts.model import Contract, SchemaObject
+from dq.dataquality.clause import Clause, of_property
+from dq.dataquality.column import columns
+from dq.dataquality.kind import CheckKind, Example
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for prop, column in columns(one):
+        if prop.required:
+            made = of_property("required", one, prop, column, "required", "no NULL")
+            yield replace(made, complaint="are NULL", breaks=column.rows_with_null())
+
+
+_ID = "properties: [{name: id, logicalType: string, required: true}]"
+_NESTED = """
+properties:
+  - {name: place, logicalType: object, properties: [{name: zip, logicalType: string, required: true}]}
+  - {name: tags, logicalType: array, items: {logicalType: string, required: true}}
+"""
+_DDL = "place struct<zip: string>, tags array<string>"
+EXAMPLES = (
+    Example("a value everywhere", _ID, "id string", (("a",), ("",)), "pass", ("0 of 2 rows",)),
+    Example("NULLs", _ID, "id string", (("a",), (None,), (None,)), "fail", ("2 of 3 rows",)),
+    Example("no rows", _ID, "id string", (), "pass", ("0 of 0 rows",)),
+    Example("NaN is a value", _ID.replace("string", "number"), "id double", ((float("nan"),),), "pass"),
+    Example("NULL holders", _NESTED, _DDL, ((None, None), (None, [])), "pass pass"),
+    Example("NULL parts", _NESTED, _DDL, (((None,), ["a", None]),), "fail fail"),
+    Example("no such column", _ID, "other string", (("a",),), "error"),
+)
+CHECK = CheckKind("required", __doc__, clauses, EXAMPLES)

@@ -1,0 +1,118 @@
+"""Where a value stands in a row: a column, a struct's field, an array's items, a map's keys or values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from dq.contracts.model import Property, SchemaObject
+from dq.contracts.types import DataType
+from dq.dataquality import sql
+
+
+class Inside(Enum):
+    """A step from a container to each of its parts."""
+
+    ITEM = "[]"
+    KEY = "{key}"
+    VALUE = "{value}"
+
+
+# Spark's expression for the array that an Inside step walks over.
+_PARTS = {Inside.ITEM: "{}", Inside.KEY: "map_keys({})", Inside.VALUE: "map_values({})"}
+_HOLDER = {Inside.ITEM: "array", Inside.KEY: "map", Inside.VALUE: "map"}
+
+Test = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The way from the row to a value; its first step is a column's name."""
+
+    steps: tuple[str | Inside, ...]
+
+    def __str__(self) -> str:
+        """For a reader: `address.zip`, `tags[]`, `prices{value}.amount`."""
+        shown = ""
+        for step in self.steps:
+            shown += step.value if isinstance(step, Inside) else f".{step}" if shown else step
+        return shown
+
+    @property
+    def single(self) -> bool:
+        """Whether a row has exactly one such value (or NULL): nothing repeated lies on the way."""
+        return not any(isinstance(step, Inside) for step in self.steps)
+
+    def sql(self) -> str:
+        """The value as an expression; only where it is single."""
+        return ".".join(sql.name(step) for step in self.steps if isinstance(step, str))
+
+    def rows_where(self, test: Test) -> str:
+        """A predicate: the value, or at least one of the repeated values, passes `test`."""
+        return _walk("", self.steps, test, 0)
+
+    def rows_with_null(self) -> str:
+        """A predicate: the value, or one of the repeated values, is NULL although its holder is not.
+
+        A field of a NULL struct is not missing: the struct is.
+        """
+        holder = self.steps[:-1]
+        if not holder or isinstance(self.steps[-1], Inside):
+            return self.rows_where(lambda value: f"{value} IS NULL")
+        last = sql.name(str(self.steps[-1]))
+        return Column(holder).rows_where(lambda value: f"{value} IS NOT NULL AND {value}.{last} IS NULL")
+
+
+def _walk(value: str, steps: tuple[str | Inside, ...], test: Test, depth: int) -> str:
+    for position, step in enumerate(steps):
+        if isinstance(step, Inside):
+            item = f"_dq_{depth}"
+            inner = _walk(item, steps[position + 1 :], test, depth + 1)
+            return f"exists({_PARTS[step].format(value)}, {item} -> {inner})"
+        value = f"{value}.{sql.name(step)}" if value else sql.name(step)
+    return test(value)
+
+
+def columns(one: SchemaObject) -> Iterator[tuple[Property, Column]]:
+    """Every property of an object with its column, nested ones after the one that holds them."""
+    for prop in one.properties:
+        yield from _below(prop, (prop.column,))
+
+
+def _below(prop: Property, steps: tuple[str | Inside, ...]) -> Iterator[tuple[Property, Column]]:
+    yield prop, Column(steps)
+    for inner in prop.properties:
+        yield from _below(inner, (*steps, inner.column))
+    if prop.items is not None:
+        yield from _below(prop.items, (*steps, Inside.ITEM))
+    if prop.map is not None:
+        yield from _below(prop.map.key, (*steps, Inside.KEY))
+        yield from _below(prop.map.value, (*steps, Inside.VALUE))
+
+
+def resolve(schema: DataType, column: Column) -> DataType | str:
+    """The type of the column in data of this schema (a struct), or why there is none, as a sentence's end."""
+    here, shown = schema, Column(())
+    for step in column.steps:
+        if isinstance(step, Inside):
+            if here.name != _HOLDER[step]:
+                return f"{shown} is {here}, not {_HOLDER[step]}"
+            here = here.parts[1 if step is Inside.VALUE else 0]
+        else:
+            if here.name != "struct":
+                return f"{shown} is {here}, not struct"
+            found = field(here, step)
+            if found is None:
+                return f"column {str(Column((*shown.steps, step)))!r} is missing"
+            here = found
+        shown = Column((*shown.steps, step))
+    return here
+
+
+def field(struct: DataType, wanted: str) -> DataType | None:
+    """A struct's field by its name; as in Spark, case does not matter, and an exact match goes first."""
+    if wanted in struct.names:
+        return struct.parts[struct.names.index(wanted)]
+    lowered = [one.lower() for one in struct.names]
+    return struct.parts[lowered.index(wanted.lower())] if wanted.lower() in lowered else None

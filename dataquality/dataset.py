@@ -1,0 +1,201 @@
+"""Where an object's data is, and how it is opened as a DataFrame."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from dq.contracts.columns import catalog_type
+from dq.contracts.errors import Unreadable, UsageError
+from dq.contracts.location import CATALOGS, resolve, server_of
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.types import DataType
+from dq.dataquality import sql
+from dq.dataquality.column import field
+from dq.dataquality.measure import attempt
+from dq.dataquality.metric import Failure
+from dq.dataquality.schema import data_type, ddl
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMATS = ("parquet", "orc", "json", "csv", "avro", "iceberg", "delta", "hudi")
+# Those that are nothing but files: partitions are in their paths.
+FILES = ("parquet", "orc", "json", "csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A place in a file system with a format, or a table of Spark's catalog.
+
+    `columns` are the contract's columns as a struct type, partition columns included; `partitions` names
+    those, in their order.
+    """
+
+    object: str
+    path: str | None
+    format: str | None
+    table: str | None
+    columns: DataType
+    partitions: tuple[str, ...]
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return self.table or f"{self.format} at {self.path}"
+
+
+def locate(
+    contract: Contract, one: SchemaObject, server_name: str | None, variables: Mapping[str, str]
+) -> Dataset:
+    """Where the data of an object is, by a server of its contract; see `location.resolve`.
+
+    A server of a catalog gives a table of Spark's catalog, every other one a path. Raises UsageError for
+    an unknown or ambiguous server, a variable without a value, and a format that cannot be read.
+    """
+    place = resolve(contract, one, server_name, variables)
+    types = tuple(catalog_type(prop) for prop in one.properties)
+    columns = DataType("struct", (), types, tuple(prop.column for prop in one.properties))
+    partitions = tuple(prop.column for prop in one.partition_keys())
+    if place.type in CATALOGS or not place.path:
+        parts = [part for part in place.database.split(".") if part]
+        table = ".".join(sql.name(part) for part in (*parts, one.column))
+        return Dataset(one.name, None, place.format, table, columns, partitions)
+    if place.format not in FORMATS:
+        raise UsageError(
+            f"{contract.id} {one.name}: format {place.format!r} is not one that can be read.",
+            f"Write 'format:' on the server or in the object's dataset terms: {', '.join(FORMATS)}.",
+        )
+    server = server_of(contract, server_name)
+    options = tuple((key, value) for key in ("delimiter", "encoding") if (value := server.get(key)))
+    # Hadoop's own client for S3 has the scheme s3a.
+    path = "s3a://" + place.path.removeprefix("s3://") if place.path.startswith("s3://") else place.path
+    return Dataset(one.name, path, place.format, None, columns, partitions, options)
+
+
+def open_frame(
+    spark: SparkSession, dataset: Dataset, partitions: Sequence[Mapping[str, str]] | None = None
+) -> DataFrame:
+    """The data as a DataFrame; with `partitions`, only the rows of these, and only they will be read.
+
+    Partition columns have the contract's types. Types of json and csv are the contract's: a value that
+    does not parse is an error when it is read, never a silent NULL. A place without any file gives no
+    rows. Raises Unreadable when there is no such place, or it cannot be opened.
+    """
+    frame = attempt(lambda: _read(spark, dataset))
+    if isinstance(frame, Failure):
+        if "UNABLE_TO_INFER_SCHEMA" not in frame.message:
+            reason = frame.message.rstrip(".")
+            message = f"the data of {dataset.object} ({dataset}) cannot be opened: {reason}."
+            raise Unreadable(message, _mend(dataset, frame.message))
+        frame = spark.createDataFrame([], ddl(dataset.columns))
+    return only(frame, partitions) if partitions else frame
+
+
+_GLOB = re.compile(r"/[^/]*[*?\[{]")
+
+
+def _read(spark: SparkSession, dataset: Dataset) -> DataFrame:
+    if dataset.table is not None:
+        return spark.table(dataset.table)
+    assert dataset.path is not None
+    assert dataset.format is not None
+    reader = spark.read.format(dataset.format).options(**dict(dataset.options))
+    if dataset.format not in FILES:
+        return reader.load(dataset.path)
+    base = _GLOB.split(dataset.path, maxsplit=1)[0]
+    if base != dataset.path:
+        # Without it, a path with a glob loses the partition columns that stand where the glob does.
+        reader = reader.option("basePath", base)
+    if dataset.format == "json":
+        return reader.option("mode", "FAILFAST").schema(ddl(dataset.columns)).load(dataset.path)
+    if dataset.format == "csv":
+        reader = reader.option("header", "true").option("mode", "FAILFAST")
+    found = reader.load(dataset.path)
+    schema = data_type(found.schema.jsonValue())
+    # What the files do not say themselves: in csv the types of all columns, else those of the partitions.
+    told = schema.names if dataset.format == "csv" else dataset.partitions
+    wanted = _with_types(schema, dataset, {name.lower() for name in told})
+    return found if wanted == schema else reader.schema(ddl(wanted)).load(dataset.path)
+
+
+def _with_types(schema: DataType, dataset: Dataset, told: set[str]) -> DataType:
+    parts = tuple(
+        field(dataset.columns, name) or part if name.lower() in told else part
+        for name, part in zip(schema.names, schema.parts, strict=True)
+    )
+    return replace(schema, parts=parts)
+
+
+def _mend(dataset: Dataset, reason: str) -> str:
+    if "PATH_NOT_FOUND" in reason:
+        return "Check the server's path in the contract, and that something was delivered."
+    if "TABLE_OR_VIEW_NOT_FOUND" in reason:
+        return "Check the server's database, and that Spark uses the right catalog."
+    if "DATA_SOURCE_NOT_FOUND" in reason or "ClassNotFound" in reason:
+        return f"Start Spark with the jar for {dataset.format}; 'dq doctor' prints its coordinates."
+    return "Check that Spark may read it, and the format in the contract."
+
+
+def only(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> DataFrame:
+    """The rows of these partitions, each given as column and value text, as a path has them.
+
+    The filter compares each column with a literal of its own type, so that Spark reads no other partition.
+    Raises UsageError for a column that is not there or a text that cannot be a value of it.
+    """
+    schema = data_type(frame.schema.jsonValue())
+    wanted = [
+        sql.all_of(*(_equals(schema, column, text) for column, text in partition.items()))
+        for partition in partitions
+    ]
+    return frame.where(sql.any_of(*wanted))
+
+
+# What Hive writes into the path for NULL.
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def _equals(schema: DataType, column: str, text: str) -> str:
+    kind = field(schema, column)
+    if kind is None:
+        known = ", ".join(schema.names)
+        raise UsageError(
+            f"there is no column {column!r} for a partition; there are: {known}.", "Correct its name."
+        )
+    if text == _NULL:
+        return f"{sql.name(column)} IS NULL"
+    make = _LITERALS.get(kind.name)
+    if make is None:
+        raise UsageError(f"partitions cannot be chosen by {column!r}, which is {kind}.", "Leave it out.")
+    try:
+        return f"{sql.name(column)} = {make(text)}"
+    except (ValueError, ArithmeticError) as error:
+        message = f"{text!r} cannot be a value of the partition column {column!r}, which is {kind}."
+        raise UsageError(message, "Write it as it stands in the path.") from error
+
+
+def _flag(text: str) -> str:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.upper()
+
+
+def _instant(text: str) -> str:
+    # Spark reads the path in the session's zone, and so must the literal be read.
+    dt.datetime.fromisoformat(text)
+    return f"CAST({sql.text(text)} AS TIMESTAMP)"
+
+
+_LITERALS: dict[str, Callable[[str], str]] = {
+    "string": sql.text,
+    "date": lambda text: sql.date(dt.date.fromisoformat(text)),
+    "timestamp": _instant,
+    "boolean": _flag,
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), lambda text: sql.number(int(text))),
+    "decimal": lambda text: sql.number(Decimal(text)),
+    "double": lambda text: f"({float(text)!r}D)",
+    "float": lambda text: f"CAST({float(text)!r}D AS FLOAT)",
+}

@@ -1,0 +1,101 @@
+"""The measured numbers of one clause to its check result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from dq.contracts.outcome import CheckResult, Status
+from dq.dataquality.clause import Clause, Unit
+from dq.dataquality.metric import Metric, Value, count, duplicates
+
+Values = Mapping[Metric, Value]
+
+
+def questions(clause: Clause) -> tuple[Metric, ...]:
+    """What to ask for a clause that counts: all rows, rows that break it, or rows that repeat a key.
+
+    The metric that decides comes first. Keys need the number of all rows only for a percentage, because
+    the pass that finds repeated keys would otherwise stand alone.
+    """
+    everything = count(clause.where)
+    if clause.keys:
+        repeated = duplicates(clause.keys, clause.where)
+        return (repeated, everything) if clause.unit is Unit.PERCENT else (repeated,)
+    if clause.breaks:
+        return count(_within(clause), clause.needs), everything
+    return (everything,)
+
+
+def _within(clause: Clause) -> str:
+    return f"({clause.where}) AND ({clause.breaks})" if clause.where else clause.breaks
+
+
+def judged(clause: Clause, values: Values) -> CheckResult:
+    """The result of a clause that counts.
+
+    No row at all makes a percentage SKIPPED, because there is nothing to take it of; a count of broken
+    rows is then zero.
+    """
+    asked = questions(clause)
+    found = _integer(values[asked[0]])
+    total = _integer(values[asked[-1]]) if len(asked) > 1 or asked[0] == count(clause.where) else None
+    if clause.unit is Unit.PERCENT and total == 0:
+        message = f"{_subject(clause)}: there are no rows to take a percentage of"
+        return result(clause, Status.SKIPPED, "no rows", message)
+    measured = Fraction(100 * found, total) if clause.unit is Unit.PERCENT and total else Fraction(found)
+    kept = clause.threshold.holds(measured) if clause.threshold else found == 0
+    observed = _observed(clause, found, total, measured)
+    message = f"{_subject(clause)}: {observed}{' ' + clause.complaint if clause.complaint else ''}"
+    if not kept:
+        message += f"; allowed: {clause.allowed}"
+    if clause.note:
+        message += f" ({clause.note})"
+    return result(clause, Status.PASS if kept else Status.FAIL, observed, message, float(measured))
+
+
+def result(
+    clause: Clause, status: Status, observed: str, message: str, value: float | None = None
+) -> CheckResult:
+    """A check result with the clause's identity and place."""
+    return CheckResult(
+        check=clause.check,
+        clause=clause.path,
+        object=clause.object,
+        property=clause.property,
+        status=status,
+        severity=clause.severity,
+        observed=observed,
+        allowed=clause.allowed,
+        message=message,
+        at=clause.at,
+        value=value,
+    )
+
+
+def _subject(clause: Clause) -> str:
+    return f"{clause.object}.{clause.property}" if clause.property else clause.object
+
+
+def _observed(clause: Clause, found: int, total: int | None, measured: Fraction) -> str:
+    if not clause.breaks and not clause.keys:
+        return _rows(found)
+    shown = f"{found:,} of {_rows(total)}" if total is not None else _rows(found)
+    return f"{percent(measured)} % ({shown})" if clause.unit is Unit.PERCENT else shown
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} row{'' if number == 1 else 's'}"
+
+
+def percent(value: Fraction) -> str:
+    """Four significant digits, but never a rounded 0 or 100: one bad row in a billion stays visible."""
+    shown = f"{float(value):.4g}"
+    if (shown == "0" and value > 0) or (shown == "100" and value < 100):
+        shown = f"{float(value):.12g}"
+    return shown
+
+
+def _integer(value: Value) -> int:
+    assert isinstance(value, int), f"a count is needed, not {value!r}"
+    return value

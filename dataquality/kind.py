@@ -1,0 +1,73 @@
+"""What a check kind is: one file on the shelf `checks/`, without Spark in it.
+
+A kind's module docstring is the user's page: a summary sentence, then `Why:`, `Bad:`, `Good:`, `Nulls:` and
+`Mend:`. Its examples are its own test: a shared test runs them on Spark.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from dq.contracts import shelf
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import CheckResult
+from dq.dataquality import judge
+from dq.dataquality.clause import Clause
+from dq.dataquality.judge import Values
+from dq.dataquality.metric import Metric
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Rows, and how every clause of the kind ends on them.
+
+    `contract` is YAML of one object (without its name). `columns` is the frame's schema as Spark DDL.
+    `ends` has one word per clause, in the order of the contract: pass, fail, error or skipped. `observed`
+    are the texts that the results must show, where they matter.
+    """
+
+    name: str
+    contract: str
+    columns: str
+    rows: tuple[tuple[object, ...], ...]
+    ends: str
+    observed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckKind:
+    """How one kind of promise is found in a contract, asked and judged.
+
+    Most kinds only find their clauses: those that count rows are asked and judged alike.
+    """
+
+    id: str
+    page: str
+    clauses: Callable[[Contract, SchemaObject], Iterator[Clause]]
+    examples: tuple[Example, ...]
+    metrics: Callable[[Clause], tuple[Metric, ...]] = judge.questions
+    judge: Callable[[Clause, Values], CheckResult] = judge.judged
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the page."""
+        return self.page.strip().splitlines()[0]
+
+
+Shelf = Mapping[str, CheckKind]
+
+
+@functools.cache
+def built_in() -> Shelf:
+    """Every check kind that comes with dq, by its id."""
+    from dq.dataquality import checks
+
+    return shelf.load(checks, "CHECK", CheckKind)
+
+
+def clauses_of(contract: Contract, one: SchemaObject, kinds: Shelf) -> list[Clause]:
+    """Every clause of an object that some kind knows, in the order of the file."""
+    found = [clause for kind in kinds.values() for clause in kind.clauses(contract, one)]
+    return sorted(found, key=lambda clause: clause.at)

@@ -1,0 +1,69 @@
+"""Library rules of ODCS (`quality` with a `metric`): where they stand and what arguments they bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dq.contracts.model import Property, Quality, SchemaObject
+from dq.contracts.place import plain
+from dq.dataquality.clause import Clause, of_quality, refuse
+from dq.dataquality.column import Column, columns
+from dq.dataquality.metric import Need
+from dq.dataquality.operators import Unusable
+
+# ODCS 3.0 called the metric `rule` and knew these.
+_EARLIER = {"duplicateCount": "duplicateValues", "nullCheck": "nullValues", "validValues": "invalidValues"}
+
+
+def metric(quality: Quality) -> str | None:
+    """The library metric that a rule asks for, by its name of ODCS 3.1; None for rules of another type."""
+    if quality.type != "library":
+        return None
+    named = quality.metric or quality.rule
+    return _EARLIER.get(named, named) if named else None
+
+
+def of_properties(one: SchemaObject, wanted: str) -> Iterator[tuple[Quality, Property, Column]]:
+    """The rules with this metric that stand on properties."""
+    for prop, column in columns(one):
+        for quality in prop.quality:
+            if metric(quality) == wanted:
+                yield quality, prop, column
+
+
+def arguments(quality: Quality, *known: str) -> dict[str, object]:
+    """The rule's arguments. Raises Unusable for one that the metric does not take."""
+    given = plain(quality.arguments)
+    if given is None:
+        given = {}
+    if not isinstance(given, dict):
+        raise Unusable("its arguments must be a mapping")
+    for name in given:
+        if name not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise Unusable(f"the argument {name!r} is not one of this metric; {takes}")
+    return given
+
+
+def listed(value: object, name: str) -> list[object]:
+    """An argument that must be a list with something in it."""
+    if not isinstance(value, list) or not value:
+        raise Unusable(f"the argument {name!r} must be a list of values")
+    return value
+
+
+def counting(
+    check: str, one: SchemaObject, quality: Quality, column: Column, complaint: str, breaks: str, *needs: str
+) -> Clause:
+    """The clause of a rule that counts rows of one property by a predicate.
+
+    `needs` are the physical types that give the predicate a meaning.
+    """
+    made = of_quality(check, one, quality, str(column))
+    return replace(made, complaint=complaint, breaks=breaks, needs=(Need(column, frozenset(needs)),))
+
+
+def unusable(check: str, one: SchemaObject, quality: Quality, column: Column, error: Unusable) -> Clause:
+    """The clause of a rule whose arguments cannot be used."""
+    return refuse(of_quality(check, one, quality, str(column)), str(error))

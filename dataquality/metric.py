@@ -1,0 +1,105 @@
+"""A metric: a question to one object's rows whose answer is a number, as a value that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from dq.contracts.types import DataType
+from dq.dataquality.column import Column
+
+
+class Kind(StrEnum):
+    """How a metric is asked, which decides the pass that it can share."""
+
+    SCHEMA = "schema"  # the columns and types, known without reading
+    ROWS = "rows"  # an aggregate that Spark compiles together with others
+    INTERPRETED = "interpreted"  # an aggregate with a lambda, which would keep all others from being compiled
+    DISTINCT = "distinct"  # exact count of distinct keys
+    DUPLICATES = "duplicates"  # rows beyond the first of each key
+
+
+class Merge(StrEnum):
+    """How the answers for two disjoint sets of rows become the answer for both."""
+
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A column that a metric reads, and the names of the types that give it a meaning (empty: any)."""
+
+    column: Column
+    types: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """Equal metrics are asked once.
+
+    `aggregate` is a function that leaves NULL out, asked of `value` over the rows where `where` is true.
+    `keys` are the key of the kinds DISTINCT and DUPLICATES; rows with a NULL in it are left out.
+    """
+
+    kind: Kind
+    aggregate: str = ""
+    value: str = ""
+    where: str = ""
+    keys: tuple[Column, ...] = ()
+    needs: tuple[Need, ...] = ()
+    merge: Merge = Merge.SUM
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a metric has no answer, in one line."""
+
+    message: str
+
+
+Number = int | float | Decimal
+# SCHEMA gives a struct type; a minimum or maximum of no rows gives None.
+Value = Number | str | DataType | None
+Answer = Value | Failure
+Answers = Mapping[Metric, Answer]
+
+SCHEMA = Metric(Kind.SCHEMA, merge=Merge.NONE)
+
+
+def count(where: str = "", needs: tuple[Need, ...] = ()) -> Metric:
+    """How many rows there are, or how many pass a predicate."""
+    kind = Kind.ROWS if all(need.column.single for need in needs) else Kind.INTERPRETED
+    return Metric(kind, "count", "1", where, (), needs)
+
+
+def duplicates(keys: tuple[Column, ...], where: str = "") -> Metric:
+    """How many rows stand beyond the first of their key."""
+    return Metric(
+        Kind.DUPLICATES, where=where, keys=keys, needs=tuple(Need(key) for key in keys), merge=Merge.NONE
+    )
+
+
+def distinct(keys: tuple[Column, ...], where: str = "") -> Metric:
+    """How many different keys there are."""
+    return Metric(
+        Kind.DISTINCT, where=where, keys=keys, needs=tuple(Need(key) for key in keys), merge=Merge.NONE
+    )
+
+
+def merged(metric: Metric, one: Answer, other: Answer) -> Answer:
+    """The answer for the rows of both. A Failure stays one; a metric that does not merge gives a Failure."""
+    for answer in (one, other):
+        if isinstance(answer, Failure):
+            return answer
+    if metric.merge is Merge.NONE:
+        return one if one == other else Failure("answers of this metric do not merge")
+    if one is None or other is None:
+        return other if one is None else one
+    if metric.merge is Merge.SUM:
+        return one + other  # type: ignore[operator]  # SUM stands for numbers only
+    return (min if metric.merge is Merge.MIN else max)(one, other)  # type: ignore[type-var]

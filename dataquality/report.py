@@ -1,0 +1,104 @@
+"""What a check of one object found: results, the account of every clause, and what it cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+
+from dq.contracts.errors import DqError, Unreadable
+from dq.contracts.outcome import CheckResult, Status
+from dq.dataquality.accounting import Account, JsonObject
+
+Partition = tuple[tuple[str, str], ...]
+
+
+class Violated(DqError):
+    """The data breaks its contract: at least one check of severity error or critical failed."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answers to one object's clauses on one scope of data.
+
+    `partitions` are those that were asked for, empty for the whole table. `passes` is the number of
+    passes over the data that the measurement took, without those for samples. `at` is the time that the
+    caller gave.
+    """
+
+    contract: str
+    version: str
+    object: str
+    partitions: tuple[Partition, ...]
+    results: tuple[CheckResult, ...]
+    accounts: tuple[Account, ...]
+    passes: int
+    at: datetime | None = None
+
+    def of(self, *statuses: Status) -> tuple[CheckResult, ...]:
+        """The results with one of these statuses."""
+        return tuple(result for result in self.results if result.status in statuses)
+
+    @property
+    def failed(self) -> tuple[CheckResult, ...]:
+        """Failed checks that are more than a warning."""
+        return tuple(result for result in self.of(Status.FAIL) if result.severity.blocks)
+
+    @property
+    def exit_code(self) -> int:
+        """0 kept, 1 broken, 3 could not tell; broken goes before what could not be told."""
+        if self.failed:
+            return Violated.exit_code
+        return Unreadable.exit_code if any(one.severity.blocks for one in self.of(Status.ERROR)) else 0
+
+    def raise_for_status(self) -> None:
+        """Raises Violated when a check failed, Unreadable when one could not be measured; warnings pass."""
+        if self.exit_code == 0:
+            return
+        broken = self.exit_code == Violated.exit_code
+        grave = self.failed or tuple(one for one in self.of(Status.ERROR) if one.severity.blocks)
+        verb = "failed" if broken else "could not be measured"
+        message = f"{self.contract} {self.object}: {len(grave)} check(s) {verb}: " + "; ".join(
+            result.message for result in grave[:5]
+        )
+        mend = "Mend the data or the contract; do not publish this delivery."
+        raise (Violated if broken else Unreadable)(f"{message}.", mend)
+
+    def counts(self) -> dict[str, int]:
+        """How many results have each status."""
+        counted = Counter(result.status for result in self.results)
+        return {status.value: counted[status] for status in Status}
+
+    def as_dict(self) -> JsonObject:
+        """The report as JSON values, in the manner of the draft OORS: status, target, measure, threshold.
+
+        The only data in it are the samples, in which classified columns are masked.
+        """
+        return {
+            "contract": self.contract,
+            "version": self.version,
+            "object": self.object,
+            "partitions": [dict(one) for one in self.partitions],
+            "at": self.at.isoformat() if self.at else None,
+            "passes": self.passes,
+            "counts": self.counts(),
+            "results": [_result(result) for result in self.results],
+            "clauses": [account.as_dict() for account in self.accounts],
+        }
+
+
+def _result(result: CheckResult) -> JsonObject:
+    return {
+        "status": result.status.value,
+        "severity": result.severity.value,
+        "check": result.check,
+        "target": {"object": result.object, "property": result.property or None},
+        "clause": result.clause,
+        "measure": {"value": result.value, "observed": result.observed},
+        "threshold": result.allowed,
+        "message": result.message,
+        "at": str(result.at),
+        "samples": [dict(sample) for sample in result.samples],
+    }

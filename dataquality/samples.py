@@ -1,0 +1,126 @@
+"""Up to 20 keys of the rows that break a clause, classified columns masked before they leave Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from dq.contracts.model import SchemaObject
+from dq.contracts.outcome import Row
+from dq.contracts.types import DataType
+from dq.dataquality import sql
+from dq.dataquality.clause import Clause
+from dq.dataquality.column import Column, Inside, columns, resolve
+from dq.dataquality.judge import questions
+from dq.dataquality.measure import attempt, keyed
+from dq.dataquality.metric import Failure
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MOST = 20
+MASK = "***"
+# A sample names a row; it is no copy of the data.
+MOST_CHARACTERS = 200
+
+Samples = Mapping[str, tuple[Row, ...]]
+
+
+def samples(frame: DataFrame, schema: DataType, one: SchemaObject, failed: Sequence[Clause]) -> Samples:
+    """Samples of failed clauses by path: values as texts, NULL as None; `count` stands with repeated keys.
+
+    One job for all clauses that a row can break by itself, and one per repeated key. A clause whose
+    samples cannot be had gets none: its verdict stands without them.
+    """
+    masked = _masked(one)
+    found: dict[str, tuple[Row, ...]] = {}
+    alone = [clause for clause in failed if clause.breaks]
+    if alone:
+        found |= _rows(frame, schema, one, alone, masked)
+    for clause in failed:
+        if clause.keys:
+            made = attempt(lambda clause=clause: _repeated(frame, clause, masked))  # type: ignore[misc]
+            found[clause.path] = () if isinstance(made, Failure) else made
+    return found
+
+
+def _masked(one: SchemaObject) -> frozenset[str]:
+    """Top-level columns that are classified, or hold something that is."""
+    return frozenset(
+        str(column.steps[0]).lower() for prop, column in columns(one) if prop.classification is not None
+    )
+
+
+def _rows(
+    frame: DataFrame,
+    schema: DataType,
+    one: SchemaObject,
+    failed: Sequence[Clause],
+    masked: frozenset[str],
+) -> dict[str, tuple[Row, ...]]:
+    key = tuple(Column((part.column,)) for part in one.primary_key())
+    if any(isinstance(resolve(schema, column), str) for column in key):
+        key = ()
+    broken = [
+        f"CASE WHEN {sql.all_of(clause.where, clause.breaks)} THEN named_struct('c', {index}, 'r',"
+        f" {_shown(key or _values(clause), masked)}) END"
+        for index, clause in enumerate(failed)
+    ]
+    # Spark keeps the first rows of each clause in every task before it shuffles them (WindowGroupLimit).
+    numbered = (
+        frame.selectExpr(f"inline(filter(array({', '.join(broken)}), one -> one IS NOT NULL))")
+        .selectExpr("c", "r", "row_number() OVER (PARTITION BY c ORDER BY r) AS n")
+        .where(f"n <= {MOST}")
+    )
+    # Sorted here, because a global sort costs Spark a job more.
+    rows = attempt(lambda: sorted(numbered.collect(), key=lambda row: (row["c"], row["n"])))
+    if isinstance(rows, Failure):
+        return {}
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(failed[row["c"]].path, []).append(json.loads(row["r"]))
+    return {path: tuple(listed) for path, listed in found.items()}
+
+
+def _values(clause: Clause) -> tuple[Column, ...]:
+    """The column of what is wrong; of something inside an array or map, the whole of it."""
+    wanted: dict[Column, None] = {}
+    for need in clause.needs:
+        steps = need.column.steps
+        inside = next((at for at, step in enumerate(steps) if isinstance(step, Inside)), len(steps))
+        wanted[Column(steps[:inside])] = None
+    return tuple(wanted)
+
+
+def _shown(shown: Sequence[Column], masked: frozenset[str]) -> str:
+    values = ", ".join(f"{sql.text(str(column))}, {_value(column, masked)}" for column in shown)
+    return f"to_json(named_struct({values}), map('ignoreNullFields', 'false'))"
+
+
+def _value(column: Column, masked: frozenset[str]) -> str:
+    if str(column.steps[0]).lower() in masked:
+        return sql.text(MASK)
+    return f"left(CAST({column.sql()} AS STRING), {MOST_CHARACTERS})"
+
+
+def _repeated(frame: DataFrame, clause: Clause, masked: frozenset[str]) -> tuple[Row, ...]:
+    names = [sql.name(str(index)) for index in range(len(clause.keys))]
+    shown = [
+        sql.text(MASK)
+        if str(key.steps[0]).lower() in masked
+        else f"left(CAST({name} AS STRING), {MOST_CHARACTERS})"
+        for key, name in zip(clause.keys, names, strict=True)
+    ]
+    counted = keyed(frame, questions(clause)[0]).groupBy(*names).agg({"*": "count"})
+    rows = (
+        counted.selectExpr(
+            *(f"{value} AS {name}" for value, name in zip(shown, names, strict=True)), "`count(1)` AS n"
+        )
+        .where("n > 1")
+        .orderBy("n", *names, ascending=[False, *([True] * len(names))])
+        .limit(MOST)
+        .collect()
+    )
+    labels = [str(key) for key in clause.keys]
+    return tuple({**dict(zip(labels, row[:-1], strict=True)), "count": row[-1]} for row in rows)

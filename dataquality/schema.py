@@ -1,0 +1,46 @@
+"""Schemas between Spark and the types that contracts speak of: from Spark's JSON, to Spark's DDL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dq.contracts.types import DataType, NotAType, parse
+from dq.dataquality import sql
+
+
+def data_type(json: object) -> DataType:
+    """The type that `StructType.jsonValue()` (or a part of it) describes.
+
+    A type that contracts have no word for keeps Spark's name, so that it can be shown.
+    """
+    if isinstance(json, Mapping):
+        kind = json["type"]
+        if kind == "struct":
+            fields = json["fields"]
+            parts = tuple(data_type(field["type"]) for field in fields)
+            return DataType("struct", (), parts, tuple(str(field["name"]) for field in fields))
+        if kind == "array":
+            return DataType("array", (), (data_type(json["elementType"]),))
+        if kind == "map":
+            return DataType("map", (), (data_type(json["keyType"]), data_type(json["valueType"])))
+        return DataType(str(kind))
+    text = str(json)
+    try:
+        return parse(text)
+    except NotAType:
+        return DataType(text)
+
+
+def ddl(struct: DataType) -> str:
+    """The columns of a struct type as a schema for Spark, every name quoted."""
+    pairs = zip(struct.names, struct.parts, strict=True)
+    return ", ".join(f"{sql.name(name)} {_ddl(part)}" for name, part in pairs)
+
+
+def _ddl(kind: DataType) -> str:
+    if kind.name == "struct":
+        pairs = zip(kind.names, kind.parts, strict=True)
+        return f"struct<{', '.join(f'{sql.name(name)}: {_ddl(part)}' for name, part in pairs)}>"
+    if kind.parts:
+        return f"{kind.name}<{', '.join(_ddl(part) for part in kind.parts)}>"
+    return str(kind)

@@ -1,0 +1,146 @@
+"""One object's contract against its data: clauses, plan, measurement, judgement, report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from dq.contracts.errors import UsageError
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import CheckResult, Status
+from dq.dataquality.accounting import accounts
+from dq.dataquality.clause import Clause, Rows
+from dq.dataquality.dataset import Dataset, only, open_frame
+from dq.dataquality.judge import result
+from dq.dataquality.kind import Shelf, built_in, clauses_of
+from dq.dataquality.measure import measure, schema_of
+from dq.dataquality.metric import Answers, Failure
+from dq.dataquality.plan import plan
+from dq.dataquality.report import Partition, Report
+from dq.dataquality.samples import samples
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def check(
+    contract: Contract,
+    data: DataFrame | Dataset,
+    object_name: str | None = None,
+    *,
+    spark: SparkSession | None = None,
+    partitions: Sequence[Mapping[str, str]] | None = None,
+    now: datetime | None = None,
+    kinds: Shelf | None = None,
+) -> Report:
+    """Every clause of one object of the contract, tested on its data.
+
+    `data` is a DataFrame, or a Dataset (see `dataset.locate`), for which `spark` is needed. `object_name`
+    may be left out when the contract has one object. `partitions` are column-to-value texts as they stand
+    in the path: only these are read, together they are one scope, and what is promised of the table is
+    tested on the table all the same. `now` is the time for
+    the report.
+
+    Raises UsageError for an unknown object or partition column, and Unreadable when the data cannot be
+    opened. What is wrong inside the data is in the report.
+    """
+    one = pick(contract, object_name)
+    asked = tuple(tuple(sorted(each.items())) for each in partitions or ())
+    table = _opened(data, spark)
+    scoped = only(table, partitions) if partitions else table
+    shelf = built_in() if kinds is None else kinds
+    clauses = [_scope(clause, asked) for clause in clauses_of(contract, one, shelf)]
+    results: dict[str, CheckResult] = {}
+    passes = 0
+    for rows, frame in ((Rows.PARTITION, scoped), (Rows.TABLE, table)):
+        mine = [clause for clause in clauses if clause.rows is rows]
+        answers, ran = _measured(frame, mine, shelf)
+        judged = {clause.path: _judged(clause, answers, shelf) for clause in mine}
+        results |= _sampled(frame, one, mine, judged)
+        passes += ran
+    ordered = tuple(results[clause.path] for clause in clauses)
+    return Report(
+        contract=contract.id,
+        version=contract.version,
+        object=one.name,
+        partitions=asked,
+        results=ordered,
+        accounts=accounts(contract, one, clauses),
+        passes=passes,
+        at=now,
+    )
+
+
+def pick(contract: Contract, name: str | None) -> SchemaObject:
+    """The object of this name, or the only one. Raises UsageError, with the names there are."""
+    names = ", ".join(one.name for one in contract.objects) or "none"
+    if name is None and len(contract.objects) == 1:
+        return contract.objects[0]
+    found = contract.object(name) if name is not None else None
+    if found is None:
+        said = f"has no object {name!r}" if name is not None else "has not one object"
+        raise UsageError(f"contract {contract.id} {said}; it has: {names}.", "Name one of them.")
+    return found
+
+
+def _opened(data: DataFrame | Dataset, spark: SparkSession | None) -> DataFrame:
+    if not isinstance(data, Dataset):
+        return data
+    if spark is None:
+        raise UsageError("a Dataset needs a Spark session to be opened.", "Give spark=….")
+    return open_frame(spark, data)
+
+
+def _scope(clause: Clause, asked: tuple[Partition, ...]) -> Clause:
+    """The clause with the rows that it must see when these partitions are asked for."""
+    if not asked:
+        return replace(clause, rows=Rows.PARTITION)
+    if clause.rows is not Rows.TABLE:
+        return clause
+    key = {str(column).lower() for column in clause.keys}
+    parts = {column.lower() for partition in asked for column, _ in partition}
+    if clause.keys and parts <= key:
+        # Rows with the same key lie in the same partition.
+        return replace(clause, rows=Rows.PARTITION, note="the key holds the partition, which suffices")
+    return replace(clause, note="tested on the whole table")
+
+
+def _measured(frame: DataFrame, clauses: Sequence[Clause], kinds: Shelf) -> tuple[Answers, int]:
+    """The answers to every question of these clauses, and the number of passes that they took."""
+    if not clauses:
+        return {}, 0
+    sound = [clause for clause in clauses if not clause.refused]
+    made = plan((one for clause in sound for one in kinds[clause.check].metrics(clause)), schema_of(frame))
+    return measure(frame, made), len(made.passes)
+
+
+def _judged(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:
+    subject = f"{clause.object}.{clause.property}" if clause.property else clause.object
+    if clause.refused:
+        return result(clause, Status.ERROR, "not tested", f"{subject}: {clause.refused}")
+    kind = kinds[clause.check]
+    asked = {metric: answers[metric] for metric in kind.metrics(clause)}
+    values = {metric: answer for metric, answer in asked.items() if not isinstance(answer, Failure)}
+    failures = [answer for answer in asked.values() if isinstance(answer, Failure)]
+    if failures:
+        return result(clause, Status.ERROR, "not measured", f"{subject}: {failures[0].message}")
+    return kind.judge(clause, values)
+
+
+def _sampled(
+    frame: DataFrame, one: SchemaObject, clauses: Sequence[Clause], results: Mapping[str, CheckResult]
+) -> dict[str, CheckResult]:
+    """The results with samples where rows or keys break a failed clause."""
+    broken = [
+        clause
+        for clause in clauses
+        if results[clause.path].status is Status.FAIL
+        and results[clause.path].value
+        and (clause.breaks or clause.keys)
+    ]
+    if not broken:
+        return dict(results)
+    found = samples(frame, schema_of(frame), one, broken)
+    return {path: replace(each, samples=found.get(path, ())) for path, each in results.items()}

@@ -1,0 +1,195 @@
+"""The GitHub Action and the pre-commit hooks work in a real Git repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from fakes import workflow
+
+from dq.validators import page
+
+ROOT = Path(__file__).parents[2]
+GOOD = page.document("")[0]
+BAD = page.document("status: activ\nid: orders\nversion: 1.10\n")[0]
+BAD_LINE = BAD.splitlines().index("version: 1.10") + 1
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A Git repository with a good contract, committed."""
+    made = tmp_path / "repository"
+    (made / "contracts").mkdir(parents=True)
+    (made / "contracts" / "orders.odcs.yaml").write_text(GOOD)
+    (made / "contracts" / "dq-policy.yaml").write_text("profile: default\n")
+    git(made, "init", "-q", "-b", "main")
+    git(made, "add", ".")
+    git(made, "commit", "-q", "-m", "Promise orders")
+    return made
+
+
+def git(folder: Path, *words: str) -> str:
+    names = ["-c", "user.name=Ana", "-c", "user.email=ana@example.com"]
+    done = subprocess.run(["git", *names, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def act(repository: Path, **inputs: str) -> workflow.Ran:
+    """The action without its install step: the dq on the PATH is the one that is tested."""
+    temp = repository.parent / "temp"
+    return workflow.run(ROOT / "action.yml", repository, temp, install="false", **inputs)
+
+
+# --- the action
+
+
+def test_good_contracts_pass_and_the_summary_says_so(repository):
+    ran = act(repository)
+
+    assert (ran.code, ran.outputs["exit-code"]) == (0, "0")
+    assert ran.log == "dq: 1 contract, no findings.\n"
+    assert ran.summary == "<!-- dq validate -->\n\n## Data contracts: 1 contract, no findings\n"
+
+
+def test_a_mistake_is_annotated_on_its_line_in_the_repository(repository):
+    (repository / "contracts" / "orders.odcs.yaml").write_text(BAD)
+
+    ran = act(repository, path="contracts")
+
+    assert (ran.code, ran.outputs["exit-code"]) == (1, "1")
+    assert f"::error file=contracts/orders.odcs.yaml,line={BAD_LINE},col=10,title=wrong-type::" in ran.log
+    assert f"`contracts/orders.odcs.yaml:{BAD_LINE}`" in ran.summary
+
+
+def test_reports_are_files_that_a_later_step_can_upload(repository):
+    (repository / "contracts" / "orders.odcs.yaml").write_text(BAD)
+
+    ran = act(repository, formats="sarif, junit,json")
+
+    folder = Path(ran.outputs["reports"])
+    assert sorted(file.name for file in folder.iterdir()) == ["dq.json", "dq.junit", "dq.sarif"]
+    artifact = json.loads((folder / "dq.sarif").read_text())["runs"][0]["results"][0]["locations"][0]
+    assert artifact["physicalLocation"]["artifactLocation"]["uri"] == "contracts/orders.odcs.yaml"
+    assert ran.summary == ""
+    assert "::error" not in ran.log
+
+
+def test_another_policy_is_taken(repository):
+    (repository / "contracts" / "orders.odcs.yaml").write_text(
+        GOOD.replace("status: active", "status: activ")
+    )
+    (repository / "strict.yaml").write_text("profile: strict\n")
+
+    assert act(repository).code == 0
+    assert act(repository, policy="strict.yaml").code == 1
+
+
+def test_what_cannot_be_judged_is_never_fine(repository):
+    ran = act(repository, path="nowhere")
+
+    assert (ran.code, ran.outputs["exit-code"]) == (3, "3")
+    assert "nowhere does not exist" in ran.log
+    assert ran.summary == "dq could not judge the contracts (exit code 3); the log says why.\n"
+
+
+def test_a_second_use_in_a_job_does_not_show_the_first_one_s_summary(repository):
+    first = act(repository)
+    second = act(repository, path="nowhere")
+
+    assert first.outputs["reports"] != second.outputs["reports"]
+    assert "no findings" not in second.summary
+
+
+def test_an_input_is_never_run(repository):
+    ran = act(repository, path="contracts $(touch pwned) ;touch${IFS}pwned")
+
+    assert ran.code == 3
+    assert not (repository / "pwned").exists()
+
+
+# --- the hooks
+
+
+def commit(repository: Path, *hooks: str, args: list[str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A commit of everything with our hooks installed by pre-commit, the dq on the PATH in their place.
+
+    pre-commit would install the hooks' package from the network; all else is as in our file.
+    """
+    ours = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    ours_here = {"language": "system", **({"args": args} if args else {})}
+    chosen = [hook | ours_here for hook in ours if hook["id"] in hooks]
+    assert len(chosen) == len(hooks)
+    config = {"repos": [{"repo": "local", "hooks": chosen}]}
+    (repository / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PRE_COMMIT_HOME": str(repository.parent / "pre-commit"),
+        "GIT_AUTHOR_NAME": "Ana", "GIT_AUTHOR_EMAIL": "ana@example.com",
+        "GIT_COMMITTER_NAME": "Ana", "GIT_COMMITTER_EMAIL": "ana@example.com",
+    }  # fmt: skip
+    commands = (
+        ["pre-commit", "install"],
+        ["git", "add", "-A"],
+        ["git", "commit", "-q", "-m", "Change orders"],
+    )
+    for command in commands:
+        done = subprocess.run(
+            command, cwd=repository, env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+    return done
+
+
+def test_a_commit_with_a_mistake_is_stopped_with_the_mend(repository):
+    (repository / "contracts" / "orders.odcs.yaml").write_text(BAD)
+
+    done = commit(repository, "dq-validate")
+
+    assert done.returncode == 1
+    assert 'Quote it: version: "1.10".' in done.stderr
+    assert git(repository, "log", "--format=%s") == "Promise orders\n"
+
+
+def test_a_commit_without_a_mistake_goes_through(repository):
+    (repository / "contracts" / "orders.odcs.yaml").write_text(GOOD + "tags: [sales]\n")
+
+    done = commit(repository, "dq-validate")
+
+    assert done.returncode == 0, done.stderr
+    assert git(repository, "log", "-1", "--format=%s") == "Change orders\n"
+
+
+def test_a_changed_policy_is_judged_too(repository):
+    (repository / "contracts" / "dq-policy.yaml").write_text("profile: strickt\n")
+
+    done = commit(repository, "dq-validate", args=["contracts"])
+
+    assert done.returncode == 1
+    assert "the policy cannot be understood" in done.stderr
+
+
+def test_a_commit_that_touches_no_contract_is_not_judged(repository):
+    (repository / "readme.txt").write_text("hello")
+
+    done = commit(repository, "dq-validate", "dq-fmt")
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("(no files to check)Skipped") == 2
+
+
+def test_a_messy_contract_is_written_anew_and_the_second_commit_goes_through(repository):
+    contract = repository / "contracts" / "orders.odcs.yaml"
+    contract.write_text("tags:\n- sales  # ours\n" + GOOD)
+
+    first = commit(repository, "dq-fmt")
+    second = commit(repository, "dq-fmt")
+
+    assert first.returncode == 1
+    assert "files were modified by this hook" in first.stderr
+    assert second.returncode == 0, second.stderr
+    assert "tags:\n  - sales  # ours\n" in contract.read_text()

@@ -1,0 +1,98 @@
+"""dq check on real Parquet, and the demonstration, as their users see them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fakes.lake import write_days
+
+DQ = [sys.executable, "-c", "from dq.cli.main import main; main()"]
+
+
+def run(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    ours = ("DQ_", "SLACK_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | more
+    command = [*DQ, *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    """A folder with a contract and two delivered days: a good one, and one with a duplicate and a null."""
+    folder = tmp_path_factory.mktemp("check")
+    write_days(folder)
+    return folder
+
+
+@pytest.mark.spark
+def test_a_kept_promise_is_exit_0_and_a_broken_one_exit_1_with_its_keys(lake):
+    good = run(lake, "check", "--partition", "day=2026-05-10", "--channel", "console")
+    bad = run(lake, "check", "--partition", "day=2026-05-11", "--channel", "console")
+
+    assert good.returncode == 0, good.stderr
+    assert bad.returncode == 1, bad.stderr
+    assert "orders.id: 1 of 3 rows are NULL" in bad.stdout
+    assert "orders breaks" in bad.stdout
+    assert "enforced" in bad.stdout
+
+
+@pytest.mark.spark
+def test_the_default_is_what_was_delivered_and_not_checked_yet(lake):
+    store = f"sqlite:///{lake / 'default.db'}"
+    run(lake, "watch", "--as-of", "2026-05-10T12:00:00Z", "--channel", "console", DQ_STORE_URL=store)
+    run(lake, "watch", "--as-of", "2026-05-12T12:00:00Z", "--channel", "console", DQ_STORE_URL=store)
+
+    first = run(lake, "check", "--format", "json", "--channel", "console", DQ_STORE_URL=store)
+    second = run(lake, "check", "--channel", "console", DQ_STORE_URL=store)
+
+    scopes = [report["partitions"] for report in json.loads(first.stdout)]
+    assert scopes == [[{"day": "2026-05-10"}], [{"day": "2026-05-11"}]]
+    assert "Nothing new was delivered" in second.stdout
+
+
+@pytest.mark.spark
+def test_data_that_is_not_there_is_exit_3_with_the_mend(lake):
+    found = run(lake, "check", "--all", "--channel", "console", DQ_LAKE="nowhere")
+
+    assert found.returncode == 3
+    assert "Check the server's path" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_without_java_one_sentence_and_the_command_that_installs_it(lake):
+    found = run(lake, "check", "--all", JAVA_HOME="/nowhere")
+
+    assert found.returncode == 3
+    assert "Spark needs Java 17" in found.stderr
+    assert "apt-get install openjdk-17" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_demonstration_plays_the_whole_loop_on_real_data(tmp_path):
+    played = run(tmp_path, "demo")
+    as_of = ("--as-of", "2013-11-09T12:00:00Z", "--format", "json")
+    shown = json.loads(run(tmp_path / "dq-demo", "status", "registry", *as_of).stdout)
+    flights = next(one for one in shown["deliveries"] if one["contract"] == "flights")
+    broken = [line for line in shown["checks"] if line["status"] == "fail"]
+    failed = {(line["scope"], line["property"], line["check"]) for line in broken}
+    samples = next(line["samples"] for line in broken if line["check"] == "duplicate_values")
+
+    assert played.returncode == 0, played.stderr
+    assert "America/New_York was meant" in played.stdout
+    assert played.stdout.count("[!] ERROR: flights is missing") == 2
+    assert played.stdout.count("[ok] RESOLVED: flights is missing") == 2
+    assert [cycle["status"] for cycle in flights["cycles"]].count("late") == 2
+    assert len(flights["cycles"]) == 10
+    assert flights["budget"].startswith("2 of 2 misses used")
+    assert ("flight_date=2013-11-04", "arr_time", "bounds") in failed
+    assert ("obs_date=2013-11-03", "origin, year, month, day, hour", "duplicate_values") in failed
+    assert {row["origin"] for row in samples} == {"EWR", "JFK", "LGA"}

@@ -1,0 +1,114 @@
+"""`dq diff` at the public door: files and references, exit codes, text and JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fragments.compat import document, text
+from fragments.registry import Registry
+
+from dq.cli.main import run
+
+BEFORE = text(document({"columns": ["a", "b"]}))
+BROKEN = text(document({"columns": ["a"]}, version="2.0.0"))
+FINE = text(document({"columns": ["a", "b", "c?"]}, version="1.1.0"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, data in {"before": BEFORE, "broken": BROKEN, "fine": FINE}.items():
+        (tmp_path / f"{name}.odcs.yaml").write_bytes(data)
+    (tmp_path / "nonsense.odcs.yaml").write_text("schema: [unfinished")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    return Registry(tmp_path / "registry")
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("after", "code"),
+    [("before", 0), ("fine", 0), ("broken", 1), ("nonsense", 3), ("absent", 3)],
+)
+def test_the_exit_code_says_how_it_went(folder: Path, after: str, code: int) -> None:
+    assert run(["diff", "before.odcs.yaml", f"{after}.odcs.yaml", "--today", "2026-01-15"]) == code
+
+
+def test_json_has_the_changes_the_verdict_and_the_version(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["diff", "before.odcs.yaml", "broken.odcs.yaml", "--today", "2026-01-15", "--format", "json"])
+
+    found = told(capsys)
+
+    assert (found["verdict"], found["required_version"]) == ("break", "2.0.0")
+    first = found["changes"][0]
+    assert (first["rule"], first["path"], first["who"]) == ("column-removed", "orders.b", ["consumers"])
+
+
+def test_the_mode_decides(folder: Path) -> None:
+    assert run(["diff", "before.odcs.yaml", "broken.odcs.yaml", "--mode", "BACKWARD"]) == 0
+
+
+def test_text_says_what_broke_whom_it_hits_and_what_to_do(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["diff", "before.odcs.yaml", "broken.odcs.yaml", "--today", "2026-01-15"])
+
+    out = capsys.readouterr().out
+    assert "orders 1.0.0 → 2.0.0: break" in out
+    assert "break column-removed  broken.odcs.yaml:" in out
+    assert "Hits consumers · needs a major version." in out
+    assert "waivers:" in out
+
+
+def test_a_version_may_be_read_from_git(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry.commit({"orders.odcs.yaml": BEFORE})
+    registry.write("orders.odcs.yaml", BROKEN)
+    monkeypatch.chdir(registry.folder)
+
+    code = run(["diff", "HEAD:orders.odcs.yaml", "orders.odcs.yaml", "--format", "json"])
+
+    assert (code, told(capsys)["verdict"]) == (1, "break")
+
+
+def test_a_reference_that_is_nowhere_is_no_answer(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry.commit({"orders.odcs.yaml": BEFORE})
+    monkeypatch.chdir(registry.folder)
+
+    code = run(["diff", "origin/main:orders.odcs.yaml", "orders.odcs.yaml"])
+
+    assert code == 3
+    assert "git fetch origin main" in capsys.readouterr().err
+
+
+def test_consumers_come_from_a_folder_of_subscriptions(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "subscriptions").mkdir()
+    (folder / "subscriptions" / "billing.yaml").write_text("consumer: billing\ncontract: orders\n")
+    arguments = ["diff", "before.odcs.yaml", "broken.odcs.yaml", "--format", "json"]
+
+    run([*arguments, "--subscriptions", "subscriptions"])
+
+    assert "consumer billing" in told(capsys)["changes"][0]["who"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--mode", "SIDEWAYS"], ["--today", "soon"], ["--format", "poem"]], ids=lambda one: one[0]
+)
+def test_an_option_that_cannot_be_understood_is_a_mistake_of_usage(folder: Path, wrong: list[str]) -> None:
+    assert run(["diff", "before.odcs.yaml", "fine.odcs.yaml", *wrong]) == 2

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from dq.contracts.model import Property, SchemaObject, TypeOptions
+from dq.contracts.parse import parse
+from dq.dataquality.accounting import REASONS, SILENT, Account, State, accounts
+from dq.dataquality.kind import built_in, clauses_of
+
+CONTRACT = """
+apiVersion: v3.2.0
+kind: DataContract
+id: shop
+version: 1.0.0
+schema:
+  - name: orders
+    description: One row per order.
+    physicalType: table
+    relationships: [{from: [id], to: [lines.order_id]}]
+    properties:
+      - name: id
+        logicalType: integer
+        required: true
+        unique: false
+        classification: internal
+      - name: mail
+        physicalType: CITEXT
+        logicalType: string
+        logicalTypeOptions: {format: email, maxLength: 9, pattern: '(?i)a'}
+    quality:
+      - {metric: rowCount, mustBeGreaterThan: 0}
+      - {metric: sumOfTears, mustBe: 0}
+      - {type: text, description: It is good.}
+      - {type: sql, query: SELECT 1, mustBe: 1}
+      - {type: custom, engine: soda, implementation: x}
+slaProperties:
+  - id: daily
+    property: frequency
+    value: 1
+    unit: d
+    element: orders
+    scheduler: cron
+    schedule: 0 6 * * *
+    customProperties:
+      - {property: delivery, vendor: dq, value: {grace: 45m, partition: {day: "{due:%Y-%m-%d}"}}}
+  - {property: latency, value: 4, unit: h, element: orders.id}
+  - {property: availability, value: 99}
+  - {property: retention, value: 1, unit: y, element: others}
+"""
+
+
+def account() -> tuple[Account, ...]:
+    contract = parse(CONTRACT.encode(), "shop.odcs.yaml").contract
+    assert contract is not None
+    one = contract.objects[0]
+    return accounts(contract, one, clauses_of(contract, one, built_in()))
+
+
+def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
+    said = {f"{one.property or one.object}: {one.clause}": (one.state.value, one.reason) for one in account()}
+
+    no_sql = "SQL rules arrive with the guard that makes untrusted SQL safe to run"
+    assert {key: state for key, (state, _) in said.items()} == {
+        "orders: additionalColumns": "enforced",
+        "orders: physicalType": "documented only",
+        "orders: relationships": "not evaluated",
+        "id: logicalType": "enforced",
+        "id: required": "enforced",
+        "id: classification": "documented only",
+        "mail: physicalType": "not evaluated",
+        "mail: logicalType": "enforced",
+        "mail: format": "not evaluated",
+        "mail: maxLength": "enforced",
+        "mail: pattern": "not evaluated",
+        "orders: quality: rowCount": "enforced",
+        "orders: quality: sumOfTears": "not evaluated",
+        "orders: quality: text": "documented only",
+        "orders: quality: sql": "not evaluated",
+        "orders: quality: custom": "not evaluated",
+        "orders: service level: frequency": "enforced",
+        "orders: service level: latency": "not evaluated",
+        "orders: service level: availability": "documented only",
+    }
+    assert said["id: required"][1] == "required"
+    assert said["orders: service level: frequency"][1] == "dq watch"
+    assert said["orders: quality: sql"][1] == no_sql
+    assert "(?i)" in said["mail: pattern"][1]
+
+
+def test_an_account_stands_at_the_line_of_its_clause() -> None:
+    found = next(one for one in account() if one.clause == "maxLength")
+
+    assert str(found.at) == "shop.odcs.yaml:20:56"
+    assert found.path == "schema[0].properties[1].logicalTypeOptions.maxLength"
+
+
+def test_every_key_of_the_standard_is_enforced_silent_or_has_a_reason() -> None:
+    words = """
+        logicalType physicalType required unique primaryKey enum quality minLength maxLength pattern minimum
+        maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems uniqueItems minProperties
+        maxProperties
+    """
+    enforced = set(words.split())
+    keys = {
+        str(info.alias)
+        for model in (SchemaObject, Property, TypeOptions)
+        for info in model.model_fields.values()
+        if info.alias and info.alias.isidentifier()
+    }
+
+    assert keys - enforced - SILENT - set(REASONS) == set()
+
+
+def test_states_are_three() -> None:
+    assert [state.value for state in State] == ["enforced", "documented only", "not evaluated"]

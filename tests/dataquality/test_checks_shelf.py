@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import importlib
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dq.contracts import shelf
+from dq.contracts.model import Contract
+from dq.contracts.parse import parse
+from dq.dataquality import check
+from dq.dataquality.kind import CheckKind, Example, built_in
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CASES = [
+    pytest.param(kind, example, id=f"{kind.id}: {example.name}")
+    for kind in built_in().values()
+    for example in kind.examples
+]
+SECTIONS = ("Why: ", "Bad: ", "Good: ", "Nulls: ", "Mend: ")
+
+
+def contract_of(example: Example) -> Contract:
+    written = textwrap.dedent(example.contract).strip()
+    head = "apiVersion: v3.2.0\nkind: DataContract\nid: example\nversion: 1.0.0\nschema:\n  - name: t\n"
+    if written.startswith("{"):
+        head, written = head.removesuffix("  - name: t\n"), "- {name: t, " + written[1:]
+        body = textwrap.indent(written, "  ")
+    else:
+        body = textwrap.indent(written, "    ")
+    parsed = parse((head + body + "\n").encode(), "example.odcs.yaml")
+    assert parsed.contract is not None, parsed.findings
+    return parsed.contract
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("kind", "example"), CASES)
+def test_an_example_ends_as_its_kind_says(spark: SparkSession, kind: CheckKind, example: Example) -> None:
+    frame = spark.createDataFrame(list(example.rows), example.columns)
+
+    report = check(contract_of(example), frame, kinds={kind.id: kind})
+
+    ends = " ".join(result.status for result in report.results)
+    assert ends == example.ends, "\n".join(result.message for result in report.results)
+    if example.observed:
+        shown = [result.observed for result in report.results if result.status != "error"]
+        assert tuple(shown[: len(example.observed)]) == example.observed
+
+
+@pytest.mark.parametrize("kind", built_in().values(), ids=lambda kind: kind.id)
+def test_a_kind_has_a_page_and_examples_of_both_ends(kind: CheckKind) -> None:
+    positions = [kind.page.find(f"\n{section}") for section in SECTIONS]
+
+    assert -1 not in positions
+    assert positions == sorted(positions)
+    assert {"pass", "fail"} <= {end for example in kind.examples for end in example.ends.split()}
+    assert any(not example.rows for example in kind.examples)
+
+
+def test_every_file_on_disk_is_on_the_shelf() -> None:
+    folder = Path(__file__).parents[2] / "dataquality" / "checks"
+
+    names = {file.stem for file in folder.glob("*.py")} - {"__init__"}
+
+    assert names == set(built_in())
+
+
+def test_no_check_knows_spark() -> None:
+    folder = Path(__file__).parents[2] / "dataquality" / "checks"
+
+    assert [file.name for file in folder.glob("*.py") if "pyspark" in file.read_text()] == []
+
+
+NEW_KIND = '''
+"""Texts are in upper case."""
+from dataclasses import replace
+from dq.dataquality.clause import of_property
+from dq.dataquality.column import columns
+from dq.dataquality.kind import CheckKind
+
+def clauses(contract, one):
+    for prop, column in columns(one):
+        if "upper" in prop.tags:
+            made = of_property("upper", one, prop, column, "tags", "upper case")
+            breaks = column.rows_where(lambda value: f"upper({value}) <> {value}")
+            yield replace(made, breaks=breaks, complaint="are not in upper case")
+
+CHECK = CheckKind("upper", __doc__, clauses, ())
+'''
+
+
+@pytest.mark.spark
+def test_one_new_file_is_a_new_check(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "own_checks"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "upper.py").write_text(NEW_KIND)
+    monkeypatch.syspath_prepend(tmp_path)
+    own_checks = importlib.import_module("own_checks")
+    kinds = {**built_in(), **shelf.load(own_checks, "CHECK", CheckKind)}
+    example = Example("", "properties: [{name: v, tags: [upper]}]", "v string", (("a",), ("B",)), "")
+    report = check(contract_of(example), spark.createDataFrame(list(example.rows), "v string"), kinds=kinds)
+
+    assert [(one.status, one.observed, one.samples) for one in report.results if one.check == "upper"] == [
+        ("fail", "1 of 2 rows", ({"v": "a"},))
+    ]
+    assert report.passes == 1

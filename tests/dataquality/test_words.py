@@ -1,0 +1,218 @@
+"""The small languages of the room: SQL text, operators, patterns, predicates, metrics, messages of Spark."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from dq.contracts.model import Contract, Quality
+from dq.contracts.parse import parse
+from dq.dataquality import sql
+from dq.dataquality.column import Column, Inside, resolve
+from dq.dataquality.judge import percent
+from dq.dataquality.metric import Failure, Kind, Merge, Metric, Need, count, duplicates, merged
+from dq.dataquality.operators import Unusable, threshold
+from dq.dataquality.plan import MAX_EXPRESSIONS, plan
+from dq.dataquality.predicate import guarded
+from dq.dataquality.regex import java
+from dq.dataquality.schema import data_type, ddl
+
+
+def quality(rule: str) -> Quality:
+    text = "apiVersion: v3.2.0\nkind: DataContract\nid: a\nversion: 1.0.0\nschema:\n"
+    contract = parse(f"{text}  - {{name: t, quality: [{rule}]}}\n".encode(), "a.odcs.yaml").contract
+    assert isinstance(contract, Contract)
+    return contract.objects[0].quality[0]
+
+
+LITERALS = [
+    (sql.name("a.b`c"), "`a.b``c`"),
+    (sql.text("plain é 🙂"), "'plain é 🙂'"),
+    (sql.text("it's"), "CAST(X'69742773' AS STRING)"),
+    (sql.text("a\\b"), "CAST(X'615C62' AS STRING)"),
+    (sql.text("${x}"), "CAST(X'247B787D' AS STRING)"),
+    (sql.number(0.1), "0.1"),
+    (sql.number(-5), "(-5)"),
+    (sql.number(1e300), "(1e+300D)"),
+    (sql.number(Decimal("9" * 38)), "9" * 38),
+    (sql.number(10**38), "(1e+38D)"),
+    (sql.date(dt.date(999, 1, 2)), "DATE'0999-01-02'"),
+    (
+        sql.timestamp(dt.datetime(2026, 1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=2)))),
+        "TIMESTAMP'2025-12-31 23:00:00Z'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("written", "expected"), LITERALS)
+def test_values_become_literals_that_no_setting_of_spark_reads_differently(
+    written: str, expected: str
+) -> None:
+    assert written == expected
+
+
+def test_what_is_no_number_or_no_instant_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a finite number"):
+        sql.number(float("nan"))
+    with pytest.raises(ValueError, match="no instant"):
+        sql.timestamp(dt.datetime.combine(dt.date(2026, 1, 1), dt.time()))
+
+
+OPERATORS = [
+    ("mustBe: 5", [5], [4, 6], "exactly 5"),
+    ("mustNotBe: 0.1", [0], [Fraction(1, 10)], "anything but 0.1"),
+    ("mustBeGreaterThan: 5", [6], [5], "more than 5"),
+    ("mustBeGreaterOrEqualTo: 5", [5], [4], "at least 5"),
+    ("mustBeLessThan: 5", [4], [5], "less than 5"),
+    ("mustBeLessOrEqualTo: 5.5", [5], [6], "at most 5.5"),
+    ("mustBeBetween: [1, 3]", [1, 2, 3], [0, 4], "from 1 to 3, both included"),
+    ("mustNotBeBetween: [1, 3]", [0, 4], [1, 2, 3], "outside of 1 to 3, both excluded"),
+]
+
+
+@pytest.mark.parametrize(("rule", "kept", "broken", "shown"), OPERATORS)
+def test_an_operator_keeps_and_breaks(rule: str, kept: list[int], broken: list[int], shown: str) -> None:
+    limit = threshold(quality(f"{{metric: rowCount, {rule}}}"))
+
+    assert [limit.holds(value) for value in kept] == [True] * len(kept)
+    assert [limit.holds(value) for value in broken] == [False] * len(broken)
+    assert str(limit) == shown
+
+
+NO_OPERATORS = [
+    ("description: x", "no operator"),
+    ("mustBe: 1, mustBeLessThan: 2", "2 operators"),
+    ("mustBe: many", "a number, not 'many'"),
+    ("mustBe: true", "a number, not True"),
+    ("mustBe: .nan", "a finite number"),
+    ("mustBeBetween: [1]", r"takes 2 number\(s\), not 1"),
+    ("mustBeBetween: [3, 1]", "3 is greater than 1"),
+]
+
+
+@pytest.mark.parametrize(("rule", "said"), NO_OPERATORS)
+def test_a_rule_without_one_clear_operator_is_unusable(rule: str, said: str) -> None:
+    with pytest.raises(Unusable, match=said):
+        threshold(quality(f"{{metric: rowCount, {rule}}}"))
+
+
+def test_a_percentage_never_rounds_to_none_or_all() -> None:
+    assert [percent(Fraction(value)) for value in (0, 100, Fraction(100, 3))] == ["0", "100", "33.33"]
+    assert percent(Fraction(100, 10**9)) == "1e-07"
+    assert percent(100 - Fraction(1, 10**6)) == "99.999999"
+
+
+PREDICATES = [
+    "state = 'closed' AND amount > 1.5e3",
+    "`a b` IS NOT NULL",
+    "upper(trim(state)) IN ('A', 'B') OR NOT (x <=> y)",
+    "cast(a AS decimal(10, 2)) BETWEEN -1 AND 1",
+    "place.zip LIKE '1%'",
+]
+REFUSED = [
+    "reflect('java.lang.Runtime', 'getRuntime')",
+    "java_method('a', 'b')",
+    "`reflect`('a', 'b')",
+    "x IN (SELECT y FROM z)",
+    "1 = 1 -- all",
+    "1 = 1 /* all */",
+    "a = 'it\\'s'",
+    "a = '${env:SECRET}'",
+    "a = 1) OR (b = 2",
+    "(a = 1",
+    "a = 1; DROP TABLE b",
+    "exists(a, b -> true)",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", PREDICATES)
+def test_a_tame_predicate_stays_as_it_is(text: str) -> None:
+    assert guarded(text) == text
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_predicate_with_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(Unusable, match="where: "):
+        guarded(text)
+
+
+def test_a_pattern_means_the_same_in_java() -> None:
+    assert java(r"^[.$\w]+\.\d{2}$") == r"^[.$\w]+\.\d{2}\z"
+    assert java("a.b") == r"a[^\n\r\u2028\u2029]b"
+    with pytest.raises(Unusable, match="position 1"):
+        java("(?i)a")
+    with pytest.raises(Unusable, match="negated class"):
+        java(r"[^\S]")
+
+
+STRUCT = {
+    "type": "struct",
+    "fields": [
+        {"name": "a b", "type": {"type": "array", "elementType": "integer", "containsNull": True}},
+        {"name": "m", "type": {"type": "map", "keyType": "string", "valueType": "decimal(3,1)"}},
+        {"name": "s", "type": {"type": "struct", "fields": [{"name": "T", "type": "timestamp_ntz"}]}},
+        {"name": "odd", "type": "interval day to second"},
+    ],
+}
+
+
+def test_a_schema_of_spark_comes_and_goes() -> None:
+    schema = data_type(STRUCT)
+
+    assert str(schema) == (
+        "struct<a b:array<int>,m:map<string,decimal(3,1)>,s:struct<T:timestamp_ntz>,"
+        "odd:interval day to second>"
+    )
+    assert ddl(schema) == (
+        "`a b` array<int>, `m` map<string, decimal(3,1)>, `s` struct<`T`: timestamp_ntz>, "
+        "`odd` interval day to second"
+    )
+
+
+COLUMNS = [
+    (("A B", Inside.ITEM), "int"),
+    (("m", Inside.KEY), "string"),
+    (("m", Inside.VALUE), "decimal(3,1)"),
+    (("s", "t"), "timestamp_ntz"),
+    (("s", "u"), "column 's.u' is missing"),
+    (("m", "u"), "m is map<string,decimal(3,1)>, not struct"),
+    (("s", Inside.ITEM), "s is struct<T:timestamp_ntz>, not array"),
+]
+
+
+@pytest.mark.parametrize(("steps", "found"), COLUMNS)
+def test_a_column_is_found_by_its_way(steps: tuple[str | Inside, ...], found: str) -> None:
+    assert str(resolve(data_type(STRUCT), Column(steps))) == found
+
+
+def test_equal_questions_are_asked_once_and_long_passes_are_split() -> None:
+    schema = data_type(STRUCT)
+    many = [count(f"`odd` = {index}") for index in range(MAX_EXPRESSIONS)]
+    deep = count("x", (Need(Column(("a b", Inside.ITEM))),))
+
+    made = plan(
+        [count(), count(), *many, deep, duplicates((Column(("odd",)),)), duplicates((Column(("no",)),))],
+        schema,
+    )
+
+    assert [(one.kind, len(one.metrics)) for one in made.passes] == [
+        (Kind.ROWS, MAX_EXPRESSIONS),
+        (Kind.ROWS, 1),
+        (Kind.INTERPRETED, 1),
+        (Kind.DUPLICATES, 1),
+    ]
+    assert [failure.message for _, failure in made.failures] == ["column 'no' is missing"]
+
+
+def test_answers_merge_as_their_metric_says() -> None:
+    least = Metric(Kind.ROWS, "min", "a", merge=Merge.MIN)
+    broken = Failure("no")
+
+    assert merged(count(), 2, 3) == 5
+    assert (merged(least, 2, 3), merged(least, None, 3), merged(least, None, None)) == (2, 3, None)
+    assert (merged(count(), 2, broken), merged(count(), broken, 2)) == (broken, broken)
+    assert isinstance(merged(duplicates(()), 1, 2), Failure)

@@ -1,0 +1,1 @@
+"""From the short fragments of case files to whole contracts."""

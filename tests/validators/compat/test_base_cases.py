@@ -1,0 +1,65 @@
+"""The rows of the compatibility cases that are about the base, each in a real repository."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fragments.compat import TODAY, document, text
+from fragments.registry import Registry
+
+from dq.validators.base import BaseRefInvalid, BaseUnavailable, base, compare_with
+from dq.validators.compat import Mode, Terms
+
+FOLDER = Path(os.environ.get("DQ_CASES_DIR") or Path(__file__).parents[2] / "cases")
+CASES: list[dict[str, Any]] = yaml.safe_load((FOLDER / "compat-cases.yaml").read_text("utf-8"))["cases"]
+MODES = ("FORWARD", "BACKWARD", "FULL")
+FILE = "orders.odcs.yaml"
+
+Row = Mapping[str, Any]
+
+
+def rows(*keys: str) -> list[Any]:
+    return [
+        pytest.param(row, id=row["id"])
+        for row in CASES
+        if isinstance(row["before"], dict) and any(key in row["before"] for key in keys)
+    ]
+
+
+@pytest.mark.parametrize("row", rows("base", "ref"))
+def test_a_base_that_cannot_be_read_is_its_error_with_its_exit_code(
+    row: Row, registry: Registry, shallow: Callable[[str], Path]
+) -> None:
+    registry.commit({FILE: text(document({}))})
+    registry.branch("feature")
+    registry.commit({FILE: text(document({}, version="1.0.1"))})
+    folder = shallow("feature")
+
+    with pytest.raises((BaseUnavailable, BaseRefInvalid)) as refused:
+        base(folder, str(row["before"].get("base", row["before"].get("ref"))))
+
+    assert (refused.value.rule, refused.value.exit_code) == (row["rule"], row["after"]["exit"])
+    assert refused.value.mend
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("row", rows("merge_base"))
+def test_the_branch_is_compared_with_where_it_left(row: Row, mode: str, registry: Registry) -> None:
+    before = row["before"]
+    registry.commit({FILE: text(document(before["merge_base"]))})
+    registry.branch("feature")
+    registry.commit({FILE: text(document(row["after"])), "README.md": "feature"})
+    registry.repo.git.checkout("-q", "main")
+    registry.commit({FILE: text(document(before["base_tip"]))})
+    registry.repo.git.checkout("-q", "feature")
+
+    found = compare_with(base(registry.folder, "main"), Terms(today=TODAY, mode=Mode(mode)))
+
+    rules = {one.rule for one in found.changes if one.rule != "version-bump-ok"}
+    assert rules == (set() if row["rule"] == "no-change" else {row["rule"]})
+    assert found.verdict.value == row["verdict"][mode]

@@ -1,0 +1,224 @@
+"""SARIF is what GitHub's code scanning opens, and an alert keeps its identity when lines move."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from dq.contracts.outcome import Finding, Location, Severity
+from dq.validators import page
+from dq.validators.lint import Linted, lint_files
+from dq.validators.report import Screen, reports_of
+from dq.validators.rule import Rule
+
+GOLDEN = Path(__file__).parent / "golden"
+SARIF = reports_of()["sarif"]
+
+
+def _closed(required: list[str], **properties: Any) -> dict[str, Any]:
+    """An object as SARIF's schema has them: closed, but for what is inside `properties`."""
+    return {
+        "type": "object",
+        "required": required,
+        "additionalProperties": False,
+        "properties": {**properties, "properties": {"type": "object"}},
+    }
+
+
+TEXT = {"type": "string", "minLength": 1}
+MESSAGE = _closed(["text"], text=TEXT, markdown=TEXT)
+LEVEL = {"enum": ["none", "note", "warning", "error"]}
+COUNT = {"type": "integer", "minimum": 1}
+# No package on PyPI ships the official schema, so this is written from the standard (the sections named
+# here) and from GitHub's page on what code scanning reads. It allows less than the official one.
+SCHEMA = _closed(
+    ["$schema", "version", "runs"],  # 3.13 sarifLog object
+    **{"$schema": {"const": "https://json.schemastore.org/sarif-2.1.0.json"}},
+    version={"const": "2.1.0"},
+    runs={
+        "type": "array",
+        "minItems": 1,
+        "items": _closed(  # 3.14 run object
+            ["tool", "results"],
+            tool=_closed(  # 3.18 tool object
+                ["driver"],
+                driver=_closed(  # 3.19 toolComponent object
+                    ["name", "rules"],
+                    name=TEXT,
+                    fullName=TEXT,
+                    rules={
+                        "type": "array",
+                        "items": _closed(  # 3.49 reportingDescriptor object; help is GitHub's demand
+                            ["id", "shortDescription", "help"],
+                            id=TEXT,
+                            shortDescription=MESSAGE,
+                            fullDescription=MESSAGE,
+                            help=MESSAGE,
+                            defaultConfiguration=_closed([], level=LEVEL),  # 3.50
+                        ),
+                    },
+                ),
+            ),
+            automationDetails=_closed(["id"], id={"type": "string", "pattern": "/$"}),  # 3.17
+            columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},  # 3.14.27
+            invocations={
+                "type": "array",
+                "items": _closed(["executionSuccessful"], executionSuccessful={"type": "boolean"}),  # 3.20
+            },
+            results={
+                "type": "array",
+                "items": _closed(  # 3.27 result object
+                    ["ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints"],
+                    ruleId=TEXT,
+                    ruleIndex={"type": "integer", "minimum": 0},
+                    level=LEVEL,
+                    message=MESSAGE,
+                    locations={
+                        "type": "array",
+                        "minItems": 1,
+                        "maxItems": 1,
+                        "items": _closed(  # 3.28 location object
+                            ["physicalLocation"],
+                            physicalLocation=_closed(  # 3.29
+                                ["artifactLocation", "region"],
+                                artifactLocation=_closed(  # 3.4
+                                    ["uri"],
+                                    uri={"type": "string", "pattern": "^[A-Za-z0-9%._~/:-]+$"},
+                                    uriBaseId={"const": "%SRCROOT%"},
+                                ),
+                                region=_closed(  # 3.30
+                                    ["startLine", "startColumn"],
+                                    startLine=COUNT,
+                                    startColumn=COUNT,
+                                    endColumn=COUNT,
+                                    snippet=_closed(["text"], text=TEXT),  # 3.3 artifactContent
+                                ),
+                            ),
+                            logicalLocations={
+                                "type": "array",
+                                "items": _closed([], fullyQualifiedName=TEXT),  # 3.33
+                            },
+                        ),
+                    },
+                    partialFingerprints=_closed(  # 3.27.17; GitHub reads this one
+                        ["primaryLocationLineHash"],
+                        primaryLocationLineHash={"type": "string", "pattern": "^[0-9a-f]{16}:[1-9][0-9]*$"},
+                    ),
+                ),
+            },
+        ),
+    },
+)
+
+
+def _run(linted: Linted) -> dict[str, Any]:
+    document = json.loads(SARIF.render(linted, Screen()))
+    Draft202012Validator(SCHEMA).validate(document)
+    run: dict[str, Any] = document["runs"][0]
+    return run
+
+
+def _linted(rules: dict[str, Rule], text: str, file: str = "orders.odcs.yaml") -> Linted:
+    return lint_files([(file, text.encode())], rules=rules, today=date(2026, 11, 21))
+
+
+def _prints(linted: Linted) -> list[str]:
+    return [result["partialFingerprints"]["primaryLocationLineHash"] for result in _run(linted)["results"]]
+
+
+def test_a_report_is_sarif(rules: dict[str, Rule]) -> None:
+    files = [(path.name, path.read_bytes()) for path in sorted(GOLDEN.glob("*.odcs.yaml"))]
+
+    run = _run(lint_files(files, rules=rules, today=date(2026, 11, 21)))
+
+    listed = run["tool"]["driver"]["rules"]
+    assert all(listed[one["ruleIndex"]]["id"] == one["ruleId"] for one in run["results"])
+    assert len(run["results"]) > 10
+
+
+def test_nothing_found_is_sarif_too() -> None:
+    assert _run(Linted((), ("a",)))["results"] == []
+
+
+@pytest.mark.parametrize("id_", ["cron-invalid", "missing-owner", "duplicate-contract", "yaml-syntax"])
+def test_a_rule_brings_its_page(id_: str) -> None:
+    finding = Finding(id_, Severity.ERROR, "wrong.", "Mend it.", Location("f"))
+
+    (rule,) = _run(Linted((finding,), ("f",)))["tool"]["driver"]["rules"]
+
+    assert rule["help"]["text"].startswith(f"{id_} (")
+    assert "## Mend" in rule["help"]["markdown"]
+
+
+def test_a_rule_of_the_organisation_needs_no_page() -> None:
+    finding = Finding("our-own", Severity.WARNING, "wrong.", "", Location("f"))
+
+    (rule,) = _run(Linted((finding,), ("f",)))["tool"]["driver"]["rules"]
+
+    assert rule["shortDescription"] == {"text": "our own"}
+    assert rule["defaultConfiguration"] == {"level": "warning"}
+
+
+def test_the_level_is_the_finding_s_and_not_the_rule_s() -> None:
+    finding = Finding("missing-owner", Severity.CRITICAL, "wrong.", "", Location("f"))
+
+    (result,) = _run(Linted((finding,), ("f",)))["results"]
+
+    assert (result["level"], result["properties"]["severity"]) == ("error", "critical")
+
+
+def test_a_region_ends_with_its_line_and_counts_code_points(rules: dict[str, Rule]) -> None:
+    text = page.document("name: '𝄞𝄞'\nstatus: '𝄞x'  \n")[0]
+
+    (result,) = _run(_linted(rules, text))["results"]
+
+    region = result["locations"][0]["physicalLocation"]["region"]
+    assert (region["startColumn"], region["endColumn"]) == (9, 13)
+
+
+def test_a_name_with_a_space_is_a_uri() -> None:
+    finding = Finding("a-rule", Severity.ERROR, "wrong.", "", Location("my contracts/ä.odcs.yaml"))
+
+    (result,) = _run(Linted((finding,), ()))["results"]
+
+    artifact = result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert artifact == {"uri": "my%20contracts/%C3%A4.odcs.yaml", "uriBaseId": "%SRCROOT%"}
+
+
+def test_what_a_user_wrote_is_no_link() -> None:
+    finding = Finding("a-rule", Severity.ERROR, "'[see](1)' and [0].", "", Location("f"))
+
+    (result,) = _run(Linted((finding,), ()))["results"]
+
+    assert result["message"]["text"] == "'\\[see](1)' and [0]."
+
+
+BAD = "schema: [{name: t, properties: [{name: a, logicalType: strng}]}]\n"
+
+
+def test_a_fingerprint_outlives_lines_above(rules: dict[str, Rule]) -> None:
+    before = page.document(BAD)[0]
+
+    assert _prints(_linted(rules, "# one\n# two\n" + before)) == _prints(_linted(rules, before))
+
+
+def test_a_fingerprint_outlives_neighbours_and_a_move(rules: dict[str, Rule]) -> None:
+    lines = "schema:\n  - name: t\n    properties:\n{}      - name: a\n        logicalType: strng\n"
+    before = page.document(lines.format(""))[0]
+    after = page.document(lines.format("      - {name: b}\n"))[0]
+
+    assert _prints(_linted(rules, before)) == _prints(_linted(rules, after, "sales/orders.odcs.yaml"))
+
+
+def test_equal_lines_are_told_apart_by_their_number(rules: dict[str, Rule]) -> None:
+    one = "      - name: {}\n        logicalType: strng\n"
+    text = page.document("schema:\n  - name: t\n    properties:\n" + one.format("a") + one.format("b"))[0]
+
+    first, second = _prints(_linted(rules, text))
+
+    assert (first[:-2], first[-2:], second[-2:]) == (second[:-2], ":1", ":2")

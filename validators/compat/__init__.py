@@ -1,0 +1,28 @@
+"""Whom a change of a contract breaks: the judgement of what `contracts.diff` finds."""
+
+from dq.validators.compat.door import Terms, diff
+from dq.validators.compat.findings import findings
+from dq.validators.compat.judged import Comparison, Judged
+from dq.validators.compat.registry import History, compare
+from dq.validators.compat.rules import RULES
+from dq.validators.compat.subscribers import Subscription
+from dq.validators.compat.waive import Waiver
+from dq.validators.compat.words import Bump, Effect, Level, Mode, Verdict
+
+__all__ = [
+    "RULES",
+    "Bump",
+    "Comparison",
+    "Effect",
+    "History",
+    "Judged",
+    "Level",
+    "Mode",
+    "Subscription",
+    "Terms",
+    "Verdict",
+    "Waiver",
+    "compare",
+    "diff",
+    "findings",
+]

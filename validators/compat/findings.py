@@ -1,0 +1,42 @@
+"""Judged changes as findings, so that they stand beside what else is wrong, each on its line."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from dq.contracts.outcome import Finding, Severity
+from dq.validators.compat.judged import Comparison, Judged
+from dq.validators.compat.words import Bump, Verdict
+
+_SEVERITY = {Verdict.BREAK: Severity.ERROR, Verdict.WARN: Severity.WARNING, Verdict.OK: Severity.INFO}
+
+
+def findings(found: Comparison, today: date) -> list[Finding]:
+    """One finding for each change, in the new file; what was removed stands at its surviving parent.
+
+    A break is an error, a warning a warning, the rest is information. The mend of what matters ends with
+    a waiver to paste.
+    """
+    return [_finding(change, today) for change in found.changes]
+
+
+def _finding(change: Judged, today: date) -> Finding:
+    message = change.problem
+    if change.verdict is not Verdict.OK:
+        message += f" It hits {', '.join(change.who)}."
+    if change.bump is not Bump.NONE and change.verdict is not Verdict.OK:
+        which = f", {change.required_version}" if change.required_version else ""
+        message += f" It needs a {change.bump} version{which}."
+    if change.waived:
+        message += f" Waived: {change.waived}."
+    mend = change.instead
+    if change.verdict is not Verdict.OK:
+        item = _one_line(change.waiver(today)).removeprefix("waivers: ")
+        mend += f" To accept it, add to 'waivers' in dq-policy.yaml: {item}"
+    return Finding(
+        change.rule, _SEVERITY[change.verdict], message, mend, change.at, change.pointer, change.contract
+    )
+
+
+def _one_line(snippet: str) -> str:
+    return " ".join(snippet.split())

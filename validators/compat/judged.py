@@ -1,0 +1,198 @@
+"""A judged change: for whom it breaks what, what it asks of the version, and what to do instead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from hashlib import sha256
+
+from dq.contracts.diff import Change
+from dq.contracts.outcome import Location
+from dq.validators.compat.rules import RULES
+from dq.validators.compat.words import Bump, Effect, Judgement, Level, Mode, Verdict, required_bump, verdict
+
+_WAIVER_DAYS = 30
+_HIT = {
+    Effect.NEUTRAL: (),
+    Effect.WEAKEN: ("consumers",),
+    Effect.STRENGTHEN: ("writers", "history"),
+    Effect.REPLACE: ("consumers", "writers", "history"),
+    Effect.POLICY: ("registry",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One change and all that a reviewer asks about it.
+
+    `before` and `after` are as the files have them. `at` is in the new file, or where the removed part's
+    nearest surviving parent stands there; `at_before` in the old one. `who` are those that are hit, with
+    the engine that fails and the consumers that subscribed. `against` is the earlier version that a
+    transitive mode found it against. `waived` is the reason of the waiver that let it pass.
+    `required_version` announces all changes of this contract, where its old version is one.
+    """
+
+    rule: str
+    contract: str
+    path: str
+    attribute: str
+    before: object
+    after: object
+    effect: Effect
+    level: Level
+    mode: Mode
+    verdict: Verdict
+    bump: Bump
+    note: str
+    who: tuple[str, ...]
+    at: Location
+    at_before: Location
+    pointer: str = ""
+    against: str = ""
+    waived: str = ""
+    required_version: str = ""
+
+    @property
+    def problem(self) -> str:
+        """What happened, in a sentence."""
+        shown = f" ({_short(self.before)} → {_short(self.after)})" if self.attribute else ""
+        said = f"{self.path or self.contract}: {RULES[self.rule].problem}{shown}."
+        earlier = f" Version {self.against} promised otherwise." if self.against else ""
+        return f"{said} {self.note}".strip() + earlier
+
+    @property
+    def instead(self) -> str:
+        """The shortest way that breaks nobody."""
+        return RULES[self.rule].instead
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same change, whatever the wording: 12 hex digits."""
+        parts = (self.rule, self.contract, self.path, self.attribute, repr(self.before), repr(self.after))
+        return sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+    def waiver(self, today: date) -> str:
+        """A waiver for exactly this change, ready to paste into the policy; it ends after 30 days."""
+        # Paths may hold brackets and braces, which YAML would read as its own.
+        where = f"contract: {json.dumps(self.contract)}, path: {json.dumps(self.path or self.contract)}"
+        fields = f"rule: {self.rule}, {where}"
+        until = today + timedelta(days=_WAIVER_DAYS)
+        return f'waivers:\n  - {{{fields}, reason: "…", by: "…", expires: {until}}}'
+
+    def as_dict(self) -> dict[str, object]:
+        """The change as plain values."""
+        return {
+            "rule": self.rule,
+            "contract": self.contract,
+            "path": self.path,
+            "attribute": self.attribute,
+            "before": self.before,
+            "after": self.after,
+            "effect": self.effect.value,
+            "severity": self.level.value,
+            "mode": self.mode.value,
+            "verdict": self.verdict.value,
+            "who": list(self.who),
+            "bump": self.bump.value,
+            "message": self.problem,
+            "instead": self.instead,
+            "required_version": self.required_version or None,
+            "against": self.against,
+            "waived": self.waived,
+            "at": str(self.at),
+            "at_before": str(self.at_before),
+            "fingerprint": self.fingerprint,
+        }
+
+
+def _short(value: object) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a judgement is about: a change of the diff, or a fact about the whole contract."""
+
+    contract: str
+    path: str
+    attribute: str
+    before: object
+    after: object
+    at: Location
+    at_before: Location
+    pointer: str = ""
+
+    @staticmethod
+    def of(change: Change, contract: str) -> Place:
+        """The place of a change."""
+        before, after = change.shown()
+        return Place(
+            contract,
+            change.path,
+            change.attribute,
+            before,
+            after,
+            change.at_after,
+            change.at_before,
+            change.pointer,
+        )
+
+
+def judged(judgement: Judgement, place: Place, mode: Mode, consumers: Iterable[str] = ()) -> Judged:
+    """A judgement of something, in a mode. Consumers are named where consumers are hit."""
+    hit = _HIT[judgement.effect]
+    named = [f"consumer {name}" for name in consumers] if "consumers" in hit else []
+    engine = [f"engine {judgement.engine}"] if judgement.engine else []
+    return Judged(
+        rule=judgement.rule,
+        contract=place.contract,
+        path=place.path,
+        attribute=place.attribute,
+        before=place.before,
+        after=place.after,
+        effect=judgement.effect,
+        level=judgement.level,
+        mode=mode,
+        verdict=verdict(judgement.effect, judgement.level, mode),
+        bump=required_bump(judgement, mode),
+        note=judgement.note,
+        who=(*hit, *engine, *named),
+        at=place.at,
+        at_before=place.at_before,
+        pointer=place.pointer,
+    )
+
+
+def lowered(change: Judged, bump: Bump, *, waived: str = "") -> Judged:
+    """The same change where it does not matter: its effect stays, its level is info."""
+    return replace(change, level=Level.INFO, verdict=Verdict.OK, bump=bump, waived=waived)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All judged changes, worst first, then by path. `required_version` is None without a base version."""
+
+    changes: tuple[Judged, ...]
+    required_version: str | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all; ok when nothing changed."""
+        return max((change.verdict for change in self.changes), key=lambda one: one.rank, default=Verdict.OK)
+
+    def as_dict(self) -> dict[str, object]:
+        """The comparison as plain values."""
+        return {
+            "changes": [change.as_dict() for change in self.changes],
+            "verdict": self.verdict.value,
+            "required_version": self.required_version,
+        }
+
+
+def comparison(changes: Sequence[Judged], required: str | None) -> Comparison:
+    """The changes in the order in which a reviewer wants them."""
+    ordered = sorted(changes, key=lambda one: (-one.verdict.rank, one.contract, one.path, one.rule))
+    return Comparison(tuple(ordered), required)

@@ -1,0 +1,122 @@
+"""What the status of a contract means for its changes, and what its own changes mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+
+from dq.contracts.diff.level import date_of, name_of
+from dq.contracts.model import Contract
+from dq.validators.compat.setting import Setting
+from dq.validators.compat.words import Bump, Judgement, neutral, policy, weaken
+
+DRAFT, ACTIVE, DEPRECATED, RETIRED = "draft", "active", "deprecated", "retired"
+_STAGES = {"draft": DRAFT, "proposed": DRAFT, "deprecated": DEPRECATED, "retired": RETIRED}
+
+
+def stage(contract: Contract) -> str:
+    """How far a contract is; without a status, or with one that nobody knows, it is in force."""
+    return _STAGES.get(_word(contract), ACTIVE)
+
+
+def _word(contract: Contract) -> str:
+    return (contract.status or ACTIVE).strip().lower()
+
+
+def end_of(contract: Contract) -> date | None:
+    """The day until which the contract is supported: `endOfSupport`, else `endOfLife`."""
+    dates: dict[str, date] = {}
+    for sla in contract.sla_properties:
+        day = date_of(str(sla.value))
+        if day is not None:
+            dates.setdefault(name_of(sla.property), day)
+    return dates.get("endOfSupport", dates.get("endOfLife"))
+
+
+def enforced(before: Contract, today: date) -> bool:
+    """Whether changes of a contract are judged: drafts and what is past its end only tell them."""
+    now = stage(before)
+    if now == DEPRECATED:
+        end = end_of(before)
+        return end is None or end >= today
+    return now == ACTIVE
+
+
+def _noticed(end: date | None, setting: Setting) -> Judgement:
+    if end is None:
+        return policy("deprecation-end-missing", bump=Bump.MINOR)
+    if end < setting.today + timedelta(days=setting.notice_days):
+        note = f"{end} is less than {setting.notice_days} days away."
+        return policy("deprecation-too-short", bump=Bump.MINOR, note=note)
+    return neutral("status-deprecated", note=f"Supported until {end}.")
+
+
+def _retired(end: date | None, setting: Setting) -> Judgement:
+    if end is not None and end <= setting.today:
+        return neutral("status-retired")
+    return weaken("status-retired-early", note=f"Supported until {end}." if end else "It had no end.")
+
+
+def _promoted(_: date | None, __: Setting) -> Judgement:
+    return neutral("status-promoted")
+
+
+def _demoted(_: date | None, __: Setting) -> Judgement:
+    return weaken("status-demoted")
+
+
+def _reactivated(_: date | None, __: Setting) -> Judgement:
+    return neutral("status-reactivated")
+
+
+def _gone_early(_: date | None, __: Setting) -> Judgement:
+    return weaken("status-retired-early", note="It was not deprecated before.")
+
+
+def _never_in_force(_: date | None, __: Setting) -> Judgement:
+    return neutral("status-retired")
+
+
+# TABLE: (stage before, stage after) -> what it means, given the end date.
+_STEPS: Mapping[tuple[str, str], Callable[[date | None, Setting], Judgement]] = {
+    (DRAFT, ACTIVE): _promoted,
+    (DRAFT, DEPRECATED): _noticed,
+    (DRAFT, RETIRED): _never_in_force,
+    (ACTIVE, DRAFT): _demoted,
+    (ACTIVE, DEPRECATED): _noticed,
+    (ACTIVE, RETIRED): _gone_early,
+    (DEPRECATED, DRAFT): _demoted,
+    (DEPRECATED, ACTIVE): _reactivated,
+    (DEPRECATED, RETIRED): _retired,
+    (RETIRED, DRAFT): _reactivated,
+    (RETIRED, ACTIVE): _reactivated,
+    (RETIRED, DEPRECATED): _reactivated,
+}
+
+
+def status(before: Contract, after: Contract, setting: Setting) -> Judgement | None:
+    """What the step from one status to another means; None where there is none.
+
+    A retired contract needs the end that was promised before; one that is deprecated its new one.
+    """
+    step = (stage(before), stage(after))
+    if step[0] == step[1]:
+        lost = step[0] == DEPRECATED and end_of(before) is not None and end_of(after) is None
+        if lost:
+            return policy("deprecation-end-missing", bump=Bump.MINOR)
+        return neutral("status-promoted", Bump.PATCH) if _word(before) != _word(after) else None
+    if step[1] == RETIRED:
+        return _STEPS[step](end_of(before) or end_of(after), setting)
+    return _STEPS[step](end_of(after), setting)
+
+
+def removal(before: Contract, today: date) -> Judgement:
+    """What it means that a contract is gone."""
+    now, end = stage(before), end_of(before)
+    over = end is not None and end <= today
+    if now in (DEPRECATED, RETIRED):
+        if over or (now == RETIRED and end is None):
+            return neutral("contract-removed-retired", Bump.NONE)
+        note = f"Supported until {end}." if end else "No end of support was announced."
+        return weaken("contract-removed-early", note=note)
+    return weaken("contract-removed")

@@ -1,0 +1,192 @@
+"""Two states of a registry, compared: identity is (id, major), so a file that moves is no change."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from itertools import chain
+from pathlib import PurePosixPath
+
+from dq.contracts.model import Contract
+from dq.contracts.outcome import Location
+from dq.validators.compat import door, lifecycle
+from dq.validators.compat.door import Terms
+from dq.validators.compat.judged import Comparison, Judged, Place, comparison, judged
+from dq.validators.compat.words import Bump, Judgement, Level, Mode, neutral, policy, weaken
+from dq.validators.registry import Identity, identity
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What came before the base: older versions, newest first, and since when elements are deprecated."""
+
+    earlier: Sequence[Contract] = ()
+    deprecated_since: Mapping[str, date] = field(default_factory=dict)
+
+
+Recall = Callable[[Contract], History]
+
+
+Mentions = Callable[[str], Iterable[str]]
+"""The files of the new state, read or not, whose text names a file."""
+
+
+def _unknown(_: str) -> Iterable[str]:
+    return ()
+
+
+def _forgets(_: Contract) -> History:
+    return History()
+
+
+def compare(
+    before: Iterable[Contract],
+    after: Iterable[Contract],
+    terms: Terms,
+    *,
+    invalid: Iterable[str] = (),
+    history: Recall = _forgets,
+    mentions: Mentions = _unknown,
+) -> Comparison:
+    """Every contract of the old state against its counterpart in the new one.
+
+    `invalid` are files that cannot be read in the old state; what stands there now is judged as new.
+    `history` is asked for the past of each contract that is on both sides, `mentions` for files beside the
+    given ones that may name a file which moved. Both states may leave out files
+    that are the same on both sides. `required_version` is None unless exactly one contract was compared.
+    """
+    old, new = _index(before), _index(after)
+    found: list[Judged] = []
+    required: list[str | None] = []
+    for file in invalid:
+        found.append(_note(policy("base-invalid", Level.WARN), file, Location(file), terms))
+    for key, twins in new.items():
+        for twin in twins[1:]:
+            found.append(_contract(policy("contract-id-duplicate"), twin, twin, terms))
+        found_, version = _one(old, new, key, terms, history, mentions)
+        found += found_
+        required.append(version)
+    for key, gone in old.items():
+        if key not in new and not _continued(gone[0], old, new):
+            found += door.alone(gone[0], None, terms).changes
+    versions = [one for one in required if one is not None]
+    return comparison(found, versions[0] if len(versions) == 1 else None)
+
+
+def _index(contracts: Iterable[Contract]) -> dict[Identity, list[Contract]]:
+    found: dict[Identity, list[Contract]] = defaultdict(list)
+    for one in contracts:
+        found[identity(one)].append(one)
+    return dict(found)
+
+
+def _one(
+    old: dict[Identity, list[Contract]],
+    new: dict[Identity, list[Contract]],
+    key: Identity,
+    terms: Terms,
+    history: Recall,
+    mentions: Mentions,
+) -> tuple[list[Judged], str | None]:
+    """The changes of one contract of the new state, and the version that they ask for."""
+    contract = new[key][0]
+    if key in old:
+        past = history(old[key][0])
+        dated = replace(terms, deprecated_since={**terms.deprecated_since, **past.deprecated_since})
+        made = door.both(old[key][0], contract, dated, past.earlier)
+        others = [one for ones in new.values() for one in ones]
+        moved = _moved(old[key][0], contract, others, terms, mentions)
+        return [*made.changes, *moved], made.required_version
+    source = _predecessor(contract, old, new)
+    if source is None:
+        beside = any(id_ == key[0] for id_, _ in (*old, *(other for other in new if other != key)))
+        return list(door.alone(None, contract, terms, _came(beside)).changes), None
+    past = history(source)
+    dated = replace(terms, deprecated_since={**terms.deprecated_since, **past.deprecated_since})
+    made = door.both(source, contract, dated)
+    changes = list(made.changes)
+    if source.id == contract.id and not _announced(changes):
+        # The old major was overwritten: its consumers lose it without notice, whatever the version says.
+        removal = lifecycle.removal(source, terms.today)
+        if lifecycle.enforced(source, terms.today) or removal.rule != "contract-removed":
+            note = f"Version {source.version} was replaced by {contract.version} in its own file."
+            changes.append(_contract(removal._replace(note=note), source, contract, terms))
+    return changes, made.required_version
+
+
+def _came(beside: bool) -> str:
+    return "contract-major-added" if beside else "contract-added"
+
+
+def _announced(changes: Iterable[Judged]) -> bool:
+    """Whether all that breaks was deprecated long enough before, so that the next major may replace it."""
+    breaks = [one for one in changes if one.verdict.value == "break"]
+    return all(one.rule == "column-removed-deprecated" for one in breaks)
+
+
+def _predecessor(
+    contract: Contract, old: dict[Identity, list[Contract]], new: dict[Identity, list[Contract]]
+) -> Contract | None:
+    """What stood in the same file and is nowhere else now: an id or a major that changed in place."""
+    for key, ones in old.items():
+        if key not in new and ones[0].file == contract.file:
+            return ones[0]
+    same_id = [ones[0] for key, ones in old.items() if key[0] == contract.id and key not in new]
+    others = [key for key in new if key[0] == contract.id and key not in old]
+    return same_id[-1] if same_id and len(others) == 1 else None
+
+
+def _continued(
+    gone: Contract, old: dict[Identity, list[Contract]], new: dict[Identity, list[Contract]]
+) -> bool:
+    """Whether a contract that is gone was judged as the predecessor of another one."""
+    return any(key not in old and _predecessor(ones[0], old, new) is gone for key, ones in new.items())
+
+
+def _moved(
+    before: Contract, after: Contract, others: Iterable[Contract], terms: Terms, mentions: Mentions
+) -> Iterator[Judged]:
+    if before.file == after.file:
+        return
+    named = (one.file for one in others if one is not after and _names(one, before.file))
+    told = (one for one in mentions(before.file) if one not in (before.file, after.file))
+    referring = next(chain(named, told), None)
+    if referring is None:
+        judgement = neutral("contract-moved", Bump.NONE)
+    else:
+        note = f"{referring} names {before.file}."
+        judgement = weaken("contract-moved-referenced", Level.WARN, note)._replace(bump=Bump.NONE)
+    moved = _contract(judgement, before, after, terms)
+    bump = Bump.NONE if judgement.rule.startswith("contract-moved") else moved.bump
+    yield replace(moved, before=before.file, after=after.file, bump=bump)
+
+
+def _names(contract: Contract, file: str) -> bool:
+    """Whether a contract refers to another one's file, by its path or its name."""
+    name = PurePosixPath(file).name
+    return any(
+        f"{part}#" in text or text.endswith(part) for text in _references(contract) for part in (file, name)
+    )
+
+
+def _references(contract: Contract) -> Iterator[str]:
+    for definition in contract.authoritative_definitions:
+        yield definition.url
+    for one in contract.objects:
+        for element in (one, *one.walk()):
+            for definition in element.authoritative_definitions:
+                yield definition.url
+            for relation in element.relationships:
+                for end in (relation.from_, relation.to):
+                    yield from end if isinstance(end, list) else [end] if end else []
+
+
+def _contract(judgement: Judgement, before: Contract, after: Contract, terms: Terms) -> Judged:
+    place = Place(after.id, "", "", before.version, after.version, after.at(), before.at())
+    return judged(judgement, place, terms.mode or Mode.FORWARD)
+
+
+def _note(judgement: Judgement, file: str, at: Location, terms: Terms) -> Judged:
+    return judged(judgement, Place(file, "", "", None, None, at, at), terms.mode or Mode.FORWARD)

@@ -1,0 +1,79 @@
+"""Findings as annotations on the lines of a pull request, by the workflow commands of GitHub Actions.
+
+Escaping as in the toolkit (actions/toolkit, packages/core/src/command.ts). GitHub shows ten annotations of
+each level per step and drops the rest without a word, so the tenth says where the rest are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dq.contracts.outcome import Finding, Severity
+from dq.validators.lint import Linted
+from dq.validators.report import From, Report, Screen, counts, gravest_first, said
+
+SHOWN = 10
+_FILES_NAMED = 5
+_LEVELS = {
+    Severity.CRITICAL: "error",
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFO: "notice",
+}
+# "%" comes first, so that it does not escape what the others wrote.
+_DATA = (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"))
+_PROPERTY = (*_DATA, (":", "%3A"), (",", "%2C"))
+
+
+def render(linted: Linted, _screen: Screen) -> str:
+    """At most ten lines of each level, the gravest first, and a closing line for the log."""
+    by_level: dict[str, list[Finding]] = {level: [] for level in _LEVELS.values()}
+    for finding in gravest_first(linted.findings):
+        by_level[_LEVELS[finding.severity]].append(finding)
+    rows = [row for level, findings in by_level.items() for row in _rows(level, findings)]
+    return "\n".join([*rows, _closing(linted)]) + "\n"
+
+
+def _rows(level: str, findings: list[Finding]) -> list[str]:
+    if len(findings) <= SHOWN:
+        return [_annotation(level, finding) for finding in findings]
+    shown, rest = findings[: SHOWN - 1], findings[SHOWN - 1 :]
+    return [*(_annotation(level, finding) for finding in shown), _rest(level, rest)]
+
+
+def _annotation(level: str, finding: Finding) -> str:
+    at = finding.at
+    return _command(
+        level,
+        {"file": at.file, "line": str(at.line), "col": str(at.column), "title": finding.rule},
+        f"{finding.message}\n{finding.mend}".rstrip(),
+    )
+
+
+def _rest(level: str, findings: list[Finding]) -> str:
+    """One annotation, without a line of its own, for those that GitHub would not show."""
+    files = Counter(finding.at.file for finding in findings)
+    named = [f"{file} ({number})" for file, number in files.most_common(_FILES_NAMED)]
+    if len(files) > _FILES_NAMED:
+        named.append(f"and {len(files) - _FILES_NAMED} more files")
+    message = f"In {', '.join(named)}. Run 'dq validate' to see all of them."
+    return _command(level, {"title": f"{said(len(findings), level)} more"}, message)
+
+
+def _command(level: str, properties: dict[str, str], message: str) -> str:
+    written = ",".join(f"{key}={_escaped(value, _PROPERTY)}" for key, value in properties.items())
+    return f"::{level} {written}::{_escaped(message, _DATA)}"
+
+
+def _escaped(text: str, table: tuple[tuple[str, str], ...]) -> str:
+    for character, code in table:
+        text = text.replace(character, code)
+    return text
+
+
+def _closing(linted: Linted) -> str:
+    found = [said(number, severity) for severity, number in counts(linted.findings).items() if number]
+    return f"dq: {said(len(linted.files), 'contract')}, {', '.join(found) or 'no findings'}."
+
+
+REPORT = Report("github", render, From.REPOSITORY)

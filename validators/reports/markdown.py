@@ -1,0 +1,96 @@
+"""Findings as Markdown: the summary of a CI run, or the one comment on a pull request that is kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from dq.contracts.outcome import Finding, Severity
+from dq.validators.lint import Linted
+from dq.validators.report import From, Report, Screen, counts, gravest_first, said
+
+# The first line of the comment, by which the next run finds it again.
+MARKER = "<!-- dq validate -->"
+SHOWN = 20
+# A comment on GitHub holds 65,536 characters; the rest is left for what stands around the findings.
+ROOM = 50_000
+_HEADER = ("", "where", "rule", "what is wrong", "how to mend it")
+_MARKS = {Severity.CRITICAL: "🛑", Severity.ERROR: "❌", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
+_SPECIAL = re.compile(r"([\\`*_{}\[\]|~$])")
+_ZERO_WIDTH = "\u200b"
+# A name after "@" would be notified; a number after "#" and an address would become links.
+_LIVE = re.compile(r"(@|#(?=\d)|www(?=\.)|https?(?=://))", re.IGNORECASE)
+
+
+def render(linted: Linted, _screen: Screen) -> str:
+    """A heading with the counts, a table of the gravest findings, and the rest folded."""
+    return summary(linted)
+
+
+def summary(linted: Linted, sections: Sequence[str] = ()) -> str:
+    """The same, with further sections of Markdown, such as the changes, between heading and findings."""
+    rows = [_row(finding) for finding in gravest_first(linted.findings)]
+    fitting = _fitting(rows)
+    parts = [MARKER, _heading(linted), *sections]
+    if rows:
+        parts.append(table(_HEADER, fitting[:SHOWN]))
+    if len(fitting) > SHOWN:
+        more = said(len(fitting) - SHOWN, "finding").replace(" ", " more ", 1)
+        folded = table(_HEADER, fitting[SHOWN:])
+        parts.append(f"<details><summary>{more}</summary>\n\n{folded}\n\n</details>")
+    if len(fitting) < len(rows):
+        left = said(len(rows) - len(fitting), "finding")
+        parts.append(f"{left} did not fit here; `dq validate` lists all of them.")
+    if rows:
+        parts.append("`dq explain RULE` tells more about one.")
+    return "\n\n".join(parts) + "\n"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; cells are Markdown already, see `escaped` and `code`."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def escaped(text: str) -> str:
+    """Text as Markdown that shows it as it is: no markup, no link, nobody notified, in one line."""
+    flat = " ".join(text.split())
+    shown = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _LIVE.sub(rf"\1{_ZERO_WIDTH}", _SPECIAL.sub(r"\\\1", shown))
+
+
+def code(text: str) -> str:
+    """Text as code inside a table's cell."""
+    flat = " ".join(text.split()).replace("`", "'").replace("|", "\\|")
+    return f"`{flat}`"
+
+
+def _heading(linted: Linted) -> str:
+    found = [said(number, severity) for severity, number in counts(linted.findings).items() if number]
+    contracts = said(len(linted.files), "contract")
+    told = f"{', '.join(found)} in {contracts}" if found else f"{contracts}, no findings"
+    return f"## Data contracts: {told}"
+
+
+def _row(finding: Finding) -> list[str]:
+    at = finding.at
+    where = code(f"{at.file}:{at.line}")
+    return [
+        f"{_MARKS[finding.severity]} {finding.severity}",
+        where,
+        code(finding.rule),
+        escaped(finding.message),
+        escaped(finding.mend),
+    ]
+
+
+def _fitting(rows: list[list[str]]) -> list[list[str]]:
+    room = ROOM
+    for index, row in enumerate(rows):
+        room -= sum(len(cell) + 3 for cell in row)
+        if room < 0:
+            return rows[:index]
+    return rows
+
+
+REPORT = Report("markdown", render, From.REPOSITORY)
