@@ -38,30 +38,30 @@ def new_database() -> str:
 def _start(binaries: Path) -> int:
     folder = Path(tempfile.mkdtemp(prefix="dq-postgres-"))
     # PostgreSQL does not run as root.
-    as_user = ["runuser", "-u", "nobody", "--"] if os.geteuid() == 0 else []
+    user = "nobody" if os.geteuid() == 0 else None
     (folder / "password").write_text(PASSWORD)
-    if as_user:
+    if user:
         for path in (folder, folder / "password"):
-            shutil.chown(path, "nobody")
+            shutil.chown(path, user)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     data = str(folder / "data")
     initdb = ["-D", data, "-U", "dq", "--auth=scram-sha-256", f"--pwfile={folder / 'password'}", "-E", "UTF8"]
-    _run([*as_user, str(binaries / "initdb"), *initdb, "--no-sync"], folder)
+    _run([str(binaries / "initdb"), *initdb, "--no-sync"], folder, user)
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=50"
-    control = [*as_user, str(binaries / "pg_ctl"), "-D", data]
-    _run([*control, "-w", "-l", str(folder / "log"), "-o", options, "start"], folder)
+    control = [str(binaries / "pg_ctl"), "-D", data]
+    _run([*control, "-w", "-l", str(folder / "log"), "-o", options, "start"], folder, user)
 
     def stop() -> None:
-        _run([*control, "-m", "immediate", "stop"], folder)
+        _run([*control, "-m", "immediate", "stop"], folder, user)
         shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(stop)
     return port
 
 
-def _run(command: list[str], folder: Path) -> None:
+def _run(command: list[str], folder: Path, user: str | None) -> None:
     # Not captured through a pipe: the server that pg_ctl starts would keep it open.
     with (folder / "output").open("a") as output:
-        subprocess.run(command, cwd=folder, check=True, stdout=output, stderr=output)
+        subprocess.run(command, cwd=folder, check=True, stdout=output, stderr=output, user=user)
