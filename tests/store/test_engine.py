@@ -16,6 +16,8 @@ from sqlalchemy.exc import IntegrityError, StatementError
 
 from dq.alerts import tables
 from dq.contracts.errors import StoreError, UsageError
+from dq.dataquality import tables as of_dataquality
+from dq.registry import tables as of_registry
 from dq.store import open_store, version
 from dq.store.schema import Json, UtcDateTime, metadata
 
@@ -32,7 +34,7 @@ def test_the_migrations_make_what_the_rooms_declare(url):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    declared = {tables.incident.metadata}
+    declared = {tables.incident.metadata, of_dataquality.cycle.metadata, of_registry.catalog_table.metadata}
     store = open_store(url)
 
     with store.read() as tx:
