@@ -32,10 +32,16 @@ OURS = "_dq_"
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A query that may run. `tables` are the tables that stand in it, of those that were allowed."""
+    """A query that may run.
+
+    `tables` are the identifiers of the tables that it reads. `columns` are the names, without a table, that
+    the query does not define itself: Spark would look for one that is no column among the variables of the
+    session, so the caller must see that each is a column.
+    """
 
     sql: str
     tables: tuple[str, ...]
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ def guarded(query: str, *, own: str, tables: Mapping[str, str], property: str | 
         return Refused(f"it is not SQL that is understood: {_first_line(error)}")
     except RecursionError:
         return Refused("it is nested too deeply")
-    return Guarded(made, tuple(sorted(named)))
+    return Guarded(made, tuple(sorted(named)), _columns(tree))
 
 
 _PLACEHOLDER = re.compile(
@@ -274,6 +280,21 @@ def _renamed(tree: exp.Expr, tables: Mapping[str, str]) -> set[str]:
     if not read:
         raise _No("it reads no table of the contract")
     return read
+
+
+def _columns(tree: exp.Expr) -> tuple[str, ...]:
+    inside = {one.alias.lower() for one in tree.find_all(exp.Alias)}
+    for one in tree.find_all(exp.TableAlias):
+        # A whole row can be named by its table: `count(o)`.
+        inside |= {one.name.lower(), *(column.name.lower() for column in one.columns)}
+    for each in tree.find_all(exp.Lambda):
+        inside |= {argument.name.lower() for argument in each.expressions}
+    used = {
+        one.name
+        for one in tree.find_all(exp.Column)
+        if not one.table and isinstance(one.this, exp.Identifier)
+    }
+    return tuple(sorted(name for name in used if name.lower() not in inside))
 
 
 def _own(name: str) -> str:

@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ROOMS = ("alerts", "cli", "contracts", "dataquality", "registry", "store", "validators")
 HEAVY = (
-    "pyspark", "boto3", "pandas", "pandera", "slack_sdk", "pyarrow", "sqlalchemy", "alembic", "git", "sqlglot",
+    "pyspark", "boto3", "pandas", "pandera", "slack_sdk", "pyarrow", "sqlalchemy", "alembic", "git",
+    "sqlglot",
 )  # fmt: skip
 
 

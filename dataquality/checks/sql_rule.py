@@ -23,7 +23,7 @@ from dq.dataquality.clause import Clause, Unit, of_quality, refuse
 from dq.dataquality.column import Column, columns
 from dq.dataquality.judge import Values, result
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import ROWS_VIEW, Kind, Merge, Metric
+from dq.dataquality.metric import ROWS_VIEW, Kind, Merge, Metric, Need
 
 _CHECK = "sql_rule"
 
@@ -63,12 +63,13 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     )
     if isinstance(found, Refused):
         return refuse(made, f"its query is refused: {found.reason}")
-    return replace(made, terms=found.sql)
+    needs = tuple(Need(Column((name,))) for name in found.columns)
+    return replace(made, terms=found.sql, needs=needs)
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
     assert isinstance(clause.terms, str)
-    return (Metric(Kind.SQL, value=clause.terms, where=clause.where, merge=Merge.NONE),)
+    return (Metric(Kind.SQL, value=clause.terms, where=clause.where, needs=clause.needs, merge=Merge.NONE),)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
