@@ -90,7 +90,7 @@ def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
 def test_an_account_stands_at_the_line_of_its_clause() -> None:
     found = next(one for one in account() if one.clause == "maxLength")
 
-    assert str(found.at) == "shop.odcs.yaml:21:56"
+    assert str(found.at) == "shop.odcs.yaml:20:56"
     assert found.path == "schema[0].properties[1].logicalTypeOptions.maxLength"
 
 

@@ -54,7 +54,7 @@ def test_a_hostile_query_is_refused_with_its_reason(case: dict[str, str]) -> Non
         "SELECT " + "CASE WHEN " * 1500 + "true FROM orders",
         "SELECT " + "1 + " * 4000 + "1 FROM orders",
         "SELECT " + "1, " * 3000 + "1 FROM orders",
-        f"SELECT '{'x' * MAX_CHARACTERS}' FROM orders",
+        "SELECT count(*) FROM orders".ljust(MAX_CHARACTERS + 1),
         "SELECT count(*) FROM orders" + " JOIN orders USING (id)" * 20,
     ],
     ids=["parentheses", "not", "minus", "case", "sum", "columns", "characters", "tables"],
@@ -174,16 +174,14 @@ def test_whatever_is_accepted_is_one_select_on_allowed_tables(query: str) -> Non
 
 @pytest.mark.spark
 def test_spark_reads_in_what_is_accepted_the_same_tables_and_functions(spark: SparkSession) -> None:
-    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import ParseException
 
     parser = spark._jsparkSession.sessionState().sqlParser()
 
     def plan_of(text: str) -> str:
         try:
             return str(parser.parsePlan(text).toString())
-        except Py4JJavaError as error:
-            if "ParseException" not in str(error):
-                raise
+        except ParseException:
             return ""  # what Spark does not parse does not run
 
     read: set[str] = set()
