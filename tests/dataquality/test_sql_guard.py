@@ -17,6 +17,7 @@ from sqlglot import exp
 from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.parse import parse
 from dq.dataquality import Report, check
+from dq.dataquality.sql_dialect import Dialect
 from dq.dataquality.sql_guard import MAX_CHARACTERS, Guarded, Refused, guarded
 from dq.dataquality.sql_words import FUNCTIONS
 
@@ -162,7 +163,7 @@ def test_whatever_is_accepted_is_one_select_on_allowed_tables(query: str) -> Non
     found = guard(query, "`price`")
 
     if isinstance(found, Guarded):
-        (tree,) = sqlglot.parse(found.sql, dialect="spark")
+        (tree,) = sqlglot.parse(found.sql, dialect=Dialect)
         assert isinstance(tree, exp.Query)
         names = {table.sql(dialect="spark").split(" ")[0] for table in tree.find_all(exp.Table)}
         assert {name.strip("`") for name in names if not name.strip("`").startswith("_dq_with_")} == {
