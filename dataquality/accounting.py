@@ -160,8 +160,6 @@ def _rule(quality: Quality, clause: Clause | None) -> tuple[State, str]:
         return _state(clause)
     if quality.type == "text":
         return _D, "it is prose"
-    if quality.type == "sql":
-        return _N, "SQL rules arrive with the guard that makes untrusted SQL safe to run"
     if quality.type == "custom":
         return _N, f"rules of the engine {quality.engine!r} are not run"
     named = metric(quality)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
+import uuid
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dq.contracts.types import DataType
 from dq.dataquality import sql
 from dq.dataquality.column import Column
-from dq.dataquality.metric import SCHEMA, Answer, Failure, Kind, Metric
+from dq.dataquality.metric import ROWS_VIEW, SCHEMA, Answer, Failure, Kind, Metric, Number
 from dq.dataquality.plan import Plan
 from dq.dataquality.schema import data_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
 
 T = TypeVar("T")
 # Of a failed aggregation at most so many halves are tried: with one broken column that is plenty for a
@@ -71,7 +74,7 @@ def _question(metric: Metric) -> str:
 
 
 def _one_by_one(
-    question: Callable[[DataFrame, Metric], int],
+    question: Callable[[DataFrame, Metric], Number | Failure],
 ) -> Callable[[DataFrame, tuple[Metric, ...]], dict[Metric, Answer]]:
     def run(frame: DataFrame, metrics: tuple[Metric, ...]) -> dict[Metric, Answer]:
         return {one: attempt(lambda one=one: question(frame, one)) for one in metrics}  # type: ignore[misc]
@@ -103,23 +106,58 @@ def _named(keys: tuple[Column, ...]) -> Iterator[str]:
     return (f"{key.sql()} AS {sql.name(str(index))}" for index, key in enumerate(keys))
 
 
+def _queried(frame: DataFrame, metric: Metric) -> Number | Failure:
+    """The one number of a guarded query; its view lives as long as the query.
+
+    Views belong to the session, which threads share: each query has one of its own name.
+    """
+    view = f"{ROWS_VIEW}_{uuid.uuid4().hex}"
+    rows = frame.where(metric.where) if metric.where else frame
+    rows.createOrReplaceTempView(view)
+    try:
+        asked = frame.sparkSession.sql(metric.value.replace(sql.name(ROWS_VIEW), sql.name(view)))
+        return _one_number(asked.columns, asked.limit(2).collect())
+    except _spark_errors() as error:
+        # What follows the first quote may be a value of the data (a cast that fails shows it).
+        shown = cleaned(error).split("'", 1)[0].strip()
+        return Failure(f"the query failed: {shown}")
+    finally:
+        frame.sparkSession.catalog.dropTempView(view)
+
+
+def _one_number(names: list[str], rows: list[Row]) -> Number | Failure:
+    if len(names) != 1 or len(rows) != 1:
+        shown = "several rows" if len(rows) > 1 else f"{len(rows)} row(s)"
+        return Failure(f"the query gives {shown} of {len(names)} column(s); one number is needed")
+    value = rows[0][0]
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        shown = "NULL" if value is None else f"a {type(value).__name__}"
+        return Failure(f"the query gives {shown}; one number is needed")
+    return value if math.isfinite(value) else Failure(f"the query gives {value}, which is no number")
+
+
 _RUN: dict[Kind, Callable[[DataFrame, tuple[Metric, ...]], dict[Metric, Answer]]] = {
     Kind.ROWS: _aggregate,
     Kind.INTERPRETED: _aggregate,
     Kind.DISTINCT: _one_by_one(_distinct),
     Kind.DUPLICATES: _one_by_one(_duplicates),
+    Kind.SQL: _one_by_one(_queried),
 }
 
 
 def attempt(question: Callable[[], T]) -> T | Failure:
     """What the question gives, or a Failure when Spark cannot answer it."""
+    try:
+        return question()
+    except _spark_errors() as error:
+        return Failure(cleaned(error))
+
+
+def _spark_errors() -> tuple[type[Exception], ...]:
     from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # has no stubs
     from pyspark.errors import PySparkException
 
-    try:
-        return question()
-    except (PySparkException, Py4JJavaError) as error:
-        return Failure(cleaned(error))
+    return PySparkException, Py4JJavaError
 
 
 _CAUSE = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE)

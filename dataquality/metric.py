@@ -19,6 +19,7 @@ class Kind(StrEnum):
     INTERPRETED = "interpreted"  # an aggregate with a lambda, which would keep all others from being compiled
     DISTINCT = "distinct"  # exact count of distinct keys
     DUPLICATES = "duplicates"  # rows beyond the first of each key
+    SQL = "sql"  # a whole query that went through the guard
 
 
 class Merge(StrEnum):
@@ -43,7 +44,8 @@ class Metric:
     """Equal metrics are asked once.
 
     `aggregate` is a function that leaves NULL out, asked of `value` over the rows where `where` is true.
-    `keys` are the key of the kinds DISTINCT and DUPLICATES; rows with a NULL in it are left out.
+    `keys` are the key of the kinds DISTINCT and DUPLICATES; rows with a NULL in it are left out. Of the kind
+    SQL, `value` is a query on ROWS_VIEW (see `sql_guard.guarded`), which has the rows where `where` is true.
     """
 
     kind: Kind
@@ -67,6 +69,9 @@ Number = int | float | Decimal
 Value = Number | str | DataType | None
 Answer = Value | Failure
 Answers = Mapping[Metric, Answer]
+
+# What stands for the rows in a query of the kind SQL; the measurement puts a name of its own there.
+ROWS_VIEW = "_dq_rows"
 
 SCHEMA = Metric(Kind.SCHEMA, merge=Merge.NONE)
 

@@ -11,7 +11,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("alerts", "cli", "contracts", "dataquality", "registry", "store", "validators")
-HEAVY = ("pyspark", "boto3", "pandas", "pandera", "slack_sdk", "pyarrow", "sqlalchemy", "alembic", "git")
+HEAVY = (
+    "pyspark", "boto3", "pandas", "pandera", "slack_sdk", "pyarrow", "sqlalchemy", "alembic", "git",
+    "sqlglot",
+)  # fmt: skip
 
 
 def test_every_folder_with_code_is_a_package_that_is_installed():

@@ -29,7 +29,8 @@ schema:
       - {metric: rowCount, mustBeGreaterThan: 0}
       - {metric: sumOfTears, mustBe: 0}
       - {type: text, description: It is good.}
-      - {type: sql, query: SELECT 1, mustBe: 1}
+      - {type: sql, query: "SELECT max(id) FROM {object}", mustBe: 1}
+      - {type: sql, name: idle, query: SELECT 1, mustBe: 1}
       - {type: custom, engine: soda, implementation: x}
 slaProperties:
   - id: daily
@@ -57,7 +58,6 @@ def account() -> tuple[Account, ...]:
 def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
     said = {f"{one.property or one.object}: {one.clause}": (one.state.value, one.reason) for one in account()}
 
-    no_sql = "SQL rules arrive with the guard that makes untrusted SQL safe to run"
     assert {key: state for key, (state, _) in said.items()} == {
         "orders: additionalColumns": "enforced",
         "orders: physicalType": "documented only",
@@ -73,7 +73,8 @@ def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
         "orders: quality: rowCount": "enforced",
         "orders: quality: sumOfTears": "not evaluated",
         "orders: quality: text": "documented only",
-        "orders: quality: sql": "not evaluated",
+        "orders: quality: sql": "enforced",
+        "orders: quality: idle": "not evaluated",
         "orders: quality: custom": "not evaluated",
         "orders: service level: frequency": "enforced",
         "orders: service level: latency": "not evaluated",
@@ -81,7 +82,8 @@ def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
     }
     assert said["id: required"][1] == "required"
     assert said["orders: service level: frequency"][1] == "dq watch"
-    assert said["orders: quality: sql"][1] == no_sql
+    assert said["orders: quality: sql"][1] == "sql_rule"
+    assert said["orders: quality: idle"][1] == "its query is refused: it reads no table of the contract"
     assert "(?i)" in said["mail: pattern"][1]
 
 

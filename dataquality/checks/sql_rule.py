@@ -1,0 +1,132 @@
+"""The number that a query of the contract gives is within the bounds of its rule.
+
+Why: Some promises hold between columns, or over the whole of a table, and only a query can say them.
+Bad: `type: sql` with `query: SELECT count(*) FROM {object} WHERE paid > price` and `mustBe: 0`, and a row
+that is paid twice.
+Good: The same rule, and no such row.
+Nulls: As in Spark's SQL. A query that gives no number (NULL, NaN, a text, no row, several rows or columns)
+is an error, not an answer. The object is seen in the scope of the rule: the checked partitions, or with
+`rows: table` all of it. The query is one SELECT on its own object, with functions that only compute; every
+other is refused, and what runs is written anew from what was understood.
+Mend: Correct the data, the query or the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from dq.contracts.model import Contract, Quality, SchemaObject
+from dq.contracts.outcome import CheckResult, Status
+from dq.dataquality.clause import Clause, Unit, of_quality, refuse
+from dq.dataquality.column import Column, columns
+from dq.dataquality.judge import Values, result
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.metric import ROWS_VIEW, Kind, Merge, Metric, Need
+
+_CHECK = "sql_rule"
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for quality in one.quality:
+        if quality.type == "sql":
+            yield _clause(one, quality, None)
+    for prop, column in columns(one):
+        for quality in prop.quality:
+            if quality.type == "sql":
+                yield _clause(one, quality, column)
+
+
+def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Clause:
+    made = of_quality(_CHECK, one, quality, "" if column is None else str(column))
+    if made.refused:
+        return made
+    percent = " percent" if made.unit is Unit.PERCENT else ""
+    made = replace(made, allowed=f"{made.threshold}{percent}")
+    if not (quality.query or "").strip():
+        return refuse(made, "it has no query")
+    if column is not None and not column.single:
+        return refuse(made, "a value inside of an array or map has no column of its own")
+    try:
+        # Only who has a SQL rule pays for the parser, which comes with the extra for Spark.
+        from dq.dataquality.sql_guard import Refused, guarded
+    except ModuleNotFoundError as error:
+        if error.name != "sqlglot":
+            raise
+        return refuse(made, "SQL rules need sqlglot; install dq-contracts[spark]")
+    found = guarded(
+        quality.query or "",
+        own=one.name,
+        tables={one.name: ROWS_VIEW, one.column: ROWS_VIEW},
+        property=None if column is None else column.sql(),
+    )
+    if isinstance(found, Refused):
+        return refuse(made, f"its query is refused: {found.reason}")
+    needs = tuple(Need(Column((name,))) for name in found.columns)
+    return replace(made, terms=found.sql, needs=needs)
+
+
+def metrics(clause: Clause) -> tuple[Metric, ...]:
+    assert isinstance(clause.terms, str)
+    return (Metric(Kind.SQL, value=clause.terms, where=clause.where, needs=clause.needs, merge=Merge.NONE),)
+
+
+def judge(clause: Clause, values: Values) -> CheckResult:
+    (found,) = values.values()
+    assert clause.threshold is not None
+    # The shortest decimal of a float, as the bound is read: 0.1 is 0.1.
+    number = Fraction(str(found))
+    kept = clause.threshold.holds(number)
+    subject = f"{clause.object}.{clause.property}" if clause.property else clause.object
+    shown = f"{found:,}" if isinstance(found, int) else str(found)
+    message = f"{subject}: the query gives {shown}"
+    if not kept:
+        message += f"; allowed: {clause.allowed}"
+    if clause.note:
+        message += f" ({clause.note})"
+    return result(clause, Status.PASS if kept else Status.FAIL, shown, message, float(number))
+
+
+def _rule(query: str, rest: str = "mustBe: 0") -> str:
+    return f'quality: [{{type: sql, query: "{query}", {rest}}}]'
+
+
+def _of_price(query: str) -> str:
+    return f"properties: [{{name: price, logicalType: number, {_rule(query)}}}]"
+
+
+_DDL = "price double, paid double"
+_SOME = ((1.0, 1.0), (2.0, 3.0), (None, 1.0))
+_PAID = "SELECT count(*) FROM {object} WHERE paid > price"
+EXAMPLES = (
+    Example("kept", _rule(_PAID), _DDL, _SOME[:1], "pass", ("0",)),
+    Example("broken", _rule(_PAID), _DDL, _SOME, "fail", ("1",)),
+    Example("no rows", _rule(_PAID), _DDL, (), "pass", ("0",)),
+    Example("no number", _rule("SELECT max(price) FROM t"), _DDL, (), "error"),
+    Example("a share", _rule("SELECT avg(price) FROM t", "mustBe: 1.5"), _DDL, _SOME, "pass", ("1.5",)),
+    Example("many rows", _rule("SELECT paid FROM t"), _DDL, _SOME, "error"),
+    Example("a text", _rule("SELECT 'a' FROM t"), _DDL, _SOME[:1], "error"),
+    Example("a flag", _rule("SELECT max(paid) > 1 FROM t"), _DDL, _SOME, "error"),
+    Example("NaN", _rule("SELECT max(price) FROM t"), _DDL, ((float("nan"), 1.0),), "error"),
+    Example(
+        "of a property",
+        _of_price("SELECT count(*) FROM {object} WHERE {property} IS NULL"),
+        _DDL,
+        _SOME,
+        "fail",
+        ("1",),
+    ),
+    Example("a missing column", _rule("SELECT max(tax) FROM t"), _DDL, _SOME, "error"),
+    Example("refused", _rule("DROP TABLE t"), _DDL, _SOME, "error"),
+    Example("no query", "quality: [{type: sql, query: '', mustBe: 0}]", _DDL, _SOME, "error"),
+    Example(
+        "where",
+        f"quality: [{{type: sql, query: '{_PAID}', mustBe: 0, customProperties:"
+        " [{property: scope, vendor: dq, value: {where: price < 2}}]}]",
+        _DDL,
+        _SOME,
+        "pass",
+    ),
+)
+CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, metrics, judge)
