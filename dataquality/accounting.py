@@ -88,7 +88,6 @@ REASONS: dict[str, tuple[State, str]] = {
     "partitionKeyPosition": (_D, "it is compared with the catalog by 'dq register'"),
     "primaryKeyPosition": (_D, "it orders the columns of the key"),
     "relationships": (_N, "no check of this version tests foreign keys"),
-    "format": (_N, "no check of this version tests formats"),
     "timezone": (_D, "it tells how bounds of timestamps are read"),
     "defaultTimezone": (_D, "it tells how bounds of timestamps are read"),
     "required": (_N, "no check of this version tests a list of required fields; use required on each field"),
@@ -126,7 +125,10 @@ def _object_wide(clause: Clause) -> Account:
 
 
 def _state(clause: Clause) -> tuple[State, str]:
-    return (_N, clause.refused) if clause.refused else (State.ENFORCED, clause.check)
+    if clause.documented:
+        return _D, clause.documented
+    reason = clause.refused or clause.left_out
+    return (_N, reason) if reason else (State.ENFORCED, clause.check)
 
 
 def _element(element: Element, name: str, shown: str, enforced: dict[str, Clause]) -> Iterator[Account]:

@@ -37,7 +37,9 @@ class Clause:
     the clause (false and NULL do not); `keys` are columns whose values may not repeat; with neither, all
     rows are counted. `threshold` bounds that count; without one, no row may break the clause.
     `complaint` says what such a row does: "3 of 100 rows <complaint>". `covers` are further paths that
-    this clause enforces. `refused` says why it cannot be tested. `terms` is for a kind's own judge.
+    this clause enforces. `refused` says why it cannot be tested, which is an error. Two reasons make no
+    result and stand in the account alone: `documented`, why no data can break the clause, and `left_out`,
+    why it is not evaluated. `terms` is for a kind's own judge.
     """
 
     check: str
@@ -57,6 +59,8 @@ class Clause:
     unit: Unit = Unit.ROWS
     covers: tuple[str, ...] = ()
     refused: str = ""
+    documented: str = ""
+    left_out: str = ""
     note: str = ""
     terms: Terms = None
 

@@ -67,7 +67,7 @@ def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
         "id: classification": "documented only",
         "mail: physicalType": "not evaluated",
         "mail: logicalType": "enforced",
-        "mail: format": "not evaluated",
+        "mail: format": "enforced",
         "mail: maxLength": "enforced",
         "mail: pattern": "not evaluated",
         "orders: quality: rowCount": "enforced",
@@ -96,7 +96,7 @@ def test_every_key_of_the_standard_is_enforced_silent_or_has_a_reason() -> None:
     words = """
         logicalType physicalType required unique primaryKey enum quality minLength maxLength pattern minimum
         maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems uniqueItems minProperties
-        maxProperties
+        maxProperties format
     """
     enforced = set(words.split())
     keys = {
