@@ -17,21 +17,8 @@ from collections.abc import Callable
 from dq.dataquality import sql
 from dq.dataquality.operators import Unusable
 
-_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
-_SHORT = [month[:3] for month in _MONTHS]
+_LONG = "January|February|March|April|May|June|July|August|September|October|November|December"
+_SHORT = [month[:3] for month in _LONG.split("|")]
 _HOURS = "(?:0[0-9]|1[0-9]|2[0-3])"
 _SIXTY = "[0-5][0-9]"
 _PLUS = f"[+-]{_HOURS}"
@@ -43,7 +30,7 @@ _FIELDS: dict[str, str] = {
     "MM": "0[1-9]|1[0-2]",
     **dict.fromkeys(("M", "L"), "1[0-2]|0?[1-9]"),
     "MMM": "|".join(_SHORT),
-    "MMMM": "|".join(_MONTHS),
+    "MMMM": _LONG,
     "dd": "0[1-9]|[12][0-9]|3[01]",
     "d": "[12][0-9]|3[01]|0?[1-9]",
     "HH": _HOURS,

@@ -15,6 +15,7 @@ from dq.dataquality.metric import Failure, Kind, Metric, Need
 MAX_EXPRESSIONS = 100
 # Text of one query that is parsed and planned on the driver; long lists of values come to that.
 MAX_CHARACTERS = 100_000
+_ALONE = (Kind.DISTINCT, Kind.DUPLICATES, Kind.UNMATCHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def plan(metrics: Iterable[Metric], schema: DataType) -> Plan:
         for kind in (Kind.ROWS, Kind.INTERPRETED)
         for chunk in _chunks([metric for metric in sound if metric.kind is kind])
     ]
-    passes += [Pass(one.kind, (one,)) for one in sound if one.kind in (Kind.DISTINCT, Kind.DUPLICATES)]
+    passes += [Pass(one.kind, (one,)) for one in sound if one.kind in _ALONE]
     return Plan(tuple(passes), tuple(failures.items()))
 
 

@@ -14,7 +14,7 @@ schema:
   - name: orders
     description: One row per order.
     physicalType: table
-    relationships: [{from: [id], to: [lines.order_id]}]
+    relationships: [{from: [orders.id], to: [lines.order_id]}]
     properties:
       - name: id
         logicalType: integer
@@ -61,7 +61,7 @@ def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
     assert {key: state for key, (state, _) in said.items()} == {
         "orders: additionalColumns": "enforced",
         "orders: physicalType": "documented only",
-        "orders: relationships": "not evaluated",
+        "orders: relationship: lines.order_id": "not evaluated",
         "id: logicalType": "enforced",
         "id: required": "enforced",
         "id: classification": "documented only",
