@@ -28,6 +28,11 @@ class Target:
         return f"{self.object}.{shown}" if len(self.keys) == 1 else f"{self.object} ({shown})"
 
 
+def has_relationships(one: SchemaObject) -> bool:
+    """Whether the object or one of its properties refers to something."""
+    return any(element.relationships for element in (one, *one.walk()))
+
+
 def target(contract: Contract, texts: Sequence[str]) -> Target:
     """The one object that all references name, and their columns in this order.
 
