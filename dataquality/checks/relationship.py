@@ -5,7 +5,8 @@ Bad: `relationships: [{to: customers.id}]` on `orders.customer_id`, and an order
 Good: Every order's customer is among the customers.
 Nulls: NULL in any column of the key refers to nothing and does not break it; NULLs among the keys that are
 referred to match nothing. NaN matches NaN, and -0.0 matches 0.0, as in Spark's joins. Both sides must be of
-one family of types: exact numbers, floats, texts, dates and so on; nothing is cast between them.
+one family of types: exact numbers, floats, texts, dates and so on; nothing is cast between them. Each
+relationship is one anti-join; where the other object is small, Spark sends it to every task in a job before.
 Mend: Deliver the missing rows of the other object first, or correct the keys. The whole table of the other
 object is read: `dq check` finds it by its server; in Python hand it in: `others={"customers": frame}`. A
 relationship that leaves the contract is not evaluated.
