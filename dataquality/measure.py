@@ -42,8 +42,9 @@ def measure(frame: DataFrame, plan: Plan, others: Others = none_given) -> dict[M
 
     `others` gives the objects that relationships refer to.
 
-    One Spark job per pass; more only when one fails: then it is halved until the guilty metrics stand
-    alone and the others have their answers. Never raises for what is wrong with the data.
+    One Spark job per pass, and one before a look-up that Spark broadcasts; more only when one
+    fails: then it is halved until the guilty metrics stand alone and the others have their answers.
+    Never raises for what is wrong with the data.
     """
     answers: dict[Metric, Answer] = {SCHEMA: schema_of(frame), **dict(plan.failures)}
     for one in plan.passes:
