@@ -66,6 +66,7 @@ SILENT = frozenset(
         "items",
         "map",
         "quality",
+        "relationships",
         "logicalTypeOptions",
         "context",
         "dataGranularityDescription",
@@ -87,8 +88,6 @@ REASONS: dict[str, tuple[State, str]] = {
     "partitioned": (_D, "it is compared with the catalog by 'dq register', and used to read partitions"),
     "partitionKeyPosition": (_D, "it is compared with the catalog by 'dq register'"),
     "primaryKeyPosition": (_D, "it orders the columns of the key"),
-    "relationships": (_N, "no check of this version tests foreign keys"),
-    "format": (_N, "no check of this version tests formats"),
     "timezone": (_D, "it tells how bounds of timestamps are read"),
     "defaultTimezone": (_D, "it tells how bounds of timestamps are read"),
     "required": (_N, "no check of this version tests a list of required fields; use required on each field"),
@@ -126,13 +125,20 @@ def _object_wide(clause: Clause) -> Account:
 
 
 def _state(clause: Clause) -> tuple[State, str]:
-    return (_N, clause.refused) if clause.refused else (State.ENFORCED, clause.check)
+    if clause.documented:
+        return _D, clause.documented
+    reason = clause.refused or clause.left_out
+    return (_N, reason) if reason else (State.ENFORCED, clause.check)
 
 
 def _element(element: Element, name: str, shown: str, enforced: dict[str, Clause]) -> Iterator[Account]:
     yield from _keys(element, name, shown, enforced)
     if isinstance(element, Property) and element.logical_type_options is not None:
         yield from _keys(element.logical_type_options, name, shown, enforced)
+    for relation in element.relationships:
+        state, reason = _state(enforced[relation.path()]) if relation.path() in enforced else _UNKNOWN
+        to = relation.to if isinstance(relation.to, str) else ", ".join(relation.to or ())
+        yield Account(relation.path(), name, shown, f"relationship: {to}", state, reason, relation.at())
     for quality in element.quality:
         state, reason = _rule(quality, enforced.get(quality.path()))
         said = quality.name or metric(quality) or quality.type

@@ -12,6 +12,7 @@ from dq.dataquality.column import Column
 from dq.dataquality.metric import Need
 from dq.dataquality.operators import Threshold, Unusable, threshold
 from dq.dataquality.predicate import guarded
+from dq.dataquality.reference import Target
 
 # What a kind hands from finding a clause to judging it.
 Terms = object
@@ -34,10 +35,13 @@ class Clause:
     """What a check promises, and all that is needed to ask for it and to judge the answer.
 
     `path` is its identity inside the contract. `breaks` is a predicate that is true for a row that breaks
-    the clause (false and NULL do not); `keys` are columns whose values may not repeat; with neither, all
-    rows are counted. `threshold` bounds that count; without one, no row may break the clause.
+    the clause (false and NULL do not); `keys` are columns whose values may not repeat or, with a `target`,
+    must stand there; with neither, all rows are counted. `threshold` bounds that count; without one, no
+    row may break the clause.
     `complaint` says what such a row does: "3 of 100 rows <complaint>". `covers` are further paths that
-    this clause enforces. `refused` says why it cannot be tested. `terms` is for a kind's own judge.
+    this clause enforces. `refused` says why it cannot be tested, which is an error. Two reasons make no
+    result and stand in the account alone: `documented`, why no data can break the clause, and `left_out`,
+    why it is not evaluated. `terms` is for a kind's own judge.
     """
 
     check: str
@@ -50,6 +54,7 @@ class Clause:
     complaint: str = ""
     breaks: str = ""
     keys: tuple[Column, ...] = ()
+    target: Target | None = None
     needs: tuple[Need, ...] = ()
     where: str = ""
     rows: Rows = Rows.PARTITION
@@ -57,6 +62,8 @@ class Clause:
     unit: Unit = Unit.ROWS
     covers: tuple[str, ...] = ()
     refused: str = ""
+    documented: str = ""
+    left_out: str = ""
     note: str = ""
     terms: Terms = None
 

@@ -7,18 +7,20 @@ from fractions import Fraction
 
 from dq.contracts.outcome import CheckResult, Status
 from dq.dataquality.clause import Clause, Unit
-from dq.dataquality.metric import Metric, Value, count, duplicates
+from dq.dataquality.metric import Metric, Value, count, duplicates, unmatched
 
 Values = Mapping[Metric, Value]
 
 
 def questions(clause: Clause) -> tuple[Metric, ...]:
-    """What to ask for a clause that counts: all rows, rows that break it, or rows that repeat a key.
+    """What to ask for a clause that counts: all rows, or those that break it, repeat a key or match none.
 
     The metric that decides comes first. Keys need the number of all rows only for a percentage, because
     the pass that finds repeated keys would otherwise stand alone.
     """
     everything = count(clause.where)
+    if clause.target:
+        return (unmatched(clause.keys, clause.target, clause.where),)
     if clause.keys:
         repeated = duplicates(clause.keys, clause.where)
         return (repeated, everything) if clause.unit is Unit.PERCENT else (repeated,)

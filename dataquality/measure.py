@@ -14,6 +14,7 @@ from dq.dataquality import sql
 from dq.dataquality.column import Column
 from dq.dataquality.metric import ROWS_VIEW, SCHEMA, Answer, Failure, Kind, Metric, Number
 from dq.dataquality.plan import Plan
+from dq.dataquality.reference import incomparable
 from dq.dataquality.schema import data_type
 
 if TYPE_CHECKING:
@@ -30,15 +31,30 @@ def schema_of(frame: DataFrame) -> DataType:
     return data_type(frame.schema.jsonValue())
 
 
-def measure(frame: DataFrame, plan: Plan) -> dict[Metric, Answer]:
+Others = Callable[[str], "DataFrame | Failure"]
+"""The whole data of another object of the contract, by its name."""
+
+
+def none_given(name: str) -> DataFrame | Failure:
+    """No other object can be opened."""
+    return Failure(f"there is no data of {name!r} to look the keys up in")
+
+
+def measure(frame: DataFrame, plan: Plan, others: Others = none_given) -> dict[Metric, Answer]:
     """Every metric of the plan with its value, or with a Failure that says why it has none.
 
-    One Spark job per pass; more only when one fails: then it is halved until the guilty metrics stand
-    alone and the others have their answers. Never raises for what is wrong with the data.
+    `others` gives the objects that relationships refer to.
+
+    One Spark job per pass, and one before a look-up that Spark broadcasts; more only when one
+    fails: then it is halved until the guilty metrics stand alone and the others have their answers.
+    Never raises for what is wrong with the data.
     """
     answers: dict[Metric, Answer] = {SCHEMA: schema_of(frame), **dict(plan.failures)}
     for one in plan.passes:
-        answers |= _RUN[one.kind](frame, one.metrics)
+        if one.kind is Kind.UNMATCHED:
+            answers |= {metric: _unmatched(frame, metric, others) for metric in one.metrics}
+        else:
+            answers |= _RUN[one.kind](frame, one.metrics)
     return answers
 
 
@@ -93,6 +109,27 @@ def _duplicates(frame: DataFrame, metric: Metric) -> int:
         f"row_number() OVER (PARTITION BY {keys} ORDER BY {keys}) AS n"
     )
     return int(numbered.where("n > 1").selectExpr("count(1) AS n").collect()[0][0])
+
+
+def _unmatched(frame: DataFrame, metric: Metric, others: Others) -> int | Failure:
+    rows = unmatched(frame, metric, others)
+    if isinstance(rows, Failure):
+        return rows
+    return attempt(lambda: int(rows.selectExpr("count(1) AS n").collect()[0][0]))
+
+
+def unmatched(frame: DataFrame, metric: Metric, others: Others) -> DataFrame | Failure:
+    """The keys, called 0, 1, …, of the rows whose key the metric's target does not have."""
+    assert metric.target is not None
+    other = others(metric.target.object)
+    if isinstance(other, Failure):
+        return other
+    reason = incomparable(schema_of(frame), metric.keys, schema_of(other), metric.target)
+    if reason is not None:
+        return Failure(reason)
+    names = [str(index) for index in range(len(metric.keys))]
+    theirs = keyed(other, Metric(Kind.UNMATCHED, keys=metric.target.keys))
+    return attempt(lambda: keyed(frame, metric).join(theirs, on=names, how="left_anti"))
 
 
 def keyed(frame: DataFrame, metric: Metric) -> DataFrame:

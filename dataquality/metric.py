@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from dq.contracts.types import DataType
 from dq.dataquality.column import Column
+from dq.dataquality.reference import Target
 
 
 class Kind(StrEnum):
@@ -20,6 +21,7 @@ class Kind(StrEnum):
     DISTINCT = "distinct"  # exact count of distinct keys
     DUPLICATES = "duplicates"  # rows beyond the first of each key
     SQL = "sql"  # a whole query that went through the guard
+    UNMATCHED = "unmatched"  # rows whose key another object does not have
 
 
 class Merge(StrEnum):
@@ -44,8 +46,9 @@ class Metric:
     """Equal metrics are asked once.
 
     `aggregate` is a function that leaves NULL out, asked of `value` over the rows where `where` is true.
-    `keys` are the key of the kinds DISTINCT and DUPLICATES; rows with a NULL in it are left out. Of the kind
-    SQL, `value` is a query on ROWS_VIEW (see `sql_guard.guarded`), which has the rows where `where` is true.
+    `keys` are the key of the kinds DISTINCT, DUPLICATES and UNMATCHED; rows with a NULL in it are left out.
+    `target` is what they are looked up in. Of the kind SQL, `value` is a query on ROWS_VIEW (see
+    `sql_guard.guarded`), which has the rows where `where` is true.
     """
 
     kind: Kind
@@ -55,6 +58,7 @@ class Metric:
     keys: tuple[Column, ...] = ()
     needs: tuple[Need, ...] = ()
     merge: Merge = Merge.SUM
+    target: Target | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,12 @@ def distinct(keys: tuple[Column, ...], where: str = "") -> Metric:
     return Metric(
         Kind.DISTINCT, where=where, keys=keys, needs=tuple(Need(key) for key in keys), merge=Merge.NONE
     )
+
+
+def unmatched(keys: tuple[Column, ...], target: Target, where: str = "") -> Metric:
+    """How many rows have a key that the target does not have."""
+    needs = tuple(Need(key) for key in keys)
+    return Metric(Kind.UNMATCHED, where=where, keys=keys, needs=needs, target=target)
 
 
 def merged(metric: Metric, one: Answer, other: Answer) -> Answer:

@@ -15,7 +15,7 @@ from dq.dataquality.metric import Failure, Kind, Metric, Need
 MAX_EXPRESSIONS = 100
 # Text of one query that is parsed and planned on the driver; long lists of values come to that.
 MAX_CHARACTERS = 100_000
-_ALONE = (Kind.DISTINCT, Kind.DUPLICATES, Kind.SQL)
+_ALONE = (Kind.DISTINCT, Kind.DUPLICATES, Kind.SQL, Kind.UNMATCHED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ def plan(metrics: Iterable[Metric], schema: DataType) -> Plan:
     """The passes that answer these metrics on data of this schema (a struct type).
 
     Aggregates that Spark can compile share a pass, those with a lambda share another one, and every key
-    set and every query has its own: one lambda or distinct count inside of the big aggregation makes all
-    of it slow (40 counts and a lambda: 5.0 CPU seconds in one pass, 2.5 in two). SCHEMA needs no pass. A
-    metric with a column that is missing or of a wrong type is a failure.
+    set, relationship and query has its own: one lambda or distinct count inside of the big aggregation
+    makes all of it slow (40 counts and a lambda: 5.0 CPU seconds in one pass, 2.5 in two). SCHEMA needs no
+    pass. A metric with a column that is missing or of a wrong type is a failure.
     """
     distinct = dict.fromkeys(metrics)
     failures = {metric: failure for metric in distinct if (failure := _unmet(metric, schema))}

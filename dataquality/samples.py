@@ -13,7 +13,7 @@ from dq.dataquality import sql
 from dq.dataquality.clause import Clause
 from dq.dataquality.column import Column, Inside, columns, resolve
 from dq.dataquality.judge import questions
-from dq.dataquality.measure import attempt, keyed
+from dq.dataquality.measure import Others, attempt, keyed, none_given, unmatched
 from dq.dataquality.metric import Failure
 
 if TYPE_CHECKING:
@@ -27,11 +27,17 @@ MOST_CHARACTERS = 200
 Samples = Mapping[str, tuple[Row, ...]]
 
 
-def samples(frame: DataFrame, schema: DataType, one: SchemaObject, failed: Sequence[Clause]) -> Samples:
-    """Samples of failed clauses by path: values as texts, NULL as None; `count` stands with repeated keys.
+def samples(
+    frame: DataFrame,
+    schema: DataType,
+    one: SchemaObject,
+    failed: Sequence[Clause],
+    others: Others = none_given,
+) -> Samples:
+    """Samples of failed clauses by path: values as texts, NULL as None; `count` stands with keys.
 
-    One job for all clauses that a row can break by itself, and one per repeated key. A clause whose
-    samples cannot be had gets none: its verdict stands without them.
+    One job for all clauses that a row can break by itself, and one per key that repeats or has no match.
+    A clause whose samples cannot be had gets none: its verdict stands without them.
     """
     masked = _masked(one)
     found: dict[str, tuple[Row, ...]] = {}
@@ -40,7 +46,7 @@ def samples(frame: DataFrame, schema: DataType, one: SchemaObject, failed: Seque
         found |= _rows(frame, schema, one, alone, masked)
     for clause in failed:
         if clause.keys:
-            made = attempt(lambda clause=clause: _repeated(frame, clause, masked))  # type: ignore[misc]
+            made = attempt(lambda clause=clause: _keys(frame, clause, masked, others))  # type: ignore[misc]
             found[clause.path] = () if isinstance(made, Failure) else made
     return found
 
@@ -104,7 +110,13 @@ def _value(column: Column, masked: frozenset[str]) -> str:
     return f"left(CAST({column.sql()} AS STRING), {MOST_CHARACTERS})"
 
 
-def _repeated(frame: DataFrame, clause: Clause, masked: frozenset[str]) -> tuple[Row, ...]:
+def _keys(
+    frame: DataFrame, clause: Clause, masked: frozenset[str], others: Others
+) -> tuple[Row, ...] | Failure:
+    metric = questions(clause)[0]
+    rows = unmatched(frame, metric, others) if clause.target else keyed(frame, metric)
+    if isinstance(rows, Failure):
+        return rows
     names = [sql.name(str(index)) for index in range(len(clause.keys))]
     shown = [
         sql.text(MASK)
@@ -112,15 +124,15 @@ def _repeated(frame: DataFrame, clause: Clause, masked: frozenset[str]) -> tuple
         else f"left(CAST({name} AS STRING), {MOST_CHARACTERS})"
         for key, name in zip(clause.keys, names, strict=True)
     ]
-    counted = keyed(frame, questions(clause)[0]).groupBy(*names).agg({"*": "count"})
-    rows = (
+    counted = rows.groupBy(*names).agg({"*": "count"})
+    found = (
         counted.selectExpr(
             *(f"{value} AS {name}" for value, name in zip(shown, names, strict=True)), "`count(1)` AS n"
         )
-        .where("n > 1")
+        .where("n > 0" if clause.target else "n > 1")
         .orderBy("n", *names, ascending=[False, *([True] * len(names))])
         .limit(MOST)
         .collect()
     )
     labels = [str(key) for key in clause.keys]
-    return tuple({**dict(zip(labels, row[:-1], strict=True)), "count": row[-1]} for row in rows)
+    return tuple({**dict(zip(labels, row[:-1], strict=True)), "count": row[-1]} for row in found)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from dq.contracts.errors import UsageError
+from dq.contracts.errors import DqError, UsageError
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
 from dq.dataquality.accounting import accounts
@@ -15,7 +16,7 @@ from dq.dataquality.clause import Clause, Rows
 from dq.dataquality.dataset import Dataset, only, open_frame
 from dq.dataquality.judge import result
 from dq.dataquality.kind import Shelf, built_in, clauses_of
-from dq.dataquality.measure import measure, schema_of
+from dq.dataquality.measure import Others, measure, schema_of
 from dq.dataquality.metric import Answers, Failure
 from dq.dataquality.plan import plan
 from dq.dataquality.report import Partition, Report
@@ -34,14 +35,16 @@ def check(
     partitions: Sequence[Mapping[str, str]] | None = None,
     now: datetime | None = None,
     kinds: Shelf | None = None,
+    others: Mapping[str, DataFrame | Dataset] | None = None,
 ) -> Report:
     """Every clause of one object of the contract, tested on its data.
 
     `data` is a DataFrame, or a Dataset (see `dataset.locate`), for which `spark` is needed. `object_name`
     may be left out when the contract has one object. `partitions` are column-to-value texts as they stand
     in the path: only these are read, together they are one scope, and what is promised of the table is
-    tested on the table all the same. `now` is the time for
-    the report.
+    tested on the table all the same. `now` is the time for the report. `others` are the whole data of
+    the objects that relationships refer to, by name; the object itself need not be among them. A
+    relationship to one that is not given is an error.
 
     Raises UsageError for an unknown object or partition column, and Unreadable when the data cannot be
     opened. What is wrong inside the data is in the report.
@@ -51,14 +54,16 @@ def check(
     table = _opened(data, spark)
     scoped = only(table, partitions) if partitions else table
     shelf = built_in() if kinds is None else kinds
-    clauses = [_scope(clause, asked) for clause in clauses_of(contract, one, shelf)]
+    found = clauses_of(contract, one, shelf)
+    clauses = [_scope(clause, asked) for clause in found if not (clause.documented or clause.left_out)]
+    given = _others(one, table, others or {}, spark)
     results: dict[str, CheckResult] = {}
     passes = 0
     for rows, frame in ((Rows.PARTITION, scoped), (Rows.TABLE, table)):
         mine = [clause for clause in clauses if clause.rows is rows]
-        answers, ran = _measured(frame, mine, shelf)
+        answers, ran = _measured(frame, mine, shelf, given)
         judged = {clause.path: _judged(clause, answers, shelf) for clause in mine}
-        results |= _sampled(frame, one, mine, judged)
+        results |= _sampled(frame, one, mine, judged, given)
         passes += ran
     ordered = tuple(results[clause.path] for clause in clauses)
     return Report(
@@ -67,7 +72,7 @@ def check(
         object=one.name,
         partitions=asked,
         results=ordered,
-        accounts=accounts(contract, one, clauses),
+        accounts=accounts(contract, one, found),
         passes=passes,
         at=now,
     )
@@ -93,6 +98,24 @@ def _opened(data: DataFrame | Dataset, spark: SparkSession | None) -> DataFrame:
     return open_frame(spark, data)
 
 
+def _others(
+    one: SchemaObject, table: DataFrame, given: Mapping[str, DataFrame | Dataset], spark: SparkSession | None
+) -> Others:
+    """Opens the other objects when they are asked for, each once."""
+
+    @functools.cache
+    def opened(name: str) -> DataFrame | Failure:
+        data = table if name == one.name and name not in given else given.get(name)
+        if data is None:
+            return Failure(f"no data of {name!r} was given; hand it in: others={{{name!r}: …}}")
+        try:
+            return _opened(data, spark)
+        except DqError as error:
+            return Failure(error.message)
+
+    return opened
+
+
 def _scope(clause: Clause, asked: tuple[Partition, ...]) -> Clause:
     """The clause with the rows that it must see when these partitions are asked for."""
     if not asked:
@@ -107,13 +130,15 @@ def _scope(clause: Clause, asked: tuple[Partition, ...]) -> Clause:
     return replace(clause, note="tested on the whole table")
 
 
-def _measured(frame: DataFrame, clauses: Sequence[Clause], kinds: Shelf) -> tuple[Answers, int]:
+def _measured(
+    frame: DataFrame, clauses: Sequence[Clause], kinds: Shelf, others: Others
+) -> tuple[Answers, int]:
     """The answers to every question of these clauses, and the number of passes that they took."""
     if not clauses:
         return {}, 0
     sound = [clause for clause in clauses if not clause.refused]
     made = plan((one for clause in sound for one in kinds[clause.check].metrics(clause)), schema_of(frame))
-    return measure(frame, made), len(made.passes)
+    return measure(frame, made, others), len(made.passes)
 
 
 def _judged(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:
@@ -130,7 +155,11 @@ def _judged(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:
 
 
 def _sampled(
-    frame: DataFrame, one: SchemaObject, clauses: Sequence[Clause], results: Mapping[str, CheckResult]
+    frame: DataFrame,
+    one: SchemaObject,
+    clauses: Sequence[Clause],
+    results: Mapping[str, CheckResult],
+    others: Others,
 ) -> dict[str, CheckResult]:
     """The results with samples where rows or keys break a failed clause."""
     broken = [
@@ -142,5 +171,5 @@ def _sampled(
     ]
     if not broken:
         return dict(results)
-    found = samples(frame, schema_of(frame), one, broken)
+    found = samples(frame, schema_of(frame), one, broken, others)
     return {path: replace(each, samples=found.get(path, ())) for path, each in results.items()}

@@ -19,9 +19,10 @@ from dq.contracts.outcome import CheckResult, CycleStatus, Status
 from dq.dataquality import Report, history
 from dq.dataquality import check as measure
 from dq.dataquality.accounting import State
-from dq.dataquality.dataset import locate
+from dq.dataquality.dataset import Dataset, locate
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.probe import label
+from dq.dataquality.reference import has_relationships
 from dq.store.engine import Store
 
 Partition = Mapping[str, str]
@@ -106,6 +107,7 @@ def run(
             spark=spark,
             partitions=[partition] if partition else None,
             now=world.now(),
+            others=_others(world, contract, one, server),
         )
     tell = alerting.teller(world, [contract], channel)
     with store.write() as tx:
@@ -121,6 +123,17 @@ def run(
         )
         tell(tx, history.verdict(contract.id, one.name, scope, report.results, world.now()))
     return report
+
+
+def _others(world: World, contract: Contract, one: SchemaObject, server: str | None) -> dict[str, Dataset]:
+    """The contract's other objects, where their data can be found, for relationships."""
+    found = {}
+    for other in contract.objects if has_relationships(one) else ():
+        try:
+            found[other.name] = locate(contract, other, server, world.environment)
+        except UsageError as error:
+            show.note(f"dq: {error.message} {error.mend}")
+    return found
 
 
 def _objects(loaded: Loaded, name: str | None) -> list[tuple[Contract, SchemaObject]]:

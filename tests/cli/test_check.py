@@ -96,3 +96,34 @@ def test_the_demonstration_plays_the_whole_loop_on_real_data(tmp_path):
     assert ("flight_date=2013-11-04", "arr_time", "bounds") in failed
     assert ("obs_date=2013-11-03", "origin, year, month, day, hour", "duplicate_values") in failed
     assert {row["origin"] for row in samples} == {"EWR", "JFK", "LGA"}
+
+
+SHOP = """
+apiVersion: v3.2.0
+kind: DataContract
+id: shop
+version: 1.0.0
+servers: [{server: lake, type: local, path: 'lake/{object}', format: csv}]
+schema:
+  - name: orders
+    properties:
+      - {name: customer, logicalType: integer, relationships: [{to: customers.id}]}
+  - name: customers
+    properties: [{name: id, logicalType: integer}]
+"""
+
+
+@pytest.mark.spark
+def test_a_relationship_is_looked_up_in_the_other_object_of_the_contract(tmp_path):
+    (tmp_path / "shop.odcs.yaml").write_text(SHOP)
+    for name, text in (("orders", "customer\n7\n9\n"), ("customers", "id\n7\n")):
+        (tmp_path / "lake" / name).mkdir(parents=True)
+        (tmp_path / "lake" / name / "part.csv").write_text(text)
+
+    done = run(tmp_path, "check", "--object", "orders", "--format", "json", "--channel", "console")
+
+    results = json.loads(done.stdout)[0]["results"]
+    assert [one["samples"] for one in results if one["check"] == "relationship"] == [
+        [{"customer": "9", "count": 1}]
+    ]
+    assert done.returncode == 1, done.stderr

@@ -14,7 +14,7 @@ schema:
   - name: orders
     description: One row per order.
     physicalType: table
-    relationships: [{from: [id], to: [lines.order_id]}]
+    relationships: [{from: [orders.id], to: [lines.order_id]}]
     properties:
       - name: id
         logicalType: integer
@@ -61,13 +61,13 @@ def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
     assert {key: state for key, (state, _) in said.items()} == {
         "orders: additionalColumns": "enforced",
         "orders: physicalType": "documented only",
-        "orders: relationships": "not evaluated",
+        "orders: relationship: lines.order_id": "not evaluated",
         "id: logicalType": "enforced",
         "id: required": "enforced",
         "id: classification": "documented only",
         "mail: physicalType": "not evaluated",
         "mail: logicalType": "enforced",
-        "mail: format": "not evaluated",
+        "mail: format": "enforced",
         "mail: maxLength": "enforced",
         "mail: pattern": "not evaluated",
         "orders: quality: rowCount": "enforced",
@@ -98,7 +98,7 @@ def test_every_key_of_the_standard_is_enforced_silent_or_has_a_reason() -> None:
     words = """
         logicalType physicalType required unique primaryKey enum quality minLength maxLength pattern minimum
         maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems uniqueItems minProperties
-        maxProperties
+        maxProperties format
     """
     enforced = set(words.split())
     keys = {

@@ -1,0 +1,128 @@
+"""Every key of a relationship is a key of the object that it refers to.
+
+Why: A join by a key without its row loses rows in silence, or fills them with NULL.
+Bad: `relationships: [{to: customers.id}]` on `orders.customer_id`, and an order of an unknown customer.
+Good: Every order's customer is among the customers.
+Nulls: NULL in any column of the key refers to nothing and does not break it; NULLs among the keys that are
+referred to match nothing. NaN matches NaN, and -0.0 matches 0.0, as in Spark's joins. Both sides must be of
+one family of types: exact numbers, floats, texts, dates and so on; nothing is cast between them. Each
+relationship is one anti-join; where the other object is small, Spark sends it to every task in a job before.
+Mend: Deliver the missing rows of the other object first, or correct the keys. The whole table of the other
+object is read: `dq check` finds it by its server; in Python hand it in: `others={"customers": frame}`. A
+relationship that leaves the contract is not evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dq.contracts.model import Contract, Relationship, SchemaObject
+from dq.contracts.outcome import Severity
+from dq.dataquality.clause import Clause, refuse
+from dq.dataquality.column import Column, columns
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.metric import Need
+from dq.dataquality.operators import Unusable
+from dq.dataquality.reference import Outside, target
+
+
+def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for relationship in one.relationships:
+        made = _clause(one, relationship, "")
+        written = _listed(relationship.from_)
+        try:
+            source = target(contract, written) if written else None
+        except (Outside, Unusable) as error:
+            yield refuse(made, f"its 'from': {error}")
+            continue
+        if source is None:
+            yield refuse(made, "it has no 'from'")
+        elif source.object != one.name:
+            reason = f"its 'from' is of {source.object}; write it on that object"
+            yield replace(made, left_out=reason)
+        else:
+            yield _towards(contract, relationship, made, source.keys)
+    for prop, column in columns(one):
+        for relationship in prop.relationships:
+            made = _clause(one, relationship, str(column))
+            if column.single:
+                yield _towards(contract, relationship, made, (column,))
+            else:
+                yield replace(made, left_out="keys inside of arrays and maps are not compared")
+
+
+def _clause(one: SchemaObject, relationship: Relationship, name: str) -> Clause:
+    return Clause(
+        "relationship", relationship.path(), one.name, name, relationship.at(), Severity.ERROR, "any key"
+    )
+
+
+def _towards(
+    contract: Contract, relationship: Relationship, made: Clause, keys: tuple[Column, ...]
+) -> Clause:
+    texts = _listed(relationship.to)
+    if len(texts) != len(keys):
+        return refuse(made, f"it leads from {len(keys)} columns to {len(texts)}")
+    try:
+        found = target(contract, texts)
+    except Outside as error:
+        return replace(made, left_out=str(error))
+    except Unusable as error:
+        return refuse(made, f"its 'to': {error}")
+    return replace(
+        made,
+        property=made.property or ", ".join(str(key) for key in keys),
+        allowed=f"a key of {found}",
+        complaint=f"refer to no {found}",
+        keys=keys,
+        target=found,
+        needs=tuple(Need(key) for key in keys),
+    )
+
+
+def _listed(names: str | list[str] | None) -> list[str]:
+    return names if isinstance(names, list) else [names] if names else []
+
+
+_STAFF = """
+relationships: [{from: [t.boss, t.unit], to: [t.id, t.unit]}]
+properties:
+  - {name: id, logicalType: integer}
+  - {name: unit, logicalType: string}
+  - {name: boss, logicalType: integer}
+"""
+
+
+def _leads(to: str, kind: str = "integer") -> str:
+    return (
+        "properties: [{id: id_field, name: id, physicalName: nr, logicalType: integer},"
+        f" {{name: boss, logicalType: {kind}, relationships: [{{to: {to}}}]}}]"
+    )
+
+
+_DDL = "nr bigint, boss int"
+_UNIT = "id int, unit string, boss int"
+EXAMPLES = (
+    Example("kept, and NULL", _leads("t.id"), _DDL, ((1, 1), (2, 1), (3, None)), "pass", ("0 rows",)),
+    Example("no such key", _leads("t.id"), _DDL, ((1, 1), (None, 2), (None, 2)), "fail", ("2 rows",)),
+    Example("no rows", _leads("t.id"), _DDL, (), "pass", ("0 rows",)),
+    Example("only NULL", _leads("t.id"), _DDL, ((None, None),), "pass", ("0 rows",)),
+    Example("two columns", _STAFF, _UNIT, ((1, "a", 1), (2, "b", 2), (3, "b", None)), "pass"),
+    Example(
+        "two columns, broken",
+        _STAFF,
+        _UNIT,
+        ((1, "a", 1), (2, "b", 1), (2, None, 1), (3, "", 4)),
+        "fail",
+        ("2 rows",),
+    ),
+    Example("of another type", _leads("t.id", "string"), "nr bigint, boss string", ((1, "1"),), "error"),
+    Example("a column less", _leads("t.id"), "boss int", ((1,),), "error"),
+    Example("no such column", _leads("t.nr_"), _DDL, ((1, 1),), "error"),
+    Example(
+        "outside of the contract", _leads("'other.odcs.yaml#/schema/a/properties/b'"), _DDL, ((1, 9),), ""
+    ),
+    Example("another contract's object", _leads("people.id"), _DDL, ((1, 9),), ""),
+)
+CHECK = CheckKind("relationship", __doc__, clauses, EXAMPLES)
