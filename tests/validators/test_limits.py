@@ -68,3 +68,9 @@ def test_many_unknown_elements_of_many_columns_are_judged_without_comparing_each
     )
 
     assert {one.rule for one in found} == {"sla-element-unknown"}
+
+
+def test_the_placeholders_of_odcs_own_examples_are_known(lint_fragment) -> None:
+    rule = "{type: sql, mustBe: 0, query: 'SELECT count(*) FROM ${table}'}"
+
+    assert lint_fragment(f"schema: [{{name: t, quality: [{rule}]}}]\n") == []
