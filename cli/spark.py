@@ -35,6 +35,8 @@ def session(world: World, *, hive: bool = False) -> SparkSession:
     builder = (
         SparkSession.builder.appName("dq")
         .config("spark.sql.session.timeZone", "UTC")
+        # As Spark 4 does by itself: a cast that fails is an error, not a NULL that nobody notices.
+        .config("spark.sql.ansi.enabled", "true")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.warehouse.dir", str(settings / "warehouse"))

@@ -31,7 +31,7 @@ FUNCTIONS = _words(
     "startswith substr substring substring_index translate trim ucase upper "
     # dates and times
     "add_months current_date current_timestamp date date_add date_diff date_format date_sub date_trunc "
-    "dateadd datediff day dayname dayofmonth dayofweek dayofyear from_unixtime from_utc_timestamp hour "
+    "dateadd datediff day dayofmonth dayofweek dayofyear from_unixtime from_utc_timestamp hour "
     "last_day make_date make_timestamp minute month months_between next_day now quarter second "
     "timestamp_micros timestamp_millis timestamp_seconds to_date to_timestamp to_unix_timestamp "
     "to_utc_timestamp trunc try_to_timestamp unix_date unix_micros unix_millis unix_seconds "

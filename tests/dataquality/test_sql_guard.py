@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -273,7 +274,17 @@ def test_a_legitimate_query_gives_its_number(given_numbers: list[CheckResult], n
     assert (found.status, found.value) == (Status.PASS, LEGITIMATE[number]["gives"]), found.message
 
 
+@pytest.fixture
+def ansi(spark: SparkSession) -> Iterator[None]:
+    """Casts that fail, as Spark 4 does by itself and dq's own session on 3.5 too."""
+    before = spark.conf.get("spark.sql.ansi.enabled", "false")
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    yield
+    spark.conf.set("spark.sql.ansi.enabled", before or "false")
+
+
 @pytest.mark.spark
+@pytest.mark.usefixtures("ansi")
 def test_a_failing_query_leaves_its_siblings_alone_and_shows_no_value(orders: DataFrame) -> None:
     asked = [
         {"query": "SELECT count(*) FROM orders", "mustBe": 4},
@@ -318,6 +329,8 @@ def test_a_query_sees_the_partitions_that_are_checked_or_the_table(orders: DataF
 
 @pytest.mark.spark
 def test_a_session_variable_is_no_column(spark: SparkSession, orders: DataFrame) -> None:
+    if spark.version.startswith("3."):
+        pytest.skip("Spark 3.5 has no session variables of this form, so nothing can be read")
     spark.sql("DECLARE OR REPLACE VARIABLE secret = 7")
 
     (found,) = sql_results(report(orders, [{"query": "SELECT max(secret) FROM orders", "mustBe": 7}]))
