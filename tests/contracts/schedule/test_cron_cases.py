@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-import yaml
+from fakes.cases import cases
 
 from dq.contracts.schedule import Dialect, DstPolicy, Fault, Schedule, parse, zone
 
-FOLDER = Path(os.environ.get("DQ_CASES_DIR") or Path(__file__).parents[2] / "cases")
-CASES: dict[str, Any] = yaml.safe_load((FOLDER / "cron-cases.yaml").read_text("utf-8"))
+CASES = cases("cron-cases.yaml")
 
 
 def read(row: dict[str, Any]) -> Schedule | Fault:

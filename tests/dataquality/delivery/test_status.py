@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from fakes.cases import cases
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,8 +16,7 @@ from dq.contracts.units import Duration, parse_duration
 from dq.dataquality.delivery.evidence import Evidence, Source
 from dq.dataquality.delivery.status import Judgement, judge
 
-FOLDER = Path(os.environ.get("DQ_CASES_DIR") or Path(__file__).parents[2] / "cases")
-CASES: dict[str, Any] = yaml.safe_load((FOLDER / "cron-cases.yaml").read_text("utf-8"))
+CASES = cases("cron-cases.yaml")
 
 
 def utc(text: str) -> datetime:

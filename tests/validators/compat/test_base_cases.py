@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from fakes.cases import cases
 from fragments.compat import TODAY, document, text
 from fragments.registry import Registry
 
 from dq.validators.base import BaseRefInvalid, BaseUnavailable, base, compare_with
 from dq.validators.compat import Mode, Terms
 
-FOLDER = Path(os.environ.get("DQ_CASES_DIR") or Path(__file__).parents[2] / "cases")
-CASES: list[dict[str, Any]] = yaml.safe_load((FOLDER / "compat-cases.yaml").read_text("utf-8"))["cases"]
+CASES: list[dict[str, Any]] = cases("compat-cases.yaml")["cases"]
 MODES = ("FORWARD", "BACKWARD", "FULL")
 FILE = "orders.odcs.yaml"
 

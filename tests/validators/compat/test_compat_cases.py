@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from fakes.cases import OURS, cases
 from fragments.compat import TODAY, contract, document
 
 from dq.contracts.model import Contract
 from dq.validators.compat import RULES, Comparison, Mode, Terms, Waiver, compare, diff
 from dq.validators.compat.setting import DEFAULT_ENGINES
 
-OURS = Path(__file__).parents[2] / "cases"
-FOLDER = Path(os.environ.get("DQ_CASES_DIR") or OURS)
-FILE: dict[str, Any] = yaml.safe_load((FOLDER / "compat-cases.yaml").read_text("utf-8"))
+FILE = cases("compat-cases.yaml")
 MORE: dict[str, Any] = yaml.safe_load((OURS / "compat-more.yaml").read_text("utf-8"))
 FIRST: dict[str, Any] = yaml.safe_load((OURS / "compat-cases.yaml").read_text("utf-8"))
 KNOWN: list[dict[str, Any]] = FIRST["cases"] + MORE["cases"]
