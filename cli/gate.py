@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,11 +99,17 @@ def _policy(written: tuple[str, bytes] | None, rules: Rules) -> Policy:
     if written is None:
         return DEFAULT
     # Imported here: many registries have no policy, and its forms take time to make.
-    from dq.validators.compat.rules import RULES
     from dq.validators.policy_file import read
 
     name, data = written
-    policy, wrong = read(data, name, rules, RULES)
+    policy, wrong = read(data, name, rules, _rules_of_changes() if b"waivers" in data else ())
     if wrong:
         raise UsageError("the policy cannot be understood:\n" + "\n".join(f"    {one}" for one in wrong))
     return policy
+
+
+def _rules_of_changes() -> Collection[str]:
+    """The rules of compatibility, which only a waiver can name; all that judges changes comes with them."""
+    from dq.validators.compat.rules import RULES
+
+    return RULES
