@@ -6,13 +6,20 @@ own, because a session that began without one cannot get it later.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# No deadlines: a slow machine is no fault. In CI the examples are the same each time, so that a red run
+# can be run again; on a desk they are new each time, so that they go on finding things.
+settings.register_profile("dq", deadline=None, derandomize=os.environ.get("CI") == "true")
+settings.load_profile("dq")
 
 # Hundreds of small queries end before the optimizing compiler pays: half of the CPU without it.
 SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
