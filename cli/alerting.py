@@ -33,8 +33,6 @@ def routes(contract: Contract, channel: str) -> list[Route]:
     known = channels.load()
     if channel != FROM_CONTRACT:
         name, _, target = channel.partition(":")
-        if name not in known:
-            raise UsageError(f"there is no channel {name!r}.", f"Choose {FROM_CONTRACT}, {', '.join(known)}.")
         return [Route(name, target)]
     found = []
     for support in contract.support:
@@ -49,6 +47,10 @@ def teller(
     world: World, contracts: Iterable[Contract], channel: str
 ) -> Callable[[Connection, Breach | Recovery], None]:
     """What the watcher calls inside its transaction: adds who to ask and where to look, and records it."""
+    known = (FROM_CONTRACT, *channels.load())
+    if channel.partition(":")[0] not in known:
+        # Now, and not in the night when the first alert has to go there.
+        raise UsageError(f"there is no channel {channel!r}.", f"Choose one of {', '.join(known)}.")
     by_id = {contract.id: contract for contract in contracts}
 
     def tell(tx: Connection, event: Breach | Recovery) -> None:

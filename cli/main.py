@@ -80,6 +80,12 @@ def run(arguments: list[str]) -> int:
         if error.mend:
             show.note(f"    {error.mend}")
         return error.exit_code
+    except OSError as error:
+        # A disk that is full, a folder that may not be written: the world's answer, whoever asked.
+        where = f"{error.filename}: " if error.filename else ""
+        show.note(f"dq: {where}{error.strerror or error}.")
+        show.note("    Check the path, and the rights of this process.")
+        return DqError.exit_code
     except Exception:  # noqa: BLE001  # the last guard: whatever comes here is a bug of ours
         traceback.print_exc()
         show.note("\ndq: this is a bug of dq, not a mistake of yours. Please report the lines above.")

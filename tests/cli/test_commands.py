@@ -227,3 +227,20 @@ def test_a_secret_may_stand_in_a_file(dq, folder, monkeypatch):
 
     assert found.code == 2
     assert "SLACK_BOT_TOKEN_FILE" in found.err
+
+
+def test_a_channel_that_does_not_exist_is_refused_before_the_first_alert(dq):
+    found = dq("watch", "--channel", "slak", "--as-of", "2026-05-10T12:00:00Z")
+
+    assert found.code == 2
+    assert "there is no channel 'slak'" in found.err
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(dq, folder):
+    flags = ("--domain", "a", "--owner", "a@example.com", "--channel", "#x", "--schedule", "@daily")
+
+    found = dq("init", str(folder / "orders.odcs.yaml"), "--id", "clicks", *flags, "--tz", "UTC")
+
+    assert found.code == 3
+    assert "orders.odcs.yaml" in found.err
+    assert "Traceback" not in found.err
