@@ -1,0 +1,19 @@
+"""The ways to an answer that read less than a scan; each can be turned off, and no verdict may depend on it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Lever(StrEnum):
+    """STATISTICS proves clauses by what formats keep beside the values; LOCAL_KEYS looks for repeated keys
+    file by file where no key can stand in two; KERNELS evaluates plain predicates in Python tasks.
+    """
+
+    STATISTICS = "statistics"
+    LOCAL_KEYS = "local-keys"
+    KERNELS = "kernels"
+
+
+ALL = frozenset(Lever)
+NONE: frozenset[Lever] = frozenset()

@@ -1,0 +1,1 @@
+"""What formats keep beside the values, one file per format, and what it proves."""
