@@ -9,7 +9,7 @@ from dq.contracts.extension import scope as scope_of
 from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.outcome import Location, Severity
 from dq.dataquality.column import Column
-from dq.dataquality.metric import Need
+from dq.dataquality.metric import Need, Proof
 from dq.dataquality.operators import Threshold, Unusable, threshold
 from dq.dataquality.predicate import guarded
 from dq.dataquality.reference import Target
@@ -35,8 +35,9 @@ class Clause:
     """What a check promises, and all that is needed to ask for it and to judge the answer.
 
     `path` is its identity inside the contract. `breaks` is a predicate that is true for a row that breaks
-    the clause (false and NULL do not); `keys` are columns whose values may not repeat or, with a `target`,
-    must stand there; with neither, all rows are counted. `threshold` bounds that count; without one, no
+    the clause (false and NULL do not), and `proof` what of its column would show that none does; `keys` are
+    columns whose values may not repeat or, with a `target`, must stand there; with neither, all rows are
+    counted. `threshold` bounds that count; without one, no
     row may break the clause.
     `complaint` says what such a row does: "3 of 100 rows <complaint>". `covers` are further paths that
     this clause enforces. `refused` says why it cannot be tested, which is an error. Two reasons make no
@@ -53,6 +54,7 @@ class Clause:
     allowed: str
     complaint: str = ""
     breaks: str = ""
+    proof: Proof = Proof.NONE
     keys: tuple[Column, ...] = ()
     target: Target | None = None
     needs: tuple[Need, ...] = ()

@@ -155,7 +155,7 @@ def only(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> DataFrame
 
 
 # What Hive writes into the path for NULL.
-_NULL = "__HIVE_DEFAULT_PARTITION__"
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 def _equals(schema: DataType, column: str, text: str) -> str:
@@ -165,7 +165,7 @@ def _equals(schema: DataType, column: str, text: str) -> str:
         raise UsageError(
             f"there is no column {column!r} for a partition; there are: {known}.", "Correct its name."
         )
-    if text == _NULL:
+    if text == NULL_PARTITION:
         return f"{sql.name(column)} IS NULL"
     make = _LITERALS.get(kind.name)
     if make is None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dq.contracts.outcome import CheckResult, Status
 from dq.dataquality.clause import Clause, Unit
-from dq.dataquality.metric import Metric, Value, count, duplicates, unmatched
+from dq.dataquality.metric import Metric, Proof, Value, count, duplicates, unmatched
 
 Values = Mapping[Metric, Value]
 
@@ -25,7 +25,8 @@ def questions(clause: Clause) -> tuple[Metric, ...]:
         repeated = duplicates(clause.keys, clause.where)
         return (repeated, everything) if clause.unit is Unit.PERCENT else (repeated,)
     if clause.breaks:
-        return count(_within(clause), clause.needs), everything
+        proof = Proof.NONE if clause.where else clause.proof
+        return count(_within(clause), clause.needs, proof), everything
     return (everything,)
 
 

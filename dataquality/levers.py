@@ -1,4 +1,4 @@
-"""The ways to an answer that read less than a scan; each can be turned off, and no verdict may depend on it."""
+"""Ways to an answer that read less than a scan; each can be turned off, and no verdict depends on it."""
 
 from __future__ import annotations
 

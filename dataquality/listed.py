@@ -8,7 +8,7 @@ from dq.contracts.model import Property
 from dq.dataquality.clause import Clause, refuse
 from dq.dataquality.column import Column
 from dq.dataquality.literal import compared_types, literal, shown
-from dq.dataquality.metric import Need
+from dq.dataquality.metric import Need, Proof
 from dq.dataquality.operators import Unusable
 
 # Of a long list the reader sees the beginning.
@@ -30,6 +30,7 @@ def one_of(clause: Clause, prop: Property, column: Column, values: list[object])
         allowed=clause.allowed or f"one of {names}",
         complaint=f"are not one of {names}",
         breaks=column.rows_where(lambda value: f"NOT ({value} IN ({', '.join(literals)}))"),
+        proof=Proof.VALUES,
         needs=(Need(column, compared_types(prop)),),
     )
 

@@ -8,7 +8,7 @@ from dq.dataquality import sql
 from dq.dataquality.clause import Clause, refuse
 from dq.dataquality.column import Column
 from dq.dataquality.literal import TEXTS
-from dq.dataquality.metric import Need
+from dq.dataquality.metric import Need, Proof
 from dq.dataquality.operators import Unusable
 from dq.dataquality.regex import java
 
@@ -23,5 +23,6 @@ def matching(clause: Clause, column: Column, pattern: str) -> Clause:
         clause,
         complaint=f"do not match {pattern}",
         breaks=column.rows_where(lambda value: f"NOT ({value} RLIKE {regex})"),
+        proof=Proof.VALUES,
         needs=(Need(column, TEXTS),),
     )

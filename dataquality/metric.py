@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -33,6 +34,19 @@ class Merge(StrEnum):
     NONE = "none"
 
 
+class Proof(StrEnum):
+    """What has to be known of the one column that a metric needs to answer it without a scan.
+
+    NULLS: it counts the rows where the column is NULL. VALUES: it counts rows by the column's value alone,
+    and never one with NULL. INTERVAL: besides, the values that it does not count have no gap between them.
+    """
+
+    NONE = "none"
+    NULLS = "nulls"
+    VALUES = "values"
+    INTERVAL = "interval"
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
     """A column that a metric reads, and the names of the types that give it a meaning (empty: any)."""
@@ -47,8 +61,8 @@ class Metric:
 
     `aggregate` is a function that leaves NULL out, asked of `value` over the rows where `where` is true.
     `keys` are the key of the kinds DISTINCT, DUPLICATES and UNMATCHED; rows with a NULL in it are left out.
-    `target` is what they are looked up in. Of the kind SQL, `value` is a query on ROWS_VIEW (see
-    `sql_guard.guarded`), which has the rows where `where` is true.
+    `target` is what they are looked up in. `proof` is for statistics. Of the kind SQL, `value` is a query on
+    ROWS_VIEW (see `sql_guard.guarded`), which has the rows where `where` is true.
     """
 
     kind: Kind
@@ -59,6 +73,7 @@ class Metric:
     needs: tuple[Need, ...] = ()
     merge: Merge = Merge.SUM
     target: Target | None = None
+    proof: Proof = Proof.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +85,7 @@ class Failure:
 
 Number = int | float | Decimal
 # SCHEMA gives a struct type; a minimum or maximum of no rows gives None.
-Value = Number | str | DataType | None
+Value = Number | str | dt.date | DataType | None
 Answer = Value | Failure
 Answers = Mapping[Metric, Answer]
 
@@ -80,10 +95,10 @@ ROWS_VIEW = "_dq_rows"
 SCHEMA = Metric(Kind.SCHEMA, merge=Merge.NONE)
 
 
-def count(where: str = "", needs: tuple[Need, ...] = ()) -> Metric:
+def count(where: str = "", needs: tuple[Need, ...] = (), proof: Proof = Proof.NONE) -> Metric:
     """How many rows there are, or how many pass a predicate."""
     kind = Kind.ROWS if all(need.column.single for need in needs) else Kind.INTERPRETED
-    return Metric(kind, "count", "1", where, (), needs)
+    return Metric(kind, "count", "1", where, (), needs, proof=proof)
 
 
 def duplicates(keys: tuple[Column, ...], where: str = "") -> Metric:

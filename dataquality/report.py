@@ -24,7 +24,8 @@ class Report:
     """The answers to one object's clauses on one scope of data.
 
     `partitions` are those that were asked for, empty for the whole table. `passes` is the number of
-    passes over the data that the measurement took, without those for samples. `at` is the time that the
+    passes over the data that the measurement took, without those for samples; `proven` is the number of
+    clauses that statistics answered without one. `at` is the time that the
     caller gave.
     """
 
@@ -35,6 +36,7 @@ class Report:
     results: tuple[CheckResult, ...]
     accounts: tuple[Account, ...]
     passes: int
+    proven: int = 0
     at: datetime | None = None
 
     def of(self, *statuses: Status) -> tuple[CheckResult, ...]:
@@ -83,6 +85,7 @@ class Report:
             "partitions": [dict(one) for one in self.partitions],
             "at": self.at.isoformat() if self.at else None,
             "passes": self.passes,
+            "proven": self.proven,
             "counts": self.counts(),
             "results": [_result(result) for result in self.results],
             "clauses": [account.as_dict() for account in self.accounts],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -16,11 +16,14 @@ from dq.dataquality.clause import Clause, Rows
 from dq.dataquality.dataset import Dataset, only, open_frame
 from dq.dataquality.judge import result
 from dq.dataquality.kind import Shelf, built_in, clauses_of
+from dq.dataquality.levers import ALL, Lever
 from dq.dataquality.measure import Others, measure, schema_of
-from dq.dataquality.metric import Answers, Failure
+from dq.dataquality.metric import Answer, Answers, Failure, Metric
 from dq.dataquality.plan import plan
 from dq.dataquality.report import Partition, Report
 from dq.dataquality.samples import samples
+from dq.dataquality.statistics.facts import Partitions
+from dq.dataquality.statistics.prove import prove
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +39,7 @@ def check(
     now: datetime | None = None,
     kinds: Shelf | None = None,
     others: Mapping[str, DataFrame | Dataset] | None = None,
+    levers: Set[Lever] = ALL,
 ) -> Report:
     """Every clause of one object of the contract, tested on its data.
 
@@ -44,7 +48,8 @@ def check(
     in the path: only these are read, together they are one scope, and what is promised of the table is
     tested on the table all the same. `now` is the time for the report. `others` are the whole data of
     the objects that relationships refer to, by name; the object itself need not be among them. A
-    relationship to one that is not given is an error.
+    relationship to one that is not given is an error. `levers` are the ways to read less; no verdict
+    depends on them.
 
     Raises UsageError for an unknown object or partition column, and Unreadable when the data cannot be
     opened. What is wrong inside the data is in the report.
@@ -58,13 +63,16 @@ def check(
     clauses = [_scope(clause, asked) for clause in found if not (clause.documented or clause.left_out)]
     given = _others(one, table, others or {}, spark)
     results: dict[str, CheckResult] = {}
-    passes = 0
-    for rows, frame in ((Rows.PARTITION, scoped), (Rows.TABLE, table)):
+    passes = proven = 0
+    for rows, frame, parts in ((Rows.PARTITION, scoped, partitions or ()), (Rows.TABLE, table, ())):
         mine = [clause for clause in clauses if clause.rows is rows]
-        answers, ran = _measured(frame, mine, shelf, given)
+        source = data if isinstance(data, Dataset) else None
+        known = _proven(table, source, parts, mine, shelf) if Lever.STATISTICS in levers else {}
+        answers, ran = _measured(frame, mine, shelf, given, known)
         judged = {clause.path: _judged(clause, answers, shelf) for clause in mine}
         results |= _sampled(frame, one, mine, judged, given)
         passes += ran
+        proven += sum(_by_statistics(clause, known, shelf) for clause in mine)
     ordered = tuple(results[clause.path] for clause in clauses)
     return Report(
         contract=contract.id,
@@ -74,6 +82,7 @@ def check(
         results=ordered,
         accounts=accounts(contract, one, found),
         passes=passes,
+        proven=proven,
         at=now,
     )
 
@@ -130,15 +139,33 @@ def _scope(clause: Clause, asked: tuple[Partition, ...]) -> Clause:
     return replace(clause, note="tested on the whole table")
 
 
+def _asked(clauses: Sequence[Clause], kinds: Shelf) -> dict[Metric, None]:
+    sound = (clause for clause in clauses if not clause.refused)
+    return dict.fromkeys(metric for clause in sound for metric in kinds[clause.check].metrics(clause))
+
+
+def _proven(
+    table: DataFrame, source: Dataset | None, parts: Partitions, clauses: Sequence[Clause], kinds: Shelf
+) -> dict[Metric, Answer]:
+    return prove(_asked(clauses, kinds), table, source, parts) if clauses else {}
+
+
+def _by_statistics(clause: Clause, known: Answers, kinds: Shelf) -> bool:
+    asked = () if clause.refused else kinds[clause.check].metrics(clause)
+    return bool(asked) and all(metric in known for metric in asked)
+
+
 def _measured(
-    frame: DataFrame, clauses: Sequence[Clause], kinds: Shelf, others: Others
+    frame: DataFrame, clauses: Sequence[Clause], kinds: Shelf, others: Others, known: Answers
 ) -> tuple[Answers, int]:
-    """The answers to every question of these clauses, and the number of passes that they took."""
+    """The answers to every question of these clauses, and the number of passes that they took.
+
+    `known` are those that need no pass any more.
+    """
     if not clauses:
         return {}, 0
-    sound = [clause for clause in clauses if not clause.refused]
-    made = plan((one for clause in sound for one in kinds[clause.check].metrics(clause)), schema_of(frame))
-    return measure(frame, made, others), len(made.passes)
+    made = plan((one for one in _asked(clauses, kinds) if one not in known), schema_of(frame))
+    return {**measure(frame, made, others), **known}, len(made.passes)
 
 
 def _judged(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:

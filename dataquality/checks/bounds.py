@@ -21,7 +21,7 @@ from dq.dataquality.clause import Clause, of_option, refuse
 from dq.dataquality.column import Column, columns
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.literal import FLOATS, compared_types, literal, logical, shown
-from dq.dataquality.metric import Need
+from dq.dataquality.metric import Need, Proof
 from dq.dataquality.operators import Unusable
 
 # Key -> (attribute, the comparison of a value that breaks it, allowed, complaint).
@@ -59,6 +59,7 @@ def _clause(one: SchemaObject, prop: Property, column: Column, key: str, bound: 
         made,
         complaint=complaint.format(shown(bound)),
         breaks=column.rows_where(breaks),
+        proof=Proof.INTERVAL,
         needs=(Need(column, compared_types(prop)),),
     )
 

@@ -26,7 +26,7 @@ from dq.dataquality.column import Column, columns
 from dq.dataquality.date_form import unfit
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.literal import INTEGERS, TEXTS, logical
-from dq.dataquality.metric import Need
+from dq.dataquality.metric import Need, Proof
 from dq.dataquality.operators import Unusable
 
 _BITS = (8, 16, 32, 64, 128)
@@ -62,6 +62,7 @@ def _text(made: Clause, _: Property, column: Column, name: str) -> Clause:
         made,
         complaint=f"have not the format {name}",
         breaks=column.rows_where(lambda value: forms.breaks(name, value, literal)),
+        proof=Proof.VALUES,
         needs=(Need(column, TEXTS),),
     )
 
@@ -80,6 +81,7 @@ def _integer(made: Clause, _: Property, column: Column, name: str) -> Clause:
         made,
         complaint=f"do not fit into {name}",
         breaks=column.rows_where(lambda value: test.format(value)),
+        proof=Proof.INTERVAL,
         needs=(Need(column, INTEGERS | {"decimal"}),),
     )
 
@@ -105,6 +107,7 @@ def _date(made: Clause, prop: Property, column: Column, pattern: str) -> Clause:
         made,
         complaint=f"are not of the form {pattern}",
         breaks=column.rows_where(test),
+        proof=Proof.VALUES,
         needs=(Need(column, TEXTS),),
     )
 

@@ -19,7 +19,7 @@ from dq.dataquality.clause import Clause, of_option, of_property
 from dq.dataquality.column import Column, columns
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.literal import TEXTS
-from dq.dataquality.metric import Need
+from dq.dataquality.metric import Need, Proof
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
@@ -49,7 +49,8 @@ def _promised(one: SchemaObject, prop: Property, column: Column) -> Iterator[Cla
 
 def _counted(made: Clause, column: Column, comparison: str, bound: int, complaint: str) -> Clause:
     breaks = column.rows_where(lambda value: f"char_length({value}) {comparison} {bound}")
-    return replace(made, complaint=complaint, breaks=breaks, needs=(Need(column, TEXTS),))
+    needs = (Need(column, TEXTS),)
+    return replace(made, complaint=complaint, breaks=breaks, proof=Proof.VALUES, needs=needs)
 
 
 _TEXT = "properties: [{name: v, logicalType: string, logicalTypeOptions: {minLength: 1, maxLength: 2}}]"

@@ -10,6 +10,7 @@ Mend: Fill the values at their source, or correct the bound or the list.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.dataquality.clause import Clause
@@ -17,6 +18,7 @@ from dq.dataquality.column import Column
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, counting, listed, of_properties, unusable
 from dq.dataquality.literal import compared_types, literal
+from dq.dataquality.metric import Proof
 from dq.dataquality.operators import Unusable
 
 _CHECK = "missing_values"
@@ -35,7 +37,8 @@ def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column)
     literals = [literal(prop, value) for value in given if value is not None]
     gap = column.rows_with_null()
     if not literals:
-        return counting(_CHECK, one, quality, column, "are missing", gap)
+        made = counting(_CHECK, one, quality, column, "are missing", gap)
+        return replace(made, proof=Proof.NULLS)
     among = column.rows_where(lambda value: f"{value} IN ({', '.join(literals)})")
     types = compared_types(prop)
     return counting(_CHECK, one, quality, column, "are missing", f"({gap}) OR ({among})", *types)

@@ -21,7 +21,7 @@ from dq.dataquality.clause import Clause, of_option, refuse
 from dq.dataquality.column import columns
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.literal import INTEGERS, NUMBERS, logical
-from dq.dataquality.metric import Need
+from dq.dataquality.metric import Need, Proof
 
 _EXACT = INTEGERS | {"decimal"}
 
@@ -43,7 +43,11 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         breaks = column.rows_where(partial(test.format, limit))
         types = frozenset(_EXACT if exact else NUMBERS)
         yield replace(
-            made, complaint=f"are no multiples of {step:g}", breaks=breaks, needs=(Need(column, types),)
+            made,
+            complaint=f"are no multiples of {step:g}",
+            breaks=breaks,
+            proof=Proof.VALUES,
+            needs=(Need(column, types),),
         )
 
 

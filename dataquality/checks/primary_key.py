@@ -17,7 +17,7 @@ from dq.contracts.outcome import Severity
 from dq.dataquality.clause import Clause, Rows, of_property
 from dq.dataquality.column import Column
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import Need
+from dq.dataquality.metric import Need, Proof
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
@@ -29,6 +29,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             made,
             complaint="are NULL",
             breaks=column.rows_with_null(),
+            proof=Proof.NULLS,
             covers=(part.path("primaryKeyPosition"),),
         )
     if parts:

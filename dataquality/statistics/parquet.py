@@ -1,0 +1,207 @@
+"""Facts of Parquet tables, from the footers of the files that Spark listed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from dq.contracts.types import DataType
+from dq.dataquality.column import Column, Inside, field, resolve
+from dq.dataquality.dataset import NULL_PARTITION, Dataset
+from dq.dataquality.measure import attempt, schema_of
+from dq.dataquality.metric import Failure
+from dq.dataquality.statistics.facts import Facts, File, Partitions, Scalar, Source, Wanted
+from dq.dataquality.statistics.footer import Asked, read
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# More footers than this are read in Spark's tasks.
+MOST_ON_DRIVER = 2_000
+# Object stores answer slowly and many at a time; the disk of this machine is faster one by one.
+_AT_A_TIME = 16
+_PER_TASK = 200
+
+
+def files(
+    frame: DataFrame, dataset: Dataset | None, partitions: Partitions, wanted: Wanted
+) -> list[File] | None:
+    """The Parquet files that a query on these partitions would read."""
+    listed = attempt(lambda: listing(frame))
+    if listed is None or isinstance(listed, Failure):
+        return None
+    schema = schema_of(frame)
+    keys = {name.lower(): name for name in dataset.partitions} if dataset else {}
+    chosen: dict[str, dict[Column, Facts]] = {}
+    for path in listed:
+        placed = _placed(path, schema, keys)
+        if placed is None:
+            return None
+        held = [_holds(placed, one, schema) for one in partitions]
+        if None in held:
+            return None
+        if not partitions or any(held):
+            chosen[path] = {column: _constant(value) for column, value in placed.items()}
+    asked = tuple(_asked(schema, wanted))
+    found = _read(frame, list(chosen), asked)
+    if found is None:
+        return None
+    return [
+        replace(file, columns={**file.columns, **_counted(chosen[file.path], file.rows)}) for file in found
+    ]
+
+
+SOURCE: Source = files
+
+
+def listing(frame: DataFrame) -> list[str] | None:
+    """The addresses of the files of a frame that is nothing but Parquet files; else None."""
+    plan = frame._jdf.queryExecution().analyzed()
+    while plan.getClass().getSimpleName() == "SubqueryAlias":
+        plan = plan.child()
+    if plan.getClass().getSimpleName() != "LogicalRelation":
+        return None
+    relation = plan.relation()
+    if relation.getClass().getSimpleName() != "HadoopFsRelation":
+        return None
+    if relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat":
+        return None
+    # One call for all of them: each element of a Java array would be a call of its own. The addresses are
+    # encoded, so that there is no line break in them.
+    jvm: Any = frame.sparkSession._jvm
+    joined = jvm.org.apache.hadoop.util.StringUtils.join("\n", relation.location().inputFiles())
+    return sorted(joined.split("\n")) if joined else []
+
+
+def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column, Scalar | None] | None:
+    """The values of the partition columns of a file, by its path; None where one is not certain."""
+    found: dict[Column, Scalar | None] = {}
+    for segment in unquote(urlsplit(path).path).split("/")[:-1]:
+        name, equals, text = segment.partition("=")
+        key = keys.get(unquote(name).lower()) if equals else None
+        if key is None:
+            continue
+        kind = field(schema, key)
+        make = _TYPED.get(kind.name) if kind else None
+        if make is None:
+            return None
+        try:
+            found[_named(schema, key)] = None if text == NULL_PARTITION else make(unquote(text))
+        except (ValueError, ArithmeticError):
+            return None
+    return found if len(found) == len(keys) else None
+
+
+_TYPED: dict[str, Callable[[str], Scalar]] = {
+    "string": str,
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
+    "date": dt.date.fromisoformat,
+    "decimal": Decimal,
+}
+
+
+def _named(schema: DataType, name: str) -> Column:
+    """The column by the name that the frame has for it."""
+    exact = next(one for one in schema.names if one == name or one.lower() == name.lower())
+    return Column((exact,))
+
+
+def _holds(
+    placed: Mapping[Column, Scalar | None], partition: Mapping[str, str], schema: DataType
+) -> bool | None:
+    """Whether a file lies in a partition; None where its path does not tell."""
+    by_name = {str(column).lower(): value for column, value in placed.items()}
+    for name, text in partition.items():
+        kind = field(schema, name)
+        if name.lower() not in by_name or kind is None:
+            return None
+        try:
+            wanted = None if text == NULL_PARTITION else _TYPED[kind.name](text)
+        except (ValueError, ArithmeticError):
+            return None
+        if by_name[name.lower()] != wanted:
+            return False
+    return True
+
+
+def _constant(value: Scalar | None) -> Facts:
+    if value is None:
+        return Facts(None, values=frozenset())
+    bounded = not isinstance(value, str)
+    bound = value if bounded else None
+    return Facts(0, bound, bound, bounded, frozenset({value}))
+
+
+def _counted(constants: Mapping[Column, Facts], rows: int) -> dict[Column, Facts]:
+    return {
+        column: replace(facts, nulls=rows) if facts.nulls is None else facts
+        for column, facts in constants.items()
+    }
+
+
+def _asked(schema: DataType, wanted: Wanted) -> Iterator[Asked]:
+    for column in sorted(wanted.bounds | wanted.values, key=str):
+        kind = resolve(schema, column)
+        if column.single and isinstance(kind, DataType) and _written_alike(schema, column):
+            yield Asked(column, kind, column in wanted.values)
+
+
+def _written_alike(schema: DataType, column: Column) -> bool:
+    """Whether the contract writes the names as the frame has them: Spark looks them up without case."""
+    here = schema
+    for step in column.steps:
+        if isinstance(step, Inside) or step not in here.names:
+            return False
+        here = here.parts[here.names.index(step)]
+    return True
+
+
+def _read(frame: DataFrame, paths: Sequence[str], asked: tuple[Asked, ...]) -> list[File] | None:
+    work = partial(read_footers, asked=asked)
+    if len(paths) > MOST_ON_DRIVER:
+        chunks = [paths[at : at + _PER_TASK] for at in range(0, len(paths), _PER_TASK)]
+        told = attempt(
+            lambda: frame.sparkSession.sparkContext.parallelize(chunks, len(chunks)).map(work).collect()
+        )
+        parts = [None] if isinstance(told, Failure) else told
+    elif paths and urlsplit(paths[0]).scheme not in ("", "file"):
+        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+            parts = list(pool.map(work, ([path] for path in paths)))
+    else:
+        parts = [work(paths)]
+    sound = [part for part in parts if part is not None]
+    return [file for part in sound for file in part] if len(sound) == len(parts) else None
+
+
+def read_footers(paths: Iterable[str], asked: tuple[Asked, ...]) -> list[File] | None:
+    """The facts of these files in their order; None when one of them cannot be read."""
+    found = []
+    for path in paths:
+        try:
+            with opened(path) as source:
+                found.append(read(source, path, asked))
+        except (OSError, ValueError, NotImplementedError):
+            return None
+    return found
+
+
+def opened(path: str) -> Any:
+    """A file of a file system that pyarrow knows, by the address that Spark has for it.
+
+    Raises OSError or ValueError when it cannot be opened.
+    """
+    from pyarrow.fs import FileSystem, LocalFileSystem
+
+    parts = urlsplit(path)
+    if parts.scheme in ("", "file"):
+        return LocalFileSystem().open_input_file(unquote(parts.path))
+    # Hadoop's clients for S3 are s3a and s3n; pyarrow has its own, with the credentials of the environment.
+    scheme = "s3" if parts.scheme in ("s3a", "s3n") else parts.scheme
+    system, inside = FileSystem.from_uri(f"{scheme}://{parts.netloc}{unquote(parts.path)}")
+    return system.open_input_file(inside)

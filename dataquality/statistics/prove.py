@@ -1,0 +1,178 @@
+"""What statistics prove: the answers of metrics that need no scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dq.contracts.types import DataType
+from dq.dataquality.column import Column
+from dq.dataquality.dataset import Dataset
+from dq.dataquality.measure import measure, schema_of
+from dq.dataquality.metric import Answer, Kind, Metric, Proof, Value
+from dq.dataquality.plan import plan
+from dq.dataquality.statistics.facts import File, Partitions, Scalar, Wanted
+from dq.dataquality.statistics.sources import source_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+# So many values of one column are tried; what has more is cheaper to scan than to prove.
+MOST_CANDIDATES = 10_000
+_EXTREMES: dict[str, Callable[[list[Any]], Any]] = {"min": min, "max": max}
+
+
+def prove(
+    metrics: Iterable[Metric], frame: DataFrame, dataset: Dataset | None, partitions: Partitions
+) -> dict[Metric, Answer]:
+    """The answers that statistics give for certain, the same that a scan would give.
+
+    `frame` is the table's whole data. A predicate is tried by Spark itself, on the values that the
+    statistics name: the bounds of an interval, or all values of a dictionary. Where none of them is counted,
+    no row is. One small Spark job, which reads no data; none when nothing can be proven.
+    """
+    schema = schema_of(frame)
+    asked = [metric for metric in dict.fromkeys(metrics) if _provable(metric, schema)]
+    source = source_of(frame, dataset)
+    if source is None or not asked:
+        return {}
+    files = source(frame, dataset, partitions, _wanted(asked))
+    if files is None:
+        return {}
+    found: dict[Metric, Answer] = {}
+    for metric in asked:
+        answer = _counted(metric, files)
+        if answer is not None:
+            found[metric] = answer
+    return found | _tried([metric for metric in asked if metric not in found], frame, files)
+
+
+def _provable(metric: Metric, schema: DataType) -> bool:
+    if metric.kind is not Kind.ROWS or plan([metric], schema).failures:
+        return False
+    return _everything(metric) or metric.proof is not Proof.NONE or _extreme(metric) is not None
+
+
+def _everything(metric: Metric) -> bool:
+    return metric.aggregate == "count" and metric.value == "1" and not metric.where
+
+
+def _extreme(metric: Metric) -> Column | None:
+    """The column whose least or greatest value is asked for, of all rows."""
+    if metric.aggregate not in _EXTREMES or metric.where or len(metric.needs) != 1:
+        return None
+    column = metric.needs[0].column
+    return column if column.single and metric.value == column.sql() else None
+
+
+def _column(metric: Metric) -> Column:
+    return metric.needs[0].column
+
+
+def _wanted(metrics: Sequence[Metric]) -> Wanted:
+    tested = {
+        proof: {_column(one) for one in metrics if one.proof is proof}
+        for proof in (Proof.NULLS, Proof.VALUES, Proof.INTERVAL)
+    }
+    extremes = {column for one in metrics if (column := _extreme(one))}
+    bounds = tested[Proof.NULLS] | tested[Proof.INTERVAL] | extremes
+    return Wanted(frozenset(bounds), frozenset(tested[Proof.VALUES]))
+
+
+def _counted(metric: Metric, files: Sequence[File]) -> Value:
+    """The answer by adding up or comparing what the files know; None where they do not."""
+    whole = all(file.whole for file in files)
+    if _everything(metric):
+        return sum(file.rows for file in files) if whole else None
+    if metric.proof is Proof.NULLS:
+        nulls = [file.of(_column(metric)).nulls for file in files if file.rows]
+        if any(one is None for one in nulls):
+            return None
+        total = sum(one for one in nulls if one is not None)
+        # A field of a NULL struct is stored as NULL, and is none of those that are counted.
+        exact = whole and len(_column(metric).steps) == 1
+        return total if exact or total == 0 else None
+    column = _extreme(metric)
+    if column is not None and whole:
+        return _greatest(metric, column, files)
+    return None
+
+
+def _greatest(metric: Metric, column: Column, files: Sequence[File]) -> Value:
+    """The least or greatest value; None, too, for no value at all: the scan will tell which it is."""
+    found: list[Any] = []
+    for file in files:
+        facts = file.of(column)
+        if facts.nulls == file.rows:
+            continue
+        bound = facts.least if metric.aggregate == "min" else facts.greatest
+        if bound is None or not facts.attained or isinstance(bound, (str, bytes)):
+            return None
+        found.append(bound)
+    return _EXTREMES[metric.aggregate](found) if found else None
+
+
+def _tried(metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File]) -> dict[Metric, Answer]:
+    """The metrics of which no candidate value is counted."""
+    candidates: dict[Column, frozenset[Scalar]] = {}
+    asked = []
+    for metric in metrics:
+        if metric.proof not in (Proof.VALUES, Proof.INTERVAL) or not _plain(metric):
+            continue
+        values = _candidates(metric, files)
+        if values is not None:
+            column = _column(metric)
+            candidates[column] = candidates.get(column, frozenset()) | values
+            asked.append(metric)
+    if not asked:
+        return {}
+    longest = max(len(values) for values in candidates.values())
+    if longest == 0:
+        return dict.fromkeys(asked, 0)
+    columns = [sorted(values, key=repr) for values in candidates.values()]
+    rows = [tuple(values[at] if at < len(values) else None for values in columns) for at in range(longest)]
+    made = frame.sparkSession.createDataFrame(rows, _shape(frame, candidates))
+    answers = measure(made, plan(asked, schema_of(made)))
+    return {metric: answers[metric] for metric in asked if answers[metric] == 0}
+
+
+def _plain(metric: Metric) -> bool:
+    """Whether the metric speaks of one column of the table, and no field inside of one."""
+    columns = {need.column for need in metric.needs}
+    return len(columns) == 1 and len(_column(metric).steps) == 1 and _column(metric).single
+
+
+def _candidates(metric: Metric, files: Sequence[File]) -> frozenset[Scalar] | None:
+    """Values such that when none of them is counted, no row of the files is; None where there are no such."""
+    column = _column(metric)
+    found: set[Scalar] = set()
+    ends: list[Any] = []
+    for file in files:
+        facts = file.of(column)
+        if facts.nulls == file.rows:
+            continue
+        if metric.proof is Proof.INTERVAL and facts.least is not None and facts.greatest is not None:
+            ends += (facts.least, facts.greatest)
+        elif facts.values is not None:
+            found |= facts.values
+        else:
+            return None
+        if len(found) > MOST_CANDIDATES:
+            return None
+    if ends:
+        found |= {min(ends), max(ends)}
+    return frozenset(found)
+
+
+def _shape(frame: DataFrame, columns: Iterable[Column]) -> StructType:
+    """The schema of a frame with these columns alone, each one nullable."""
+    from pyspark.sql.types import StructType
+
+    names = {str(column.steps[0]).lower() for column in columns}
+    fields = {field.name.lower(): field for field in frame.schema.fields if field.name.lower() in names}
+    made = StructType()
+    for column in columns:
+        field = fields[str(column.steps[0]).lower()]
+        made.add(field.name, field.dataType, nullable=True)
+    return made
