@@ -69,7 +69,10 @@ ORDERS = contract("""
     quality: [{metric: rowCount, mustBeGreaterThan: 0}]
     properties:
       - {name: id, logicalType: integer, required: true, logicalTypeOptions: {minimum: 1, maximum: 9}}
-      - {name: price, logicalType: number, physicalType: 'decimal(9,2)', logicalTypeOptions: {exclusiveMinimum: 0}}
+      - name: price
+        logicalType: number
+        physicalType: decimal(9,2)
+        logicalTypeOptions: {exclusiveMinimum: 0}
       - {name: day, logicalType: date, required: true, logicalTypeOptions: {minimum: 2026-01-01}}
       - name: state
         logicalType: string
@@ -90,7 +93,7 @@ def test_healthy_data_is_proven_without_a_pass(spark: SparkSession, tmp_path: Pa
 
     assert {result.status for result in report.results} == {Status.PASS}
     # The four columns' presence is told by the schema alone.
-    assert (report.passes, report.proven, len(report.results)) == (0, 11, 15)
+    assert (report.passes, report.proven, len(report.results)) == (0, 11, 16)
 
 
 def test_only_what_is_not_proven_is_read(spark: SparkSession, tmp_path: Path) -> None:
