@@ -15,15 +15,15 @@ from dq.dataquality.accounting import accounts
 from dq.dataquality.clause import Clause, Rows
 from dq.dataquality.dataset import Dataset, only, open_frame
 from dq.dataquality.judge import result
+from dq.dataquality.kernels.run import WORTH_ROWS
 from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.levers import ALL, Lever
 from dq.dataquality.measure import Others, measure, schema_of
-from dq.dataquality.metric import Answer, Answers, Failure, Metric
+from dq.dataquality.metric import Answers, Failure, Metric
 from dq.dataquality.plan import plan
 from dq.dataquality.report import Partition, Report
 from dq.dataquality.samples import samples
-from dq.dataquality.statistics.facts import Partitions
-from dq.dataquality.statistics.prove import prove
+from dq.dataquality.shortcut import shortcut
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +40,7 @@ def check(
     kinds: Shelf | None = None,
     others: Mapping[str, DataFrame | Dataset] | None = None,
     levers: Set[Lever] = ALL,
+    tasks_from: int = WORTH_ROWS,
 ) -> Report:
     """Every clause of one object of the contract, tested on its data.
 
@@ -49,7 +50,7 @@ def check(
     tested on the table all the same. `now` is the time for the report. `others` are the whole data of
     the objects that relationships refer to, by name; the object itself need not be among them. A
     relationship to one that is not given is an error. `levers` are the ways to read less; no verdict
-    depends on them.
+    depends on them. Those that run Python tasks are used from `tasks_from` rows on.
 
     Raises UsageError for an unknown object or partition column, and Unreadable when the data cannot be
     opened. What is wrong inside the data is in the report.
@@ -67,12 +68,12 @@ def check(
     for rows, frame, parts in ((Rows.PARTITION, scoped, partitions or ()), (Rows.TABLE, table, ())):
         mine = [clause for clause in clauses if clause.rows is rows]
         source = data if isinstance(data, Dataset) else None
-        known = _proven(table, source, parts, mine, shelf) if Lever.STATISTICS in levers else {}
-        answers, ran = _measured(frame, mine, shelf, given, known)
+        known = shortcut(_asked(mine, shelf), table, source, parts, levers, tasks_from)
+        answers, ran = _measured(frame, mine, shelf, given, known.answers)
         judged = {clause.path: _judged(clause, answers, shelf) for clause in mine}
         results |= _sampled(frame, one, mine, judged, given)
-        passes += ran
-        proven += sum(_by_statistics(clause, known, shelf) for clause in mine)
+        passes += ran + known.passes
+        proven += sum(_by_statistics(clause, known.proven, shelf) for clause in mine)
     ordered = tuple(results[clause.path] for clause in clauses)
     return Report(
         contract=contract.id,
@@ -144,15 +145,9 @@ def _asked(clauses: Sequence[Clause], kinds: Shelf) -> dict[Metric, None]:
     return dict.fromkeys(metric for clause in sound for metric in kinds[clause.check].metrics(clause))
 
 
-def _proven(
-    table: DataFrame, source: Dataset | None, parts: Partitions, clauses: Sequence[Clause], kinds: Shelf
-) -> dict[Metric, Answer]:
-    return prove(_asked(clauses, kinds), table, source, parts) if clauses else {}
-
-
-def _by_statistics(clause: Clause, known: Answers, kinds: Shelf) -> bool:
+def _by_statistics(clause: Clause, proven: frozenset[Metric], kinds: Shelf) -> bool:
     asked = () if clause.refused else kinds[clause.check].metrics(clause)
-    return bool(asked) and all(metric in known for metric in asked)
+    return bool(asked) and proven.issuperset(asked)
 
 
 def _measured(

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
 from dq.dataquality.column import Column
-from dq.dataquality.dataset import Dataset
 from dq.dataquality.measure import measure, schema_of
 from dq.dataquality.metric import Answer, Kind, Metric, Proof, Value
 from dq.dataquality.plan import plan
-from dq.dataquality.statistics.facts import File, Partitions, Scalar, Wanted
-from dq.dataquality.statistics.sources import source_of
+from dq.dataquality.statistics.facts import File, Scalar, Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,29 +21,33 @@ MOST_CANDIDATES = 10_000
 _EXTREMES: dict[str, Callable[[list[Any]], Any]] = {"min": min, "max": max}
 
 
-def prove(
-    metrics: Iterable[Metric], frame: DataFrame, dataset: Dataset | None, partitions: Partitions
-) -> dict[Metric, Answer]:
-    """The answers that statistics give for certain, the same that a scan would give.
+def prove(metrics: Iterable[Metric], frame: DataFrame, files: Sequence[File]) -> dict[Metric, Answer]:
+    """The answers that these files' facts give for certain, the same that a scan would give.
 
     `frame` is the table's whole data. A predicate is tried by Spark itself, on the values that the
     statistics name: the bounds of an interval, or all values of a dictionary. Where none of them is counted,
     no row is. One small Spark job, which reads no data; none when nothing can be proven.
     """
     schema = schema_of(frame)
-    asked = [metric for metric in dict.fromkeys(metrics) if _provable(metric, schema)]
-    source = source_of(frame, dataset)
-    if source is None or not asked:
-        return {}
-    files = source(frame, dataset, partitions, _wanted(asked))
-    if files is None:
-        return {}
+    asked = [metric for metric in metrics if _provable(metric, schema)]
     found: dict[Metric, Answer] = {}
     for metric in asked:
         answer = _counted(metric, files)
         if answer is not None:
             found[metric] = answer
     return found | _tried([metric for metric in asked if metric not in found], frame, files)
+
+
+def wanted(metrics: Iterable[Metric], schema: DataType) -> Wanted:
+    """The facts that can prove something about these metrics."""
+    asked = [metric for metric in metrics if _provable(metric, schema)]
+    tested = {
+        proof: {_column(one) for one in asked if one.proof is proof}
+        for proof in (Proof.NULLS, Proof.VALUES, Proof.INTERVAL)
+    }
+    extremes = {column for one in asked if (column := _extreme(one))}
+    bounds = tested[Proof.NULLS] | tested[Proof.INTERVAL] | extremes
+    return Wanted(frozenset(bounds), frozenset(tested[Proof.VALUES]))
 
 
 def _provable(metric: Metric, schema: DataType) -> bool:
@@ -68,16 +70,6 @@ def _extreme(metric: Metric) -> Column | None:
 
 def _column(metric: Metric) -> Column:
     return metric.needs[0].column
-
-
-def _wanted(metrics: Sequence[Metric]) -> Wanted:
-    tested = {
-        proof: {_column(one) for one in metrics if one.proof is proof}
-        for proof in (Proof.NULLS, Proof.VALUES, Proof.INTERVAL)
-    }
-    extremes = {column for one in metrics if (column := _extreme(one))}
-    bounds = tested[Proof.NULLS] | tested[Proof.INTERVAL] | extremes
-    return Wanted(frozenset(bounds), frozenset(tested[Proof.VALUES]))
 
 
 def _counted(metric: Metric, files: Sequence[File]) -> Value:

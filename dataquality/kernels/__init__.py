@@ -1,0 +1,1 @@
+"""Plain questions answered in Python tasks over Arrow columns, which costs less than Spark SQL."""

@@ -1,0 +1,185 @@
+"""From metrics to tasks and back: which of them Python tasks answer, and how their parts become answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dq.contracts.types import DataType
+from dq.dataquality.column import Column
+from dq.dataquality.kernels.condition import Condition, condition
+from dq.dataquality.kernels.task import (
+    Count,
+    Distinct,
+    Extreme,
+    Part,
+    Question,
+    Repeated,
+    Total,
+    Work,
+    answer,
+    columns_of,
+)
+from dq.dataquality.kernels.units import Unit, joined, units
+from dq.dataquality.levers import Lever
+from dq.dataquality.literal import INTEGERS
+from dq.dataquality.measure import attempt, schema_of
+from dq.dataquality.metric import Answer, Failure, Kind, Metric
+from dq.dataquality.statistics.facts import File
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Below, Spark answers before the Python workers have started (about 0.3 s of CPU each).
+WORTH_ROWS = 1_000_000
+# So many different values of one column come to the driver, over all tasks: 40 MB of integers.
+MOST_DISTINCT = 5_000_000
+_KEYS = INTEGERS | {"decimal", "date", "string", "boolean"}
+# Of these, Spark may have written values in another calendar than it reads; known bounds exclude it.
+_DATED = frozenset({"date"})
+# Spark's average of decimals has four places more than the column. With more digits than this in the column
+# its type, or that of the sum, would lack places.
+_AVERAGE_PLACES, _MOST_AVERAGED = 4, 18
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    metric: Metric
+    question: Question
+
+
+def answers(
+    metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File], levers: Set[Lever]
+) -> dict[Metric, Answer]:
+    """The answers to those metrics that tasks over these Parquet files can give, in one Spark job.
+
+    `files` are all files that a query on the rows asked for would read, each of them wholly, with
+    the bounds of the columns that the metrics need. What is left out is to be asked of Spark: metrics that
+    may mean something else here, and those whose tasks failed.
+    """
+    types = _types(frame, files)
+    asked = [
+        _Asked(metric, question)
+        for metric in metrics
+        if (question := _question(metric, types, levers, len(files))) is not None
+        and columns_of(question) <= types.keys()
+    ]
+    grouped: tuple[Unit, ...] = tuple((file,) for file in files)
+    chosen: list[_Asked] = []
+    for one in asked:
+        if isinstance(one.question, Repeated):
+            apart = units(files, [Column((name,)) for name in one.question.columns])
+            both = apart and joined(grouped, apart)
+            if both is None:
+                continue
+            grouped = both
+        chosen.append(one)
+    if not chosen or not grouped:
+        return {}
+    work = Work(tuple(one.question for one in chosen), {name: types[name] for name in types})
+    addresses = [[file.path for file in unit] for unit in grouped]
+    context = frame.sparkSession.sparkContext
+    run = partial(answer, work=work)
+    parts = attempt(lambda: context.parallelize(addresses, len(addresses)).map(run).collect())
+    if isinstance(parts, Failure):
+        return {}
+    found: dict[Metric, Answer] = {}
+    for number, one in enumerate(chosen):
+        mine = [part[number] for part in parts]
+        if all(part is not None for part in mine):
+            found[one.metric] = _merged(one.question, mine, types)
+    return found
+
+
+def _types(frame: DataFrame, files: Sequence[File]) -> dict[str, DataType]:
+    """The columns that every file holds as the frame has them, and that are compared byte by byte."""
+    schema = schema_of(frame)
+    found = {}
+    for name, kind, field in zip(schema.names, schema.parts, frame.schema.fields, strict=True):
+        column = Column((name,))
+        collated = kind.name == "string" and field.dataType.simpleString() != "string"
+        known = all(column in file.columns and _sure(file, column, kind) for file in files)
+        # A dot would be taken for the way into a struct.
+        if known and not collated and "." not in name:
+            found[name] = kind
+    return found
+
+
+def _sure(file: File, column: Column, kind: DataType) -> bool:
+    facts = file.of(column)
+    return kind.name not in _DATED or facts.least is not None or facts.nulls == file.rows
+
+
+def _question(
+    metric: Metric, types: Mapping[str, DataType], levers: Set[Lever], files: int
+) -> Question | None:
+    """The question to a task; None for a metric that stays with Spark."""
+    if metric.kind is Kind.DUPLICATES:
+        names = _names(metric.keys, types)
+        return Repeated(names) if Lever.LOCAL_KEYS in levers and names and not metric.where else None
+    if Lever.KERNELS not in levers:
+        return None
+    if metric.kind is Kind.DISTINCT:
+        names = _names(metric.keys, types)
+        plain = names is not None and len(names) == 1 and not metric.where
+        return Distinct(names[0], MOST_DISTINCT // files) if plain and names else None
+    if metric.kind is not Kind.ROWS:
+        return None
+    where: Condition | None = None
+    if metric.where:
+        where = condition(metric.where, types)
+        if where is None:
+            return None
+    return _aggregate(metric, types, where)
+
+
+def _names(keys: Sequence[Column], types: Mapping[str, DataType]) -> tuple[str, ...] | None:
+    found = [str(key.steps[0]) for key in keys if len(key.steps) == 1]
+    sound = len(found) == len(keys) and all(name in types and types[name].name in _KEYS for name in found)
+    return tuple(found) if sound else None
+
+
+def _aggregate(metric: Metric, types: Mapping[str, DataType], where: Condition | None) -> Question | None:
+    if metric.aggregate == "count" and metric.value == "1":
+        return Count(where)
+    name = next((name for name in types if metric.value == Column((name,)).sql()), None)
+    if name is None:
+        return None
+    kind = types[name]
+    if metric.aggregate in ("min", "max") and kind.name in INTEGERS | {"decimal", "date"}:
+        return Extreme(metric.aggregate, name, where)
+    if metric.aggregate in ("sum", "avg") and kind.name == "decimal" and kind.numbers[0] <= _MOST_AVERAGED:
+        return Total(metric.aggregate, name, where)
+    return None
+
+
+def _merged(question: Question, parts: Sequence[Part], types: Mapping[str, DataType]) -> Any:
+    match question:
+        case Count() | Repeated():
+            return sum(parts)
+        case Extreme(aggregate, _, _):
+            found = [value for part in parts for value in part]
+            return {"min": min, "max": max}[aggregate](found) if found else None
+        case Distinct():
+            return _different(parts)
+        case Total(aggregate, column, _):
+            total, number = sum((part[0] for part in parts), Decimal(0)), sum(part[1] for part in parts)
+            if aggregate == "sum" or not number:
+                return total if number else None
+            return _average(total, number, types[column].numbers[1])
+
+
+def _average(total: Decimal, number: int, scale: int) -> Decimal:
+    """As Spark divides decimals: to 38 digits, and then to four places more than the column has."""
+    with localcontext(prec=38, rounding=ROUND_HALF_UP):
+        return (total / number).quantize(Decimal(1).scaleb(-scale - _AVERAGE_PLACES))
+
+
+def _different(parts: Sequence[Any]) -> int:
+    import pyarrow as pa
+
+    held = [part for part in parts if len(part)]
+    return len(pa.chunked_array(held).unique()) if held else 0

@@ -1,0 +1,76 @@
+"""Answers without a scan by Spark: what statistics prove, and what Python tasks count more cheaply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from dq.dataquality.column import Column
+from dq.dataquality.dataset import Dataset
+from dq.dataquality.kernels import run as kernels
+from dq.dataquality.levers import Lever
+from dq.dataquality.measure import schema_of
+from dq.dataquality.metric import Answers, Metric
+from dq.dataquality.plan import plan
+from dq.dataquality.statistics import parquet
+from dq.dataquality.statistics.facts import File, Partitions, Wanted
+from dq.dataquality.statistics.prove import prove, wanted
+from dq.dataquality.statistics.sources import source_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_IN_TASKS = frozenset({Lever.KERNELS, Lever.LOCAL_KEYS})
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcut:
+    """What is known before Spark scans: the answers, those that statistics proved, and the passes it took."""
+
+    answers: Answers = field(default_factory=dict)
+    proven: frozenset[Metric] = frozenset()
+    passes: int = 0
+
+
+def shortcut(
+    metrics: Iterable[Metric],
+    table: DataFrame,
+    dataset: Dataset | None,
+    partitions: Partitions,
+    levers: Set[Lever],
+    tasks_from: int = kernels.WORTH_ROWS,
+) -> Shortcut:
+    """The metrics that need no scan by Spark, on the rows of these partitions of the table (none: all).
+
+    Tasks are used from `tasks_from` rows on. Never raises for what is wrong with the data: what cannot be
+    told is left to the scan.
+    """
+    schema = schema_of(table)
+    failing = {metric for metric, _ in plan(metrics, schema).failures}
+    asked = [metric for metric in dict.fromkeys(metrics) if metric not in failing]
+    source = source_of(table, dataset)
+    if not asked or not levers or source is None:
+        return Shortcut()
+    facts = wanted(asked, schema) if Lever.STATISTICS in levers else Wanted()
+    in_tasks = levers & _IN_TASKS if source is parquet.SOURCE else frozenset()
+    if in_tasks:
+        facts = replace(facts, bounds=facts.bounds | _read_by(asked))
+    files = source(table, dataset, partitions, facts)
+    if files is None:
+        return Shortcut()
+    proven = prove(asked, table, files) if Lever.STATISTICS in levers else {}
+    rest = [metric for metric in asked if metric not in proven]
+    if not in_tasks or not rest or not _worth(files, tasks_from):
+        return Shortcut(proven, frozenset(proven))
+    counted = kernels.answers(rest, table, files, in_tasks)
+    return Shortcut({**proven, **counted}, frozenset(proven), 1 if counted else 0)
+
+
+def _worth(files: Sequence[File], rows: int) -> bool:
+    return sum(file.rows for file in files) >= rows and all(file.whole for file in files)
+
+
+def _read_by(metrics: Iterable[Metric]) -> frozenset[Column]:
+    columns = (need.column for metric in metrics for need in metric.needs)
+    return frozenset(column for column in columns if len(column.steps) == 1)

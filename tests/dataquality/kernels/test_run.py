@@ -1,0 +1,202 @@
+"""Python tasks give the answers of Spark, or leave the question to it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dq.contracts.types import DataType
+from dq.dataquality.column import Column
+from dq.dataquality.dataset import Dataset, open_frame
+from dq.dataquality.levers import Lever
+from dq.dataquality.measure import measure, schema_of
+from dq.dataquality.metric import Kind, Merge, Metric, Need, count, distinct, duplicates
+from dq.dataquality.plan import plan
+from dq.dataquality.shortcut import Shortcut, shortcut
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+TASKS = frozenset({Lever.KERNELS, Lever.LOCAL_KEYS})
+
+
+def column(*steps: str) -> Column:
+    return Column(steps)
+
+
+def of(aggregate: str, name: str, where: str = "") -> Metric:
+    merge = {"min": Merge.MIN, "max": Merge.MAX}.get(aggregate, Merge.NONE)
+    return Metric(Kind.ROWS, aggregate, f"`{name}`", where, (), (Need(column(name)),), merge)
+
+
+def counted(where: str, *names: str) -> Metric:
+    return count(where, tuple(Need(column(name)) for name in names))
+
+
+def write(lake: Path, *tables: pa.Table, **options: Any) -> Dataset:
+    lake.mkdir(exist_ok=True)
+    for number, table in enumerate(tables):
+        pq.write_table(table, lake / f"part-{number}.parquet", store_decimal_as_integer=True, **options)
+    return Dataset("t", str(lake), "parquet", None, DataType("struct"), ())
+
+
+def asked(spark: SparkSession, data: Dataset, *metrics: Metric) -> Shortcut:
+    """What tasks answer, after it was compared with what Spark answers."""
+    frame = open_frame(spark, data)
+    found = shortcut(metrics, frame, data, (), TASKS, tasks_from=0)
+    scanned = measure(frame, plan(metrics, schema_of(frame)))
+    assert dict(found.answers) == {metric: scanned[metric] for metric in found.answers}
+    # Equal numbers of another type would print in another way.
+    assert {m: type(a) for m, a in found.answers.items()} == {m: type(scanned[m]) for m in found.answers}
+    return found
+
+
+PRICES = [Decimal("0.01"), None, Decimal("99999.99"), Decimal("0.02"), Decimal("-3.00")]
+SHOP = pa.table(
+    {
+        "id": pa.array([1, 2, 3, 4, 5], pa.int64()),
+        "line": pa.array([1, 1, 2, 2, None], pa.int32()),
+        "price": pa.array(PRICES, pa.decimal128(15, 2)),
+        "day": pa.array([dt.date(2026, 1, day) for day in range(1, 6)], pa.date32()),
+        "word": pa.array(["a", "", None, "ž🙂", "a"], pa.string()),
+        "ratio": pa.array([0.5, None, float("nan"), -0.0, 0.0], pa.float64()),
+    }
+)
+MORE = SHOP.set_column(0, "id", pa.array([6, 7, 8, 9, 10], pa.int64()))
+METRICS = (
+    count(),
+    counted("`line` IS NULL", "line"),
+    counted("`price` < 0 OR isnan(`price`)", "price"),
+    counted("NOT (`word` IN ('a', 'b'))", "word"),
+    counted("char_length(`word`) > 1", "word"),
+    counted("`id` > `line`", "id", "line"),
+    of("max", "day"),
+    of("min", "price", "`id` > 1"),
+    of("avg", "price"),
+    of("sum", "price", "`id` <> 2"),
+    distinct((column("word"),)),
+    distinct((column("day"),)),
+    duplicates((column("id"),)),
+    duplicates((column("id"), column("line"))),
+)
+
+
+def test_one_job_answers_all_plain_questions(spark: SparkSession, tmp_path: Path) -> None:
+    data = write(tmp_path / "lake", SHOP, MORE)
+
+    counts = (metric for metric in METRICS if metric != counted("`id` > `line`", "id", "line"))
+    found = asked(spark, data, *counts)
+
+    assert set(found.answers) == set(METRICS) - {counted("`id` > `line`", "id", "line")}
+    assert found.passes == 1
+
+
+def test_columns_of_two_types_are_compared_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    found = asked(spark, write(tmp_path / "lake", SHOP), counted("`id` > `line`", "id", "line"))
+
+    assert not found.answers
+
+
+LEFT = {
+    "floats": counted("`ratio` < 0", "ratio"),
+    "an average of floats": of("avg", "ratio"),
+    "a pattern": counted("NOT (`word` RLIKE 'a')", "word"),
+    "keys of floats": duplicates((column("ratio"),)),
+    "different floats": distinct((column("ratio"),)),
+    "some rows' keys": duplicates((column("id"),), "`line` = 1"),
+    "pairs": distinct((column("id"), column("line"))),
+    "the greatest text": of("max", "word"),
+}
+
+
+@pytest.mark.parametrize("story", LEFT)
+def test_what_may_differ_is_left_to_spark(spark: SparkSession, tmp_path: Path, story: str) -> None:
+    found = asked(spark, write(tmp_path / "lake", SHOP), LEFT[story])
+
+    assert (dict(found.answers), found.passes) == ({}, 0)
+
+
+def keys(*ids: int | None) -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.int64())})
+
+
+REPEATED = {
+    "sorted": ((keys(1, 2, 3), keys(4, 5)), 0),
+    "unsorted": ((keys(3, 1, 2, 1, 1),), 2),
+    "sorted and repeated": ((keys(1, 2, 2, 3), keys(4, 4)), 2),
+    "in two files": ((keys(1, 5), keys(5, 9)), 1),
+    "NULLs repeat nothing": ((keys(None, None, 1), keys(None)), 0),
+    "no rows": ((keys(),), 0),
+    "no keys": ((keys(None), keys(None)), 0),
+}
+
+
+@pytest.mark.parametrize("story", REPEATED)
+def test_repeated_keys_are_found_wherever_they_stand(spark: SparkSession, tmp_path: Path, story: str) -> None:
+    tables, repeated = REPEATED[story]
+    metric = duplicates((column("id"),))
+
+    found = asked(spark, write(tmp_path / "lake", *tables), metric)
+
+    assert found.answers == {metric: repeated}
+
+
+def test_an_average_is_rounded_as_spark_rounds_it(spark: SparkSession, tmp_path: Path) -> None:
+    thirds = pa.table(
+        {
+            "price": pa.array(
+                [Decimal("0.01"), Decimal("0.01"), Decimal("0.03")] * 2 + [Decimal("-1.00")] * 3,
+                pa.decimal128(18, 2),
+            )
+        }
+    )
+
+    found = asked(spark, write(tmp_path / "lake", thirds), of("avg", "price"), of("sum", "price"))
+
+    assert len(found.answers) == 2
+
+
+def test_nothing_has_no_extreme_and_no_average(spark: SparkSession, tmp_path: Path) -> None:
+    empty = SHOP.slice(0, 0)
+    metrics = [of(aggregate, "price") for aggregate in ("min", "max", "avg", "sum")]
+
+    found = asked(spark, write(tmp_path / "lake", empty), *metrics)
+
+    assert found.answers == dict.fromkeys(metrics)
+
+
+def test_a_question_that_a_task_cannot_answer_leaves_the_others_theirs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    broken = pa.table(
+        {"id": pa.array([1], pa.int64()), "word": pa.array([b"\xff"], pa.binary()).view(pa.string())}
+    )
+    length, number = counted("char_length(`word`) > 3", "word"), counted("`id` > 0", "id")
+
+    found = asked(spark, write(tmp_path / "lake", broken), length, number)
+
+    assert found.answers == {number: 1}
+
+
+def test_old_dates_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    old = pa.table({"day": pa.array([dt.date(1500, 1, 1)], pa.date32())})
+
+    found = asked(spark, write(tmp_path / "lake", old), counted("`day` < DATE'1600-01-01'", "day"))
+
+    assert not found.answers
+
+
+def test_small_tables_start_no_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    data = write(tmp_path / "lake", SHOP)
+
+    found = shortcut([count()], open_frame(spark, data), data, (), TASKS)
+
+    assert (dict(found.answers), found.passes) == ({}, 0)
