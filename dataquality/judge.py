@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dq.contracts.outcome import CheckResult, Status
 from dq.dataquality.clause import Clause, Unit
-from dq.dataquality.metric import Metric, Proof, Value, count, duplicates, unmatched
+from dq.dataquality.metric import Failure, Metric, Number, Proof, Value, count, duplicates, unmatched
 
 Values = Mapping[Metric, Value]
 
@@ -44,12 +44,12 @@ def judged(clause: Clause, values: Values) -> CheckResult:
     found = _integer(values[asked[0]])
     total = _integer(values[asked[-1]]) if len(asked) > 1 or asked[0] == count(clause.where) else None
     if clause.unit is Unit.PERCENT and total == 0:
-        message = f"{_subject(clause)}: there are no rows to take a percentage of"
+        message = f"{subject(clause)}: there are no rows to take a percentage of"
         return result(clause, Status.SKIPPED, "no rows", message)
     measured = Fraction(100 * found, total) if clause.unit is Unit.PERCENT and total else Fraction(found)
     kept = clause.threshold.holds(measured) if clause.threshold else found == 0
     observed = _observed(clause, found, total, measured)
-    message = f"{_subject(clause)}: {observed}{' ' + clause.complaint if clause.complaint else ''}"
+    message = f"{subject(clause)}: {observed}{' ' + clause.complaint if clause.complaint else ''}"
     if not kept:
         message += f"; allowed: {clause.allowed}"
     if clause.note:
@@ -76,7 +76,30 @@ def result(
     )
 
 
-def _subject(clause: Clause) -> str:
+def judge_number(clause: Clause, found: Number | Failure, giver: str) -> CheckResult:
+    """The result of a clause whose threshold bounds a number that `giver` (a query, a function) gave."""
+    if isinstance(found, Failure):
+        return unmeasured(clause, found)
+    assert clause.threshold is not None
+    # The shortest decimal of a float, as the bound is read: 0.1 is 0.1.
+    number = Fraction(str(found))
+    kept = clause.threshold.holds(number)
+    shown = f"{found:,}" if isinstance(found, int) else str(found)
+    message = f"{subject(clause)}: {giver} gives {shown}"
+    if not kept:
+        message += f"; allowed: {clause.allowed}"
+    if clause.note:
+        message += f" ({clause.note})"
+    return result(clause, Status.PASS if kept else Status.FAIL, shown, message, float(number))
+
+
+def unmeasured(clause: Clause, failure: Failure) -> CheckResult:
+    """The result of a clause whose question has no answer."""
+    return result(clause, Status.ERROR, "not measured", f"{subject(clause)}: {failure.message}")
+
+
+def subject(clause: Clause) -> str:
+    """What the clause is about, as a message names it."""
     return f"{clause.object}.{clause.property}" if clause.property else clause.object
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import re
 import uuid
 from collections.abc import Callable, Iterator
-from decimal import Decimal
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dq.contracts.types import DataType
 from dq.dataquality import sql
 from dq.dataquality.column import Column
-from dq.dataquality.metric import ROWS_VIEW, SCHEMA, Answer, Failure, Kind, Metric, Number
-from dq.dataquality.plan import Plan
+from dq.dataquality.metric import ROWS_VIEW, SCHEMA, Answer, Failure, Kind, Metric, Number, one_number
+from dq.dataquality.plan import Plan, plan
+from dq.dataquality.reason import without_values
 from dq.dataquality.reference import incomparable
 from dq.dataquality.schema import data_type
 
@@ -40,7 +40,7 @@ def none_given(name: str) -> DataFrame | Failure:
     return Failure(f"there is no data of {name!r} to look the keys up in")
 
 
-def measure(frame: DataFrame, plan: Plan, others: Others = none_given) -> dict[Metric, Answer]:
+def measure(frame: DataFrame, made: Plan, others: Others = none_given) -> dict[Metric, Answer]:
     """Every metric of the plan with its value, or with a Failure that says why it has none.
 
     `others` gives the objects that relationships refer to.
@@ -49,12 +49,18 @@ def measure(frame: DataFrame, plan: Plan, others: Others = none_given) -> dict[M
     fails: then it is halved until the guilty metrics stand alone and the others have their answers.
     Never raises for what is wrong with the data.
     """
-    answers: dict[Metric, Answer] = {SCHEMA: schema_of(frame), **dict(plan.failures)}
-    for one in plan.passes:
+    answers: dict[Metric, Answer] = {SCHEMA: schema_of(frame), **dict(made.failures)}
+    for one in made.passes:
         if one.kind is Kind.UNMATCHED:
             answers |= {metric: _unmatched(frame, metric, others) for metric in one.metrics}
         else:
             answers |= _RUN[one.kind](frame, one.metrics)
+    again = {
+        one: one.instead for one, answer in answers.items() if isinstance(answer, Failure) and one.instead
+    }
+    if again:
+        found = measure(frame, plan(again.values(), schema_of(frame)), others)
+        answers |= {one: found[instead] for one, instead in again.items()}
     return answers
 
 
@@ -63,7 +69,7 @@ def _aggregate(frame: DataFrame, metrics: tuple[Metric, ...]) -> dict[Metric, An
     stack, failed = [metrics], 0
     while stack:
         asked = stack.pop()
-        values = attempt(lambda asked=asked: _row(frame, asked))  # type: ignore[misc]  # bound at once
+        values = _answered(lambda asked=asked: _row(frame, asked))  # type: ignore[misc]  # bound at once
         if not isinstance(values, Failure):
             answers |= dict(zip(asked, values, strict=True))
             continue
@@ -77,6 +83,9 @@ def _aggregate(frame: DataFrame, metrics: tuple[Metric, ...]) -> dict[Metric, An
 
 
 def _row(frame: DataFrame, metrics: tuple[Metric, ...]) -> list[Any]:
+    if len({metric.where for metric in metrics}) == 1 and metrics[0].where:
+        # A filter reaches the scan, which then reads no other partition.
+        frame, metrics = frame.where(metrics[0].where), tuple(replace(one, where="") for one in metrics)
     asked = [f"{_question(metric)} AS `{index}`" for index, metric in enumerate(metrics)]
     return list(frame.selectExpr(*asked).collect()[0])
 
@@ -93,7 +102,7 @@ def _one_by_one(
     question: Callable[[DataFrame, Metric], Number | Failure],
 ) -> Callable[[DataFrame, tuple[Metric, ...]], dict[Metric, Answer]]:
     def run(frame: DataFrame, metrics: tuple[Metric, ...]) -> dict[Metric, Answer]:
-        return {one: attempt(lambda one=one: question(frame, one)) for one in metrics}  # type: ignore[misc]
+        return {one: _answered(lambda one=one: question(frame, one)) for one in metrics}  # type: ignore[misc]
 
     return run
 
@@ -115,7 +124,7 @@ def _unmatched(frame: DataFrame, metric: Metric, others: Others) -> int | Failur
     rows = unmatched(frame, metric, others)
     if isinstance(rows, Failure):
         return rows
-    return attempt(lambda: int(rows.selectExpr("count(1) AS n").collect()[0][0]))
+    return _answered(lambda: int(rows.selectExpr("count(1) AS n").collect()[0][0]))
 
 
 def unmatched(frame: DataFrame, metric: Metric, others: Others) -> DataFrame | Failure:
@@ -129,7 +138,7 @@ def unmatched(frame: DataFrame, metric: Metric, others: Others) -> DataFrame | F
         return Failure(reason)
     names = [str(index) for index in range(len(metric.keys))]
     theirs = keyed(other, Metric(Kind.UNMATCHED, keys=metric.target.keys))
-    return attempt(lambda: keyed(frame, metric).join(theirs, on=names, how="left_anti"))
+    return _answered(lambda: keyed(frame, metric).join(theirs, on=names, how="left_anti"))
 
 
 def keyed(frame: DataFrame, metric: Metric) -> DataFrame:
@@ -155,22 +164,29 @@ def _queried(frame: DataFrame, metric: Metric) -> Number | Failure:
         asked = frame.sparkSession.sql(metric.value.replace(sql.name(ROWS_VIEW), sql.name(view)))
         return _one_number(asked.columns, asked.limit(2).collect())
     except _spark_errors() as error:
-        # What follows the first quote may be a value of the data (a cast that fails shows it).
-        shown = cleaned(error).split("'", 1)[0].strip()
-        return Failure(f"the query failed: {shown}")
+        return Failure(f"the query failed: {without_values(cleaned(error))}")
     finally:
         frame.sparkSession.catalog.dropTempView(view)
+
+
+def _called(frame: DataFrame, metric: Metric) -> Number | Failure:
+    """The number of another package's function, which may do whatever it likes with the rows."""
+    assert metric.call is not None
+    rows = frame.where(metric.where) if metric.where else frame
+    try:
+        return one_number(metric.call(rows), f"the check {metric.aggregate!r}")
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a foreign function may raise anything
+        first = cleaned(error) if isinstance(error, _spark_errors()) else str(error).strip().split("\n", 1)[0]
+        text = without_values(first)
+        said = f"the check {metric.aggregate!r} raised {type(error).__name__}: {text}"
+        return Failure(said[:MAX_MESSAGE].rstrip(": "))
 
 
 def _one_number(names: list[str], rows: list[Row]) -> Number | Failure:
     if len(names) != 1 or len(rows) != 1:
         shown = "several rows" if len(rows) > 1 else f"{len(rows)} row(s)"
         return Failure(f"the query gives {shown} of {len(names)} column(s); one number is needed")
-    value = rows[0][0]
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        shown = "NULL" if value is None else f"a {type(value).__name__}"
-        return Failure(f"the query gives {shown}; one number is needed")
-    return value if math.isfinite(value) else Failure(f"the query gives {value}, which is no number")
+    return one_number(rows[0][0])
 
 
 _RUN: dict[Kind, Callable[[DataFrame, tuple[Metric, ...]], dict[Metric, Answer]]] = {
@@ -179,7 +195,14 @@ _RUN: dict[Kind, Callable[[DataFrame, tuple[Metric, ...]], dict[Metric, Answer]]
     Kind.DISTINCT: _one_by_one(_distinct),
     Kind.DUPLICATES: _one_by_one(_duplicates),
     Kind.SQL: _one_by_one(_queried),
+    Kind.PYTHON: _one_by_one(_called),
 }
+
+
+def _answered(question: Callable[[], T]) -> T | Failure:
+    """As `attempt`, without the values of the data that Spark's reason may show."""
+    found = attempt(question)
+    return Failure(without_values(found.message)) if isinstance(found, Failure) else found
 
 
 def attempt(question: Callable[[], T]) -> T | Failure:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from typing import Any
 
 from dq.contracts.types import DataType
 from dq.dataquality.column import Column
@@ -23,6 +25,7 @@ class Kind(StrEnum):
     DUPLICATES = "duplicates"  # rows beyond the first of each key
     SQL = "sql"  # a whole query that went through the guard
     UNMATCHED = "unmatched"  # rows whose key another object does not have
+    PYTHON = "python"  # a function of another package, which gets the rows
 
 
 class Merge(StrEnum):
@@ -62,7 +65,9 @@ class Metric:
     `aggregate` is a function that leaves NULL out, asked of `value` over the rows where `where` is true.
     `keys` are the key of the kinds DISTINCT, DUPLICATES and UNMATCHED; rows with a NULL in it are left out.
     `target` is what they are looked up in. `proof` is for statistics. Of the kind SQL, `value` is a query on
-    ROWS_VIEW (see `sql_guard.guarded`), which has the rows where `where` is true.
+    ROWS_VIEW (see `sql_guard.guarded`), which has the rows where `where` is true. Of the kind PYTHON, `call`
+    gets the rows; `aggregate` is its name, and it is known by that and its `value`. `instead` is asked when
+    this has no answer: the same question in another way, which makes no difference between metrics.
     """
 
     kind: Kind
@@ -74,6 +79,8 @@ class Metric:
     merge: Merge = Merge.SUM
     target: Target | None = None
     proof: Proof = Proof.NONE
+    instead: Metric | None = field(default=None, compare=False)
+    call: Callable[[Any], object] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,14 @@ Answers = Mapping[Metric, Answer]
 ROWS_VIEW = "_dq_rows"
 
 SCHEMA = Metric(Kind.SCHEMA, merge=Merge.NONE)
+
+
+def one_number(value: object, giver: str = "the query") -> Number | Failure:
+    """What a query or a function gave, when it is a number that can be compared."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        shown = "NULL" if value is None else f"a {type(value).__name__}"
+        return Failure(f"{giver} gives {shown}; one number is needed")
+    return value if math.isfinite(value) else Failure(f"{giver} gives {value}, which is no number")
 
 
 def count(where: str = "", needs: tuple[Need, ...] = (), proof: Proof = Proof.NONE) -> Metric:

@@ -15,7 +15,7 @@ from dq.dataquality.metric import Failure, Kind, Metric, Need
 MAX_EXPRESSIONS = 100
 # Text of one query that is parsed and planned on the driver; long lists of values come to that.
 MAX_CHARACTERS = 100_000
-_ALONE = (Kind.DISTINCT, Kind.DUPLICATES, Kind.SQL, Kind.UNMATCHED)
+_ALONE = (Kind.DISTINCT, Kind.DUPLICATES, Kind.SQL, Kind.UNMATCHED, Kind.PYTHON)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from dq.dataquality import sql
 from dq.dataquality.sql_dialect import Dialect
+from dq.dataquality.sql_fold import Folded, folded
 from dq.dataquality.sql_tree import Forbidden, vouch_for_tokens, vouch_for_tree
 
 MAX_CHARACTERS = 20_000
@@ -31,12 +32,14 @@ class Guarded:
 
     `tables` are the identifiers of the tables that it reads. `columns` are the names, without a table, that
     the query does not define itself: Spark would look for one that is no column among the variables of the
-    session, so the caller must see that each is a column.
+    session, so the caller must see that each is a column. `folded` is the same question as an aggregate of
+    the table's rows, where it is one.
     """
 
     sql: str
     tables: tuple[str, ...]
     columns: tuple[str, ...]
+    folded: Folded | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def guarded(query: str, *, own: str, tables: Mapping[str, str], property: str | 
         return Refused(f"it is not SQL that is understood: {_first_line(error)}")
     except RecursionError:
         return Refused("it is nested too deeply")
-    return Guarded(made, tuple(sorted(named)), _columns(tree))
+    return Guarded(made, tuple(sorted(named)), _columns(tree), folded(tree))
 
 
 _PLACEHOLDER = re.compile(

@@ -114,6 +114,12 @@ NODES: dict[str, frozenset[str]] = {
     ),
 }
 
+# Of them, those that make of the rows something else than the rows, or give a name another meaning.
+NOT_OF_A_ROW = _words(
+    "Select Union Except Intersect Subquery With CTE From Join Table TableAlias Where Group Having Order "
+    "Ordered Limit Offset Distinct Exists Alias Star Lambda Filter Window WindowSpec"
+)
+
 # Names of the parser's types; what they are called in Spark is the same or an alias.
 TYPES = _words(
     "ARRAY BIGINT BINARY BOOLEAN DATE DECIMAL DOUBLE FLOAT INT SMALLINT TEXT TIMESTAMP TIMESTAMPLTZ "

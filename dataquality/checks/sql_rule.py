@@ -7,7 +7,8 @@ Good: The same rule, and no such row.
 Nulls: As in Spark's SQL. A query that gives no number (NULL, NaN, a text, no row, several rows or columns)
 is an error, not an answer. The object is seen in the scope of the rule: the checked partitions, or with
 `rows: table` all of it. The query is one SELECT on its own object, with functions that only compute; every
-other is refused, and what runs is written anew from what was understood.
+other is refused, and what runs is written anew from what was understood. One count, minimum, maximum, sum or
+average of the object's rows shares the pass of the other checks; every other query is a pass of its own.
 Mend: Correct the data, the query or the bound.
 """
 
@@ -15,15 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Quality, SchemaObject
-from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.outcome import CheckResult
 from dq.dataquality.clause import Clause, Unit, of_quality, refuse
 from dq.dataquality.column import Column, columns
-from dq.dataquality.judge import Values, result
+from dq.dataquality.judge import Values, judge_number
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import ROWS_VIEW, Kind, Merge, Metric, Need
+from dq.dataquality.metric import ROWS_VIEW, Kind, Merge, Metric, Need, distinct, one_number
+from dq.dataquality.sql import all_of
+
+if TYPE_CHECKING:
+    from dq.dataquality.sql_fold import Folded
 
 _CHECK = "sql_rule"
 
@@ -64,28 +69,46 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     if isinstance(found, Refused):
         return refuse(made, f"its query is refused: {found.reason}")
     needs = tuple(Need(Column((name,))) for name in found.columns)
-    return replace(made, terms=found.sql, needs=needs)
+    alone = Metric(Kind.SQL, value=found.sql, where=made.where, needs=needs, merge=Merge.NONE)
+    return replace(made, terms=_shared(one, found.folded, alone) or alone, needs=needs)
+
+
+# A sum of floats depends on the order, and whether it is one shows only in the data.
+_MERGES = {"count": Merge.SUM, "min": Merge.MIN, "max": Merge.MAX}
+
+
+def _shared(one: SchemaObject, folded: Folded | None, alone: Metric) -> Metric | None:
+    """The query as a metric that shares the pass over all rows, where that is the same and reads no more."""
+    if folded is None:
+        return None
+    partitions = {part.column.lower() for part in one.partition_keys()}
+    if partitions & {name.lower() for name in folded.columns}:
+        # By itself it may read some partitions only, where the shared pass reads the whole table.
+        return None
+    conditions = [one for one in (alone.where, *folded.conditions) if one]
+    # As another check would write it, so that it is asked once.
+    where = conditions[0] if len(conditions) == 1 else all_of(*conditions)
+    if folded.keys:
+        return replace(distinct(tuple(Column(key) for key in folded.keys), where), instead=alone)
+    return Metric(
+        Kind.INTERPRETED if folded.interpreted else Kind.ROWS,
+        folded.aggregate,
+        folded.value,
+        where,
+        needs=tuple(Need(Column((name,))) for name in folded.columns),
+        merge=_MERGES.get(folded.aggregate, Merge.NONE),
+        instead=alone,
+    )
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    assert isinstance(clause.terms, str)
-    return (Metric(Kind.SQL, value=clause.terms, where=clause.where, needs=clause.needs, merge=Merge.NONE),)
+    assert isinstance(clause.terms, Metric)
+    return (clause.terms,)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
     (found,) = values.values()
-    assert clause.threshold is not None
-    # The shortest decimal of a float, as the bound is read: 0.1 is 0.1.
-    number = Fraction(str(found))
-    kept = clause.threshold.holds(number)
-    subject = f"{clause.object}.{clause.property}" if clause.property else clause.object
-    shown = f"{found:,}" if isinstance(found, int) else str(found)
-    message = f"{subject}: the query gives {shown}"
-    if not kept:
-        message += f"; allowed: {clause.allowed}"
-    if clause.note:
-        message += f" ({clause.note})"
-    return result(clause, Status.PASS if kept else Status.FAIL, shown, message, float(number))
+    return judge_number(clause, one_number(found), "the query")
 
 
 def _rule(query: str, rest: str = "mustBe: 0") -> str:
