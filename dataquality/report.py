@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from dq.contracts.errors import DqError, Unreadable
@@ -20,13 +20,21 @@ class Violated(DqError):
 
 
 @dataclass(frozen=True, slots=True)
+class Quarantined:
+    """How many rows were written apart, and the folder that they are in; None when nothing was written."""
+
+    rows: int
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The answers to one object's clauses on one scope of data.
 
     `partitions` are those that were asked for, empty for the whole table. `passes` is the number of
     passes over the data that the measurement took, without those for samples; `proven` is the number of
-    clauses that statistics answered without one. `at` is the time that the
-    caller gave.
+    clauses that statistics answered without one. `at` is the time that the caller gave. `quarantine` is
+    there when bad rows were to be written apart.
     """
 
     contract: str
@@ -38,6 +46,7 @@ class Report:
     passes: int
     proven: int = 0
     at: datetime | None = None
+    quarantine: Quarantined | None = None
 
     def of(self, *statuses: Status) -> tuple[CheckResult, ...]:
         """The results with one of these statuses."""
@@ -89,6 +98,7 @@ class Report:
             "counts": self.counts(),
             "results": [_result(result) for result in self.results],
             "clauses": [account.as_dict() for account in self.accounts],
+            "quarantine": asdict(self.quarantine) if self.quarantine else None,
         }
 
 

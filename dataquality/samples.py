@@ -11,8 +11,9 @@ from dq.contracts.outcome import Row
 from dq.contracts.types import DataType
 from dq.dataquality import sql
 from dq.dataquality.clause import Clause
-from dq.dataquality.column import Column, Inside, columns, resolve
+from dq.dataquality.column import Column, Inside, resolve
 from dq.dataquality.judge import questions
+from dq.dataquality.masking import MASK, classified
 from dq.dataquality.measure import Others, attempt, keyed, none_given, unmatched
 from dq.dataquality.metric import Failure
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MOST = 20
-MASK = "***"
 # A sample names a row; it is no copy of the data.
 MOST_CHARACTERS = 200
 
@@ -39,7 +39,7 @@ def samples(
     One job for all clauses that a row can break by itself, and one per key that repeats or has no match.
     A clause whose samples cannot be had gets none: its verdict stands without them.
     """
-    masked = _masked(one)
+    masked = classified(one)
     found: dict[str, tuple[Row, ...]] = {}
     alone = [clause for clause in failed if clause.breaks]
     if alone:
@@ -49,13 +49,6 @@ def samples(
             made = attempt(lambda clause=clause: _keys(frame, clause, masked, others))  # type: ignore[misc]
             found[clause.path] = () if isinstance(made, Failure) else made
     return found
-
-
-def _masked(one: SchemaObject) -> frozenset[str]:
-    """Top-level columns that are classified, or hold something that is."""
-    return frozenset(
-        str(column.steps[0]).lower() for prop, column in columns(one) if prop.classification is not None
-    )
 
 
 def _rows(

@@ -57,12 +57,12 @@ def check(
     """
     one = pick(contract, object_name)
     asked = tuple(tuple(sorted(each.items())) for each in partitions or ())
-    table = _opened(data, spark)
+    table = opened(data, spark)
     scoped = only(table, partitions) if partitions else table
     shelf = built_in() if kinds is None else kinds
     found = clauses_of(contract, one, shelf)
     clauses = [_scope(clause, asked) for clause in found if not (clause.documented or clause.left_out)]
-    given = _others(one, table, others or {}, spark)
+    given = others_of(one, table, others or {}, spark)
     results: dict[str, CheckResult] = {}
     passes = proven = 0
     for rows, frame, parts in ((Rows.PARTITION, scoped, partitions or ()), (Rows.TABLE, table, ())):
@@ -100,7 +100,8 @@ def pick(contract: Contract, name: str | None) -> SchemaObject:
     return found
 
 
-def _opened(data: DataFrame | Dataset, spark: SparkSession | None) -> DataFrame:
+def opened(data: DataFrame | Dataset, spark: SparkSession | None) -> DataFrame:
+    """The data as a DataFrame; of a Dataset as `open_frame` gives it. Raises UsageError without a session."""
     if not isinstance(data, Dataset):
         return data
     if spark is None:
@@ -108,22 +109,22 @@ def _opened(data: DataFrame | Dataset, spark: SparkSession | None) -> DataFrame:
     return open_frame(spark, data)
 
 
-def _others(
+def others_of(
     one: SchemaObject, table: DataFrame, given: Mapping[str, DataFrame | Dataset], spark: SparkSession | None
 ) -> Others:
     """Opens the other objects when they are asked for, each once."""
 
     @functools.cache
-    def opened(name: str) -> DataFrame | Failure:
+    def found(name: str) -> DataFrame | Failure:
         data = table if name == one.name and name not in given else given.get(name)
         if data is None:
             return Failure(f"no data of {name!r} was given; hand it in: others={{{name!r}: …}}")
         try:
-            return _opened(data, spark)
+            return opened(data, spark)
         except DqError as error:
             return Failure(error.message)
 
-    return opened
+    return found
 
 
 def _scope(clause: Clause, asked: tuple[Partition, ...]) -> Clause:

@@ -11,6 +11,7 @@ import typer
 from dq.cli import alerting, show
 from dq.cli.alerting import CHANNEL
 from dq.cli.loading import Loaded, load
+from dq.cli.quarantining import QUARANTINE, UNMASKED, set_apart
 from dq.cli.spark import session
 from dq.cli.world import World, here
 from dq.contracts.errors import DqError, UsageError
@@ -42,6 +43,8 @@ def command(
     object: str = typer.Option(None, "--object", help="Only this object."),
     server: str = typer.Option(None, "--server", help="The server, where a contract has several."),
     channel: str = CHANNEL,
+    quarantine: str = QUARANTINE,
+    quarantine_unmasked: bool = UNMASKED,
     as_of: str = show.AS_OF,
     format: show.Format = show.FORMAT,
 ) -> None:
@@ -67,6 +70,18 @@ def command(
         for scope in _scopes(store, contract, one, asked, everything):
             try:
                 reports.append(run(world, store, contract, one, scope, channel, server))
+                if quarantine:
+                    reports[-1] = set_apart(
+                        world,
+                        contract,
+                        one,
+                        scope,
+                        server,
+                        _others(world, contract, one, server),
+                        reports[-1],
+                        quarantine,
+                        quarantine_unmasked,
+                    )
             except DqError as error:
                 show.note(f"dq: {contract.id} {one.name}: {error.message}\n    {error.mend}")
                 failed = True
@@ -190,6 +205,9 @@ def describe(report: Report, *, quiet: bool = False) -> None:
     if quiet:
         return
     said = ", ".join(f"{number} {status}" for status, number in counts.items() if number) or "no checks"
+    if report.quarantine is not None:
+        rows, path = report.quarantine.rows, report.quarantine.path
+        show.line(f"  Quarantine: {rows:,} row(s) in {path}." if path else "  Quarantine: nothing to write.")
     states = Counter(account.state for account in report.accounts)
     clauses = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
     show.line(f"  {said}, in {report.passes} passes. Clauses: {clauses}.")

@@ -1,0 +1,54 @@
+"""The options of `dq check` that write bad rows apart, and what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import typer
+
+from dq.cli.spark import session
+from dq.cli.world import World
+from dq.contracts.model import Contract, SchemaObject
+from dq.dataquality import Report, history
+from dq.dataquality.dataset import Dataset, locate
+from dq.dataquality.delivery.probe import label
+from dq.dataquality.quarantine import Run, write
+
+QUARANTINE = typer.Option(
+    None, "--quarantine", help="Write the rows that break a clause to this path, as Parquet, masked."
+)
+UNMASKED = typer.Option(
+    False, "--quarantine-unmasked", help="With classified columns, and those that the contract does not name."
+)
+
+
+def set_apart(
+    world: World,
+    contract: Contract,
+    one: SchemaObject,
+    partition: Mapping[str, str] | None,
+    server: str | None,
+    others: Mapping[str, Dataset],
+    report: Report,
+    path: str,
+    unmasked: bool,
+) -> Report:
+    """The report with what was written of its bad rows. Raises DqError when that cannot be written."""
+    now = world.now()
+    written = write(
+        contract,
+        locate(contract, one, server, world.environment),
+        report,
+        path,
+        Run(
+            f"{now:%Y-%m-%dT%H%M%SZ}",
+            label(tuple(partition.items())) if partition else history.TABLE,
+            now,
+        ),
+        spark=session(world),
+        partitions=[partition] if partition else None,
+        others=others,
+        unmasked=unmasked,
+    )
+    return replace(report, quarantine=written)

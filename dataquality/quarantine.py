@@ -1,0 +1,191 @@
+"""Rows that break their contract, set apart from the good ones or written to a place of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from dq.contracts.errors import Unreadable, UsageError
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import Status
+from dq.dataquality import sql
+from dq.dataquality.clause import Clause, Rows
+from dq.dataquality.dataset import Dataset, only
+from dq.dataquality.judge import questions
+from dq.dataquality.kind import Shelf, built_in, clauses_of
+from dq.dataquality.masking import hidden, masked
+from dq.dataquality.measure import Others, attempt, keyed, schema_of
+from dq.dataquality.metric import Failure, Kind, Metric
+from dq.dataquality.report import Quarantined, Report
+from dq.dataquality.suite import check, opened, others_of, pick
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# The columns that are added.
+RULES, CHECKED_AT = "_dq_rules", "_dq_checked_at"
+_OURS = "_dq_"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Which check found the rows. `id` and `scope` name the folder: written again, it is replaced."""
+
+    id: str
+    scope: str = "table"
+    at: datetime | None = None
+
+
+def split(
+    contract: Contract,
+    data: DataFrame | Dataset,
+    object_name: str | None = None,
+    *,
+    spark: SparkSession | None = None,
+    kinds: Shelf | None = None,
+    others: Mapping[str, DataFrame | Dataset] | None = None,
+    report: Report | None = None,
+) -> tuple[DataFrame, DataFrame]:
+    """The good rows as they are, and the bad ones with `_dq_rules`, the paths of the clauses that they break.
+
+    A row is bad that breaks a failed clause of the severity error or critical by itself, repeats a key or
+    has no match. Nothing is masked. `report` is that of `check` on the same data; without it the data is
+    checked. What no single row breaks (a number of rows, a query) stands in the report alone. Nothing runs
+    before the frames are used.
+
+    Raises Unreadable when a clause of that severity could not be measured: then nobody knows which rows
+    are good.
+    """
+    one = pick(contract, object_name)
+    shelf = built_in() if kinds is None else kinds
+    frame = opened(data, spark)
+    found = report or check(contract, frame, one.name, kinds=shelf, others=others, spark=spark)
+    unknown = [result for result in found.of(Status.ERROR) if result.severity.blocks]
+    if unknown:
+        message = f"{contract.id} {one.name}: which rows are good cannot be told: {unknown[0].message}."
+        raise Unreadable(message, "Mend what could not be measured first.")
+    given = others_of(one, frame, others or {}, spark)
+    marked = _marked(frame, frame, _broken(contract, one, found, shelf), given)
+    good = marked.where(f"size({sql.name(RULES)}) = 0").drop(RULES)
+    return good, marked.where(f"size({sql.name(RULES)}) > 0")
+
+
+def write(
+    contract: Contract,
+    data: DataFrame | Dataset,
+    report: Report,
+    path: str,
+    run: Run,
+    *,
+    spark: SparkSession | None = None,
+    partitions: Sequence[Mapping[str, str]] | None = None,
+    kinds: Shelf | None = None,
+    others: Mapping[str, DataFrame | Dataset] | None = None,
+    unmasked: bool = False,
+) -> Quarantined:
+    """Writes the bad rows (see `split`) of the partitions that were checked, as Parquet, in one pass.
+
+    They lie in `PATH/_dq_run=…/_dq_contract=…/_dq_object=…/_dq_scope=…` with all their columns, `_dq_rules`
+    and `_dq_checked_at`. Columns that are classified, or that the contract does not describe, are masked,
+    unless `unmasked`: texts are `***`, all else is NULL. Where nothing failed, nothing is written.
+
+    Raises Unreadable when it cannot be written.
+    """
+    one = pick(contract, report.object)
+    shelf = built_in() if kinds is None else kinds
+    broken = _broken(contract, one, report, shelf)
+    if not broken:
+        return Quarantined(0, None)
+    table = opened(data, spark)
+    rows = only(table, partitions) if partitions else table
+    given = others_of(one, table, others or {}, spark)
+    bad = _marked(rows, table, broken, given).where(f"size({sql.name(RULES)}) > 0")
+    away = frozenset() if unmasked else hidden(one, schema_of(rows))
+    folder = "/".join([path.rstrip("/"), *_folders(contract, one, run)])
+    shown = bad.selectExpr(*_shown(bad, away), f"{_instant(run.at)} AS {sql.name(CHECKED_AT)}")
+
+    def keep() -> int:
+        # With adaptive execution few rows end in few files.
+        shown.hint("rebalance").write.mode("overwrite").parquet(folder)
+        return shown.sparkSession.read.schema(shown.schema).parquet(folder).count()
+
+    written = attempt(keep)
+    if isinstance(written, Failure):
+        message = f"{contract.id} {one.name}: the bad rows cannot be written to {path!r}: {written.message}."
+        raise Unreadable(message, "Check the path, and that Spark may write there.")
+    return Quarantined(written, folder)
+
+
+def _broken(contract: Contract, one: SchemaObject, report: Report, kinds: Shelf) -> list[Clause]:
+    failed = {result.clause for result in report.failed}
+    return [
+        clause
+        for clause in clauses_of(contract, one, kinds)
+        if clause.path in failed and (clause.breaks or clause.keys)
+    ]
+
+
+def _marked(frame: DataFrame, table: DataFrame, broken: Sequence[Clause], others: Others) -> DataFrame:
+    """The frame with the paths of the clauses that each row breaks.
+
+    Keys are looked for in the whole table, where they are promised there.
+    """
+    taken = [name for name in frame.columns if name.lower().startswith(_OURS)]
+    if taken:
+        raise UsageError(f"the data has a column {taken[0]!r}, and such names are those of dq.", "Rename it.")
+    marks, marked = [], frame
+    for index, clause in enumerate(broken):
+        flag = sql.name(f"{_OURS}{index}")
+        if clause.keys:
+            source = table if clause.rows is Rows.TABLE else frame
+            marked = _joined(marked, _keys(source, clause, others), clause, index)
+            present = (f"{key.sql()} IS NOT NULL" for key in clause.keys)
+            breaks = sql.all_of(*present, f"{flag} IS NULL") if clause.target else f"{flag} IS NOT NULL"
+        else:
+            breaks = clause.breaks
+        marks.append(f"CASE WHEN {sql.all_of(clause.where, breaks)} THEN {sql.text(clause.path)} END")
+    rules = f"filter(array({', '.join(marks or ['CAST(NULL AS STRING)'])}), one -> one IS NOT NULL)"
+    return marked.selectExpr(*(sql.name(name) for name in frame.columns), f"{rules} AS {sql.name(RULES)}")
+
+
+def _keys(source: DataFrame, clause: Clause, others: Others) -> DataFrame:
+    """The repeated keys, or those that may be referred to, called 0, 1, …, each once."""
+    metric = questions(clause)[0]
+    names = [sql.name(str(index)) for index in range(len(clause.keys))]
+    if clause.target is None:
+        return keyed(source, metric).groupBy(*names).count().where("count > 1").select(*names)
+    other = others(clause.target.object)
+    if isinstance(other, Failure):
+        raise Unreadable(f"{clause.object}: {other.message}.", "Hand it in.")
+    return keyed(other, Metric(Kind.UNMATCHED, keys=clause.target.keys)).distinct()
+
+
+def _joined(frame: DataFrame, keys: DataFrame, clause: Clause, index: int) -> DataFrame:
+    """The frame with a flag in the rows whose key is among these."""
+    from pyspark.sql.functions import expr
+
+    flag = f"{_OURS}{index}"
+    named = [f"{sql.name(str(at))} AS {sql.name(f'{flag}_{at}')}" for at in range(len(clause.keys))]
+    equal = (f"{key.sql()} = {sql.name(f'{flag}_{at}')}" for at, key in enumerate(clause.keys))
+    return frame.join(keys.selectExpr(*named, f"true AS {sql.name(flag)}"), expr(sql.all_of(*equal)), "left")
+
+
+def _shown(bad: DataFrame, away: frozenset[str]) -> list[str]:
+    schema = schema_of(bad)
+    return [
+        masked(name, part) if name.lower() in away else sql.name(name)
+        for name, part in zip(schema.names, schema.parts, strict=True)
+    ]
+
+
+def _instant(at: datetime | None) -> str:
+    return sql.timestamp(at) if at is not None else "CAST(NULL AS TIMESTAMP)"
+
+
+def _folders(contract: Contract, one: SchemaObject, run: Run) -> list[str]:
+    """As Hive writes partitions: a reader of the path finds them as columns."""
+    named = (("run", run.id), ("contract", contract.id or ""), ("object", one.name), ("scope", run.scope))
+    return [f"{_OURS}{name}={quote(value, safe='')}" for name, value in named]

@@ -1,0 +1,237 @@
+"""Bad rows are set apart with the clauses that they break, and no classified value goes with them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dq.contracts.errors import Unreadable, UsageError
+from dq.contracts.model import Contract
+from dq.contracts.parse import parse
+from dq.dataquality import check
+from dq.dataquality.quarantine import Run, split, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: shop\nversion: 1.0.0\n"
+NOW = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
+RUN = Run("2026-01-02T030405Z", at=NOW)
+
+
+def contract(schema: str) -> Contract:
+    parsed = parse((HEAD + schema).encode(), "shop.odcs.yaml")
+    assert parsed.contract is not None, parsed.findings
+    return parsed.contract
+
+
+SHOP = contract("""
+schema:
+  - name: orders
+    properties:
+      - {name: id, logicalType: integer, primaryKey: true, primaryKeyPosition: 1}
+      - {name: state, logicalType: string, enum: [{value: open}, {value: closed}]}
+      - {name: mail, logicalType: string, required: true, classification: restricted}
+      - name: buyer
+        logicalType: object
+        properties:
+          - {name: age, logicalType: integer, classification: restricted}
+          - {name: city, logicalType: string}
+      - {name: customer, logicalType: integer, relationships: [{to: customers.id}]}
+    quality:
+      - {metric: rowCount, mustBeGreaterThan: 0}
+  - name: customers
+    properties:
+      - {name: id, logicalType: integer}
+""")
+DDL = "id int, state string, mail string, buyer struct<age: int, city: string>, customer int, note string"
+KEY, REQUIRED, MAIL = (
+    "schema[0].primaryKey",
+    "schema[0].properties[0].primaryKey",
+    "schema[0].properties[2].required",
+)
+STATE, LINK = "schema[0].properties[1].enum", "schema[0].properties[4].relationships[0]"
+ROWS = [
+    (1, "open", "a@x.org", (30, "Ulm"), 7, "call eve"),
+    (2, "ajar", None, (31, "Ulm"), 7, "x"),
+    (3, "open", "c@x.org", None, 9, "x"),
+    (4, "open", "d@x.org", (33, "Bonn"), None, "x"),
+    (4, "closed", "e@x.org", (34, "Bonn"), 7, "x"),
+    (None, None, "f@x.org", (35, "Bonn"), 7, None),
+]
+BROKEN = {
+    (2, "ajar"): [STATE, MAIL],
+    (3, "open"): [LINK],
+    (4, "open"): [KEY],
+    (4, "closed"): [KEY],
+    (None, None): [REQUIRED],
+}
+
+
+@pytest.fixture(scope="module")
+def orders(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame(ROWS, DDL).cache()
+
+
+@pytest.fixture(scope="module")
+def customers(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([(7,), (None,)], "id int").cache()
+
+
+def rules(frame: DataFrame) -> dict[tuple[object, object], list[str]]:
+    return {(row["id"], row["state"]): row["_dq_rules"] for row in frame.collect()}
+
+
+def test_each_row_is_good_or_bad_with_all_that_it_breaks(orders: DataFrame, customers: DataFrame) -> None:
+    good, bad = split(SHOP, orders, "orders", others={"customers": customers})
+
+    assert good.collect() == orders.where("id = 1").collect()
+    assert good.schema == orders.schema
+    assert rules(bad) == BROKEN
+
+
+def test_rows_without_a_fault_are_all_good(orders: DataFrame, customers: DataFrame) -> None:
+    good, bad = split(SHOP, orders.where("id = 1"), "orders", others={"customers": customers})
+
+    assert (good.count(), bad.count(), bad.columns[-1]) == (1, 0, "_dq_rules")
+
+
+def test_what_could_not_be_measured_leaves_nobody_knowing_what_is_good(orders: DataFrame) -> None:
+    with pytest.raises(Unreadable, match="no data of 'customers' was given"):
+        split(SHOP, orders, "orders")
+
+
+TOLERANT = contract("""
+schema:
+  - name: orders
+    properties:
+      - name: id
+        logicalType: integer
+        quality:
+          - {metric: nullValues, mustBeLessThan: 2}
+          - {metric: duplicateValues, mustBe: 0, severity: warning}
+      - {name: k, logicalType: number, unique: true}
+      - name: v
+        logicalType: string
+        required: true
+        quality:
+          - metric: duplicateValues
+            mustBe: 0
+            customProperties: [{property: scope, vendor: dq, value: {where: id < 5}}]
+""")
+
+
+def test_what_is_tolerated_or_only_warned_of_stays_and_a_scope_is_kept(spark: SparkSession) -> None:
+    nan = float("nan")
+    rows = [
+        (None, nan, "a"),
+        (1, nan, "b"),
+        (1, 0.0, "c"),
+        (7, -0.0, "c"),
+        (2, 2.0, "d"),
+        (3, 3.0, "d"),
+        (9, 4.0, "d"),
+    ]
+    frame = spark.createDataFrame([*rows, (8, None, "e"), (8, None, "f")], "id int, k double, v string")
+
+    good, bad = split(TOLERANT, frame)
+
+    assert sorted(row["v"] for row in good.collect()) == ["d", "e", "f"]
+    assert sorted((row["v"], len(row["_dq_rules"])) for row in bad.collect()) == [
+        ("a", 1), ("b", 1), ("c", 1), ("c", 1), ("d", 1), ("d", 1),
+    ]  # fmt: skip
+
+
+def test_bad_rows_are_written_masked_and_the_same_run_replaces_them(
+    spark: SparkSession, orders: DataFrame, customers: DataFrame, tmp_path: Path
+) -> None:
+    others = {"customers": customers}
+    report = check(SHOP, orders, "orders", others=others)
+
+    for _ in range(2):
+        written = write(SHOP, orders, report, f"{tmp_path}/q", RUN, others=others)
+
+    folder = (
+        tmp_path / "q" / f"_dq_run={RUN.id}" / "_dq_contract=shop" / "_dq_object=orders" / "_dq_scope=table"
+    )
+    assert (written.rows, written.path) == (5, str(folder))
+    kept = spark.read.parquet(f"{tmp_path}/q")
+    assert rules(kept) == BROKEN
+    assert {row["_dq_checked_at"].isoformat() for row in kept.collect()} == {"2026-01-02T03:04:05"}
+    assert {row["mail"] for row in kept.collect()} == {"***", None}
+    assert {(row["buyer"], row["note"]) for row in kept.collect()} == {(None, "***"), (None, None)}
+    assert (kept.first()["_dq_object"], kept.first()["_dq_run"]) == ("orders", RUN.id)
+    assert {field.name: field.dataType for field in kept.schema if field.name in orders.columns} == {
+        field.name: field.dataType for field in orders.schema
+    }
+    everything = b"".join(file.read_bytes() for file in folder.iterdir())
+    assert not any(secret in everything for secret in (b"@x.org", b"eve", b"Ulm", b"Bonn"))
+
+
+def test_unmasked_rows_are_whole(
+    spark: SparkSession, orders: DataFrame, customers: DataFrame, tmp_path: Path
+) -> None:
+    others = {"customers": customers}
+    report = check(SHOP, orders, "orders", others=others)
+
+    written = write(SHOP, orders, report, str(tmp_path), RUN, others=others, unmasked=True)
+
+    assert written.path is not None
+    kept = spark.read.parquet(written.path).select(*orders.columns)
+    assert sorted(kept.collect(), key=str) == sorted(orders.where("id > 1 OR id IS NULL").collect(), key=str)
+
+
+def test_nothing_is_written_when_nothing_failed(
+    orders: DataFrame, customers: DataFrame, tmp_path: Path
+) -> None:
+    others = {"customers": customers}
+    report = check(SHOP, orders.where("id = 1"), "orders", others=others)
+
+    written = write(SHOP, orders.where("id = 1"), report, f"{tmp_path}/q", RUN, others=others)
+
+    assert (written.rows, written.path) == (0, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+DAILY = contract("""
+schema:
+  - name: flights
+    properties:
+      - {name: id, logicalType: integer, unique: true}
+      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+""")
+
+
+def test_of_a_partition_those_rows_are_bad_whose_key_stands_anywhere(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    one, two = dt.date(2026, 1, 1), dt.date(2026, 1, 2)
+    frame = spark.createDataFrame([(1, one), (5, one), (5, one), (1, two), (2, two)], "id int, day date")
+    partitions = [{"day": "2026-01-02"}]
+    report = check(DAILY, frame, partitions=partitions)
+
+    run = Run("r/1", "day=2026-01-02", NOW)
+    written = write(DAILY, frame, report, str(tmp_path), run, partitions=partitions)
+
+    assert written.rows == 1
+    (kept,) = spark.read.parquet(str(tmp_path)).collect()
+    assert (kept["id"], kept["day"], kept["_dq_run"], kept["_dq_scope"]) == (1, two, "r/1", "day=2026-01-02")
+
+
+def test_a_place_that_cannot_be_written_and_a_name_of_ours_are_said(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    frame = spark.createDataFrame([(1, "x"), (1, "x")], "id int, _dq_rules string")
+    (tmp_path / "file").write_text("")
+    rows = frame.select("id")
+    report = check(DAILY, rows)
+
+    with pytest.raises(UsageError, match="column '_dq_rules'"):
+        write(DAILY, frame, report, str(tmp_path), RUN)
+    with pytest.raises(Unreadable, match="cannot be written"):
+        write(DAILY, rows, report, f"{tmp_path}/file/x", RUN)
