@@ -112,18 +112,30 @@ def severity(quality: Quality) -> Severity:
 _UNITS = {"": Unit.ROWS, "rows": Unit.ROWS, "percent": Unit.PERCENT, "%": Unit.PERCENT}
 
 
-def of_quality(check: str, one: SchemaObject, quality: Quality, name: str) -> Clause:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a rule is measured by."""
+
+    threshold: Threshold
+    unit: str | None = None
+
+
+def of_quality(
+    check: str, one: SchemaObject, quality: Quality, name: str, told: Told | None = None
+) -> Clause:
     """The clause of a library rule: its threshold, unit, scope and severity, still without a question.
 
-    Where one of them cannot be used, the clause says so in `refused`.
+    `told` are threshold and unit that stand in another place than the rule's own keys. Where one of them
+    cannot be used, the clause says so in `refused`.
     """
     grade = severity(quality)
     made = Clause(check, quality.path(), one.name, name, quality.at(), grade, "")
     try:
-        unit = _UNITS.get((quality.unit or "").strip().lower())
+        said = told.unit if told else quality.unit
+        unit = _UNITS.get((said or "").strip().lower())
         if unit is None:
-            raise Unusable(f"unit {quality.unit!r} is neither rows nor percent")
-        limit = threshold(quality)
+            raise Unusable(f"unit {said!r} is neither rows nor percent")
+        limit = told.threshold if told else threshold(quality)
         terms, findings = scope_of(quality)
         if findings:
             raise Unusable(f"its scope: {findings[0].message}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -47,7 +47,11 @@ class Unusable(ValueError):
 
 def threshold(quality: Quality) -> Threshold:
     """The one comparison of a quality rule. Raises Unusable when there is none, several, or no number."""
-    written = quality.operators()
+    return comparison(quality.operators())
+
+
+def comparison(written: Sequence[tuple[str, object]]) -> Threshold:
+    """The one comparison among operators with their operands; as `threshold`."""
     if not written:
         raise Unusable("it has no operator such as mustBe")
     if len(written) > 1:
@@ -64,7 +68,7 @@ def threshold(quality: Quality) -> Threshold:
             raise Unusable(f"{operator} takes a number, not {one!r}")
         if one != one or abs(one) == float("inf"):
             raise Unusable(f"{operator} takes a finite number, not {one!r}")
-    shown = tuple(_shown(one) for one in operands)
+    shown = tuple(_shown(one) for one in operands if isinstance(one, int | float))
     exact = tuple(Fraction(one) for one in shown)
     if len(exact) > 1 and exact[0] > exact[1]:
         raise Unusable(f"{operator}: {shown[0]} is greater than {shown[1]}")

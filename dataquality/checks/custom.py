@@ -1,0 +1,154 @@
+"""What a check of another package finds is within the bounds of its rule.
+
+Why: Some promises need code: a checksum, a reference service, a model.
+Bad: `type: custom`, `engine: dq`, `implementation: luhn` on a property, and a card number with a typing
+error.
+Good: The same rule, and every number ends in its check digit.
+Nulls: As the check says; where it tests each row, NULL breaks nothing. A check that is not installed, cannot
+be loaded, raises, or gives no number is an error of its rule alone. A contract names a check that an
+installed package registers, never a module. Rules of other engines are not evaluated.
+Mend: Correct the data, the arguments or the bound, or install the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject
+from dq.contracts.outcome import CheckResult
+from dq.contracts.place import plain
+from dq.dataquality import judge as counted
+from dq.dataquality.clause import Clause, Told, Unit, of_quality, refuse
+from dq.dataquality.column import Column, columns
+from dq.dataquality.custom import Broken, Given, Measure, Question, ask, measured, number_of
+from dq.dataquality.judge import Values
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.metric import Metric, Need
+from dq.dataquality.operators import Threshold, Unusable, comparison
+
+_CHECK = "custom"
+ENGINE = "dq"
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """The name of a check, and how its number comes out of the metrics."""
+
+    name: str
+    metrics: tuple[Metric, ...]
+    question: Question | None
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for quality in one.quality:
+        if quality.type == "custom" and quality.engine == ENGINE:
+            yield _clause(one, quality, None)
+    for prop, column in columns(one):
+        for quality in prop.quality:
+            if quality.type == "custom" and quality.engine == ENGINE:
+                yield _clause(one, quality, column)
+
+
+def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Clause:
+    shown = "" if column is None else str(column)
+    # Until its own bound is read, the one that a rule without any has.
+    made = of_quality(_CHECK, one, quality, shown, Told(_NONE))
+    if made.refused:
+        return made
+    try:
+        name, arguments, told = _read(quality)
+        made = of_quality(_CHECK, one, quality, shown, told or Told(_NONE))
+        given = Given(one.name, column, arguments)
+        answer = ask(name, given)
+        if isinstance(answer, Broken):
+            needs = tuple(Need(each) for each in answer.columns)
+            return replace(made, breaks=answer.predicate, complaint=answer.complaint, needs=needs)
+        if told is None:
+            raise Unusable(f"the check {name!r} gives a number, and no operator such as mustBe bounds it")
+    except Unusable as error:
+        return refuse(made, str(error))
+    percent = " percent" if made.unit is Unit.PERCENT else ""
+    made = replace(made, allowed=f"{made.threshold}{percent}")
+    if isinstance(answer, Measure):
+        return replace(made, terms=_Numbered(name, (measured(name, given, answer, made.where),), None))
+    if made.where:
+        return refuse(made, f"the check {name!r} asks of all rows; its rule cannot have a scope with where")
+    return replace(made, terms=_Numbered(name, answer.metrics, answer))
+
+
+_NONE = Threshold("mustBe", comparison([("mustBe", 0)]).operands, ("0",))
+_KEYS = ("check", "arguments", "unit", *OPERATORS)
+
+
+def _read(quality: Quality) -> tuple[str, Mapping[str, object], Told | None]:
+    """The name, the arguments, and the bound where there is one: in the implementation, or on the rule."""
+    written = plain(quality.implementation)
+    if isinstance(written, str):
+        written = {"check": written.strip()}
+    if not isinstance(written, dict) or not isinstance(written.get("check"), str):
+        raise Unusable("its implementation is neither the name of a check nor a mapping with 'check'")
+    strange = [key for key in written if key not in _KEYS]
+    if strange:
+        raise Unusable(f"its implementation has {strange[0]!r}; it takes {', '.join(_KEYS)}")
+    arguments = written.get("arguments") or {}
+    if not isinstance(arguments, dict):
+        raise Unusable("its arguments must be a mapping")
+    operators = [(key, written[key]) for key in OPERATORS if key in written] + quality.operators()
+    unit = written.get("unit", quality.unit)
+    if unit is not None and not isinstance(unit, str):
+        raise Unusable(f"unit {unit!r} is neither rows nor percent")
+    if not operators:
+        if unit is not None:
+            raise Unusable("it has a unit and no operator such as mustBe")
+        return written["check"], arguments, None
+    return written["check"], arguments, Told(comparison(operators), unit)
+
+
+def metrics(clause: Clause) -> tuple[Metric, ...]:
+    return clause.terms.metrics if isinstance(clause.terms, _Numbered) else counted.questions(clause)
+
+
+def judge(clause: Clause, values: Values) -> CheckResult:
+    if not isinstance(clause.terms, _Numbered):
+        return counted.judged(clause, values)
+    found = number_of(clause.terms.name, clause.terms.question, values)
+    return counted.judge_number(clause, found, f"the check {clause.terms.name!r}")
+
+
+def _rule(implementation: str) -> str:
+    return (
+        "properties: [{name: card, logicalType: string,"
+        f" quality: [{{type: custom, engine: dq, implementation: {implementation}}}]}}]"
+    )
+
+
+_CARDS = (("4539578763621486",), ("79927398713",), (None,))
+EXAMPLES = (
+    Example("kept", _rule("luhn"), "card string", _CARDS, "pass", ("0 of 3 rows",)),
+    Example("broken", _rule("luhn"), "card string", (*_CARDS, ("79927398710",)), "fail", ("1 of 4 rows",)),
+    Example(
+        "tolerated",
+        _rule("{check: luhn, mustBeLessThan: 50, unit: percent}"),
+        "card string",
+        (*_CARDS, ("1-1",)),
+        "pass",
+        ("25 % (1 of 4 rows)",),
+    ),
+    Example("no rows", _rule("luhn"), "card string", (), "pass", ("0 of 0 rows",)),
+    Example("a missing column", _rule("luhn"), "id string", (("1",),), "error"),
+    Example("an unknown check", _rule("luna"), "card string", _CARDS, "error"),
+    Example("a module", _rule("dq.dataquality.luhn:luhn"), "card string", _CARDS, "error"),
+    Example(
+        "arguments that it does not take",
+        _rule("{check: luhn, arguments: {a: 1}}"),
+        "card string",
+        (),
+        "error",
+    ),
+    Example("a key that is none", _rule("{check: luhn, must: 1}"), "card string", (), "error"),
+    Example(
+        "another engine", "quality: [{type: custom, engine: soda, implementation: x}]", "card string", (), ""
+    ),
+)
+CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, metrics, judge)
