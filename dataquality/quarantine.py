@@ -103,7 +103,7 @@ def write(
     rows = only(table, partitions) if partitions else table
     given = others_of(one, table, others or {}, spark)
     bad = _marked(rows, table, broken, given).where(f"size({sql.name(RULES)}) > 0")
-    away = frozenset() if unmasked else hidden(one, schema_of(rows))
+    away = frozenset() if unmasked else hidden(one, schema_of(rows)) | _references(contract, one, shelf)
     folder = "/".join([path.rstrip("/"), *_folders(contract, one, run)])
     shown = bad.selectExpr(*_shown(bad, away), f"{_instant(run.at)} AS {sql.name(CHECKED_AT)}")
 
@@ -126,6 +126,14 @@ def _broken(contract: Contract, one: SchemaObject, report: Report, kinds: Shelf)
         for clause in clauses_of(contract, one, kinds)
         if clause.path in failed and (clause.breaks or clause.keys)
     ]
+
+
+def _references(contract: Contract, one: SchemaObject, kinds: Shelf) -> frozenset[str]:
+    """Columns that hold keys of another object, which are classified there."""
+    found = (
+        clause for clause in clauses_of(contract, one, kinds) if clause.target and clause.target.classified
+    )
+    return frozenset(str(key.steps[0]).lower() for clause in found for key in clause.keys)
 
 
 def _marked(frame: DataFrame, table: DataFrame, broken: Sequence[Clause], others: Others) -> DataFrame:

@@ -13,7 +13,7 @@ _SAFE = re.compile(
 )
 _CONDITION = re.compile(r"\[[A-Z_.0-9]+\] ?")
 # Where a value may begin: in quotes, after a colon, as a number, or as a key of a map.
-_VALUE = re.compile(r"['\"`:=@\[{(\d]|(?<=map key )")
+_VALUE = re.compile(r"['\"`:=@\[{(]|-?\d|(?<=map key )")
 
 
 def without_values(text: str) -> str:

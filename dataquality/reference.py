@@ -9,6 +9,7 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
 from dq.dataquality.column import Column, resolve
 from dq.dataquality.literal import FLOATS, INTEGERS, TEXTS
+from dq.dataquality.masking import classified
 from dq.dataquality.operators import Unusable
 
 
@@ -18,10 +19,14 @@ class Outside(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The columns of an object, by its name, that hold the keys which others refer to."""
+    """The columns of an object, by its name, that hold the keys which others refer to.
+
+    Where one of them is `classified`, so is what refers to it.
+    """
 
     object: str
     keys: tuple[Column, ...]
+    classified: bool = False
 
     def __str__(self) -> str:
         shown = ", ".join(str(key) for key in self.keys)
@@ -44,7 +49,8 @@ def target(contract: Contract, texts: Sequence[str]) -> Target:
     objects = {one.name for one, _ in found}
     if len(objects) != 1:
         raise Unusable(f"its columns are of several objects: {', '.join(sorted(objects)) or 'none'}")
-    return Target(objects.pop(), tuple(column for _, column in found))
+    secret = any(str(column.steps[0]).lower() in classified(one) for one, column in found)
+    return Target(objects.pop(), tuple(column for _, column in found), secret)
 
 
 def _resolve(contract: Contract, text: str) -> tuple[SchemaObject, Column]:

@@ -39,7 +39,12 @@ def samples(
     One job for all clauses that a row can break by itself, and one per key that repeats or has no match.
     A clause whose samples cannot be had gets none: its verdict stands without them.
     """
-    masked = classified(one)
+    masked = classified(one) | {
+        str(key.steps[0]).lower()
+        for clause in failed
+        if clause.target and clause.target.classified
+        for key in clause.keys
+    }
     found: dict[str, tuple[Row, ...]] = {}
     alone = [clause for clause in failed if clause.breaks]
     if alone:

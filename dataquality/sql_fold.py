@@ -1,7 +1,8 @@
-"""Which guarded queries are one aggregate of their table's rows, and so can share a pass with others."""
+"""What a guarded query asks of its rows: whether it is one aggregate of them, and which values it shows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -94,6 +95,41 @@ def folded(tree: exp.Expr) -> Folded | None:
         tuple(sorted({column.parts[0].name for one in read for column in one.find_all(exp.Column)})),
         any(called.name.lower() in _INTERPRETED for one in read for called in one.find_all(exp.Anonymous)),
     )
+
+
+# Their answer is a number of rows or a flag, and no value.
+_COUNTS = frozenset(["approx_count_distinct", "count", "count_if", "regr_count", *_FLAG_FUNCTIONS])
+_COMPARED = tuple(kind for kind in _FLAGS if kind is not exp.Boolean)
+
+
+def shown(tree: exp.Expr) -> frozenset[str]:
+    """The columns whose values the answer may show, or be made of, in lower case.
+
+    Counts and conditions show none. Of a query inside of a query, all columns count.
+    """
+    if len(list(tree.find_all(exp.Select))) != 1 or not isinstance(tree, exp.Select):
+        found = list(tree.find_all(exp.Column))
+    else:
+        found = [column for one in tree.expressions for column in _values(one)]
+    return frozenset(part.name.lower() for column in found for part in column.parts)
+
+
+def _values(node: exp.Expr) -> Iterator[exp.Column]:
+    if isinstance(node, exp.Column):
+        yield node
+    elif isinstance(node, _COMPARED) or (isinstance(node, exp.Anonymous) and node.name.lower() in _COUNTS):
+        return
+    elif isinstance(node, exp.Filter):
+        yield from _values(node.this)
+    elif isinstance(node, exp.If):
+        yield from (
+            column for part in ("true", "false") if node.args.get(part) for column in _values(node.args[part])
+        )
+    elif isinstance(node, exp.Case):
+        parts = [*node.args["ifs"], *([node.args["default"]] if node.args.get("default") else [])]
+        yield from (column for part in parts for column in _values(part))
+    else:
+        yield from (column for part in node.iter_expressions() for column in _values(part))
 
 
 def _parts(node: exp.Expr) -> set[str]:

@@ -16,7 +16,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from dq.dataquality import sql
 from dq.dataquality.sql_dialect import Dialect
-from dq.dataquality.sql_fold import Folded, folded
+from dq.dataquality.sql_fold import Folded, folded, shown
 from dq.dataquality.sql_tree import Forbidden, vouch_for_tokens, vouch_for_tree
 
 MAX_CHARACTERS = 20_000
@@ -33,13 +33,14 @@ class Guarded:
     `tables` are the identifiers of the tables that it reads. `columns` are the names, without a table, that
     the query does not define itself: Spark would look for one that is no column among the variables of the
     session, so the caller must see that each is a column. `folded` is the same question as an aggregate of
-    the table's rows, where it is one.
+    the table's rows, where it is one. `shown` are columns, and tables, whose values the answer may show.
     """
 
     sql: str
     tables: tuple[str, ...]
     columns: tuple[str, ...]
     folded: Folded | None = None
+    shown: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def guarded(query: str, *, own: str, tables: Mapping[str, str], property: str | 
         return Refused(f"it is not SQL that is understood: {_first_line(error)}")
     except RecursionError:
         return Refused("it is nested too deeply")
-    return Guarded(made, tuple(sorted(named)), _columns(tree), folded(tree))
+    return Guarded(made, tuple(sorted(named)), _columns(tree), folded(tree), shown(tree))
 
 
 _PLACEHOLDER = re.compile(

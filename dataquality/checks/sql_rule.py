@@ -8,22 +8,24 @@ Nulls: As in Spark's SQL. A query that gives no number (NULL, NaN, a text, no ro
 is an error, not an answer. The object is seen in the scope of the rule: the checked partitions, or with
 `rows: table` all of it. The query is one SELECT on its own object, with functions that only compute; every
 other is refused, and what runs is written anew from what was understood. One count, minimum, maximum, sum or
-average of the object's rows shares the pass of the other checks; every other query is a pass of its own.
+average of the object's rows shares the pass of the other checks; every other query is a pass of its own. The
+number is not shown where it may be a value of a classified column.
 Mend: Correct the data, the query or the bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Quality, SchemaObject
-from dq.contracts.outcome import CheckResult
+from dq.contracts.outcome import CheckResult, Status
 from dq.dataquality.clause import Clause, Unit, of_quality, refuse
 from dq.dataquality.column import Column, columns
-from dq.dataquality.judge import Values, judge_number
+from dq.dataquality.judge import Values, judge_number, result, subject
 from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.masking import MASK, classified
 from dq.dataquality.metric import ROWS_VIEW, Kind, Merge, Metric, Need, distinct, one_number
 from dq.dataquality.sql import all_of
 
@@ -69,8 +71,18 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     if isinstance(found, Refused):
         return refuse(made, f"its query is refused: {found.reason}")
     needs = tuple(Need(Column((name,))) for name in found.columns)
+    secret = sorted(classified(one) & found.shown)
     alone = Metric(Kind.SQL, value=found.sql, where=made.where, needs=needs, merge=Merge.NONE)
-    return replace(made, terms=_shared(one, found.folded, alone) or alone, needs=needs)
+    terms = _Terms(_shared(one, found.folded, alone) or alone, secret[0] if secret else "")
+    return replace(made, terms=terms, needs=needs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What is asked, and the classified column, if any, that the answer may be a value of."""
+
+    metric: Metric
+    secret: str
 
 
 # A sum of floats depends on the order, and whether it is one shows only in the data.
@@ -102,13 +114,19 @@ def _shared(one: SchemaObject, folded: Folded | None, alone: Metric) -> Metric |
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    assert isinstance(clause.terms, Metric)
-    return (clause.terms,)
+    assert isinstance(clause.terms, _Terms)
+    return (clause.terms.metric,)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
     (found,) = values.values()
-    return judge_number(clause, one_number(found), "the query")
+    assert isinstance(clause.terms, _Terms)
+    judged = judge_number(clause, one_number(found), "the query")
+    if not clause.terms.secret or judged.status is Status.ERROR:
+        return judged
+    allowed = f"; allowed: {clause.allowed}" if judged.status is Status.FAIL else ""
+    message = f"{subject(clause)}: the query gives a number that is not shown, because"
+    return result(clause, judged.status, MASK, f"{message} {clause.terms.secret!r} is classified{allowed}")
 
 
 def _rule(query: str, rest: str = "mustBe: 0") -> str:
