@@ -6,8 +6,21 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from dq.contracts.outcome import CheckResult, Status
+from dq.dataquality import sql
 from dq.dataquality.clause import Clause, Unit
-from dq.dataquality.metric import Failure, Metric, Number, Proof, Value, count, duplicates, unmatched
+from dq.dataquality.metric import (
+    Failure,
+    Kind,
+    Metric,
+    Number,
+    Proof,
+    Value,
+    count,
+    distinct,
+    duplicates,
+    unmatched,
+)
+from dq.dataquality.operators import OPERATORS
 
 Values = Mapping[Metric, Value]
 
@@ -16,18 +29,36 @@ def questions(clause: Clause) -> tuple[Metric, ...]:
     """What to ask for a clause that counts: all rows, or those that break it, repeat a key or match none.
 
     The metric that decides comes first. Keys need the number of all rows only for a percentage, because
-    the pass that finds repeated keys would otherwise stand alone.
+    the pass that finds repeated keys would otherwise stand alone. Where most rows may repeat a key, the
+    different keys are counted, and the rows that have one.
     """
     everything = count(clause.where)
     if clause.target:
         return (unmatched(clause.keys, clause.target, clause.where),)
     if clause.keys:
+        if _few_keys(clause):
+            present = sql.all_of(clause.where, *(f"{key.sql()} IS NOT NULL" for key in clause.keys))
+            return distinct(clause.keys, clause.where), count(present, clause.needs), everything
         repeated = duplicates(clause.keys, clause.where)
         return (repeated, everything) if clause.unit is Unit.PERCENT else (repeated,)
     if clause.breaks:
         proof = Proof.NONE if clause.where else clause.proof
         return count(_within(clause), clause.needs, proof), everything
     return (everything,)
+
+
+# Operators whose last operand says how many rows are expected to repeat a key, or may at most.
+_EXPECT = frozenset(OPERATORS) - {"mustNotBe", "mustNotBeBetween"}
+# Percent of all rows. MEASURED
+FEW_KEYS = 75
+
+
+def _few_keys(clause: Clause) -> bool:
+    """Whether the rule expects few different keys, or allows them: then each task drops most rows at once."""
+    limit = clause.threshold
+    if limit is None or clause.unit is not Unit.PERCENT or limit.operator not in _EXPECT:
+        return False
+    return limit.operands[-1] >= FEW_KEYS
 
 
 def _within(clause: Clause) -> str:
@@ -42,6 +73,8 @@ def judged(clause: Clause, values: Values) -> CheckResult:
     """
     asked = questions(clause)
     found = _integer(values[asked[0]])
+    if asked[0].kind is Kind.DISTINCT:
+        found = _integer(values[asked[1]]) - found
     total = _integer(values[asked[-1]]) if len(asked) > 1 or asked[0] == count(clause.where) else None
     if clause.unit is Unit.PERCENT and total == 0:
         message = f"{subject(clause)}: there are no rows to take a percentage of"
