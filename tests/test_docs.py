@@ -2,7 +2,7 @@
 
 In a page, in order, in one new folder:
 
-    ```yaml file=NAME    writes NAME
+    ```yaml file=NAME    writes NAME; so does every other kind with a file
     ```sh                runs each line; a line that must fail ends in `# exit N`
     ```text              is how the output of the commands before it ends; `…` stands for any lines
     ```python            runs as a program
@@ -65,7 +65,7 @@ def test_the_code_blocks_of_a_page_are_true(page, tmp_path):
     printed = ""
     for block in blocks(page):
         kind, how, body = block["kind"], block["how"] or "", block["body"]
-        if kind == "yaml" and how.startswith("file="):
+        if how.startswith("file="):
             file = tmp_path / how.removeprefix("file=")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -10,18 +11,24 @@ import typer
 
 from dq.cli import show
 from dq.cli.loading import load
+from dq.contracts.errors import UsageError
 from dq.contracts.model import Contract
 from dq.dataquality.accounting import Account, State, accounts
+from dq.dataquality.custom import installed, package
+from dq.dataquality.custom import load as load_check
 from dq.dataquality.kind import built_in, clauses_of
+from dq.dataquality.operators import Unusable
 from dq.validators.explain import explain
 from dq.validators.lint import rules_of
 
 
 def command(
-    what: str = typer.Argument(help="The id of a rule, such as cron-invalid, or a contract's file."),
+    what: str = typer.Argument(
+        help="The id of a rule, such as cron-invalid, a custom check, or a contract's file."
+    ),
     format: show.Format = show.FORMAT,
 ) -> None:
-    """Print the page of a rule; of a contract, what becomes of each of its clauses.
+    """Print the page of a rule or a custom check; of a contract, what becomes of each of its clauses.
 
     Every clause is enforced by a check, documented only, or not evaluated, and the table says why: nothing
     is skipped in silence.
@@ -50,8 +57,20 @@ def _page(rule: str) -> str:
     if rule in RULES:
         problem, instead = RULES[rule]
         return f"{rule} (a change between two versions)\n\n{problem.capitalize()}.\n\nInstead\n{instead}"
+    if rule not in rules_of() and rule in installed():
+        return _custom(rule)
     width = min(shutil.get_terminal_size((88, 24)).columns, 88)
     return explain(rules_of(), rule, width).rstrip("\n")
+
+
+def _custom(name: str) -> str:
+    """The page of a check that a package registers: the docstring of its function."""
+    by = ", ".join(package(one) for one in installed()[name])
+    try:
+        said = inspect.getdoc(load_check(name)) or "It says nothing of itself."
+    except Unusable as error:
+        raise UsageError(f"{error}.", "Mend or remove the package.") from error
+    return f"{name} (a custom check of {by})\n\n{said}"
 
 
 def _accounts(contract: Contract) -> list[Account]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dq.cli import show
+from dq.dataquality.custom import installed, package
 from dq.validators import page
 from dq.validators.lint import rules_of
 
 
 def command(format: show.Format = show.FORMAT) -> None:
-    """List the rules of the gate, and those of changes between two versions.
+    """List the rules of the gate, those of changes between two versions, and the custom checks.
 
     Example: dq rules
     """
     from dq.validators.compat import RULES
 
     rules = rules_of()
+    customs = [(name, ", ".join(package(one) for one in claims)) for name, claims in installed().items()]
     if format is show.Format.JSON:
         show.as_json(
             [
@@ -22,6 +24,7 @@ def command(format: show.Format = show.FORMAT) -> None:
                 for rule in rules.values()
             ]
             + [{"rule": id_, "severity": None, "summary": rule.problem} for id_, rule in RULES.items()]
+            + [{"rule": name, "severity": None, "summary": f"a check of {by}"} for name, by in customs]
         )
         return
     rows = [(rule.id, rule.severity.value, page.parse(rule.page).summary) for rule in rules.values()]
@@ -29,3 +32,5 @@ def command(format: show.Format = show.FORMAT) -> None:
     show.line()
     changes = [(id_, rule.problem) for id_, rule in RULES.items()]
     show.table(("change", "what it means"), changes)
+    show.line()
+    show.table(("custom check", "of the package"), customs)

@@ -127,3 +127,31 @@ def test_a_relationship_is_looked_up_in_the_other_object_of_the_contract(tmp_pat
         [{"customer": "9", "count": 1}]
     ]
     assert done.returncode == 1, done.stderr
+
+
+@pytest.mark.spark
+def test_bad_rows_are_written_apart_and_counted_for_machines(tmp_path):
+    (tmp_path / "shop.odcs.yaml").write_text(SHOP)
+    for name, text in (("orders", "customer\n7\n9\n8\n"), ("customers", "id\n7\n")):
+        (tmp_path / "lake" / name).mkdir(parents=True)
+        (tmp_path / "lake" / name / "part-0.csv").write_text(text)
+    apart = (
+        "--quarantine",
+        "bad",
+        "--as-of",
+        "2026-11-20T06:00:00Z",
+        "--format",
+        "json",
+        "--channel",
+        "console",
+    )
+
+    found = run(tmp_path, "check", *apart)
+
+    orders, customers = json.loads(found.stdout)
+    folder = "bad/_dq_run=2026-11-20T060000Z/_dq_contract=shop/_dq_object=orders/_dq_scope=table"
+    assert found.returncode == 1, found.stderr
+    assert orders["quarantine"] == {"rows": 2, "path": folder}
+    assert customers["quarantine"] == {"rows": 0, "path": None}
+    assert [path.name for path in (tmp_path / "bad").iterdir()] == ["_dq_run=2026-11-20T060000Z"]
+    assert list((tmp_path / folder).glob("*.parquet"))
