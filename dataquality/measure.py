@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dq.contracts.types import DataType
 from dq.dataquality import sql
 from dq.dataquality.column import Column
-from dq.dataquality.metric import ROWS_VIEW, SCHEMA, Answer, Failure, Kind, Metric, Number, one_number
-from dq.dataquality.plan import Plan, plan
+from dq.dataquality.metric import (
+    ROWS_VIEW,
+    SCHEMA,
+    Answer,
+    Answers,
+    Failure,
+    Kind,
+    Metric,
+    Number,
+    one_number,
+)
+from dq.dataquality.plan import Pass, Plan, plan
 from dq.dataquality.reason import without_values
 from dq.dataquality.reference import incomparable
 from dq.dataquality.schema import data_type
@@ -24,6 +34,7 @@ T = TypeVar("T")
 # Of a failed aggregation at most so many halves are tried: with one broken column that is plenty for a
 # thousand metrics, and on a table that is broken everywhere it ends soon.
 MAX_HALVES = 64
+NOTHING: Answers = {}
 
 
 def schema_of(frame: DataFrame) -> DataType:
@@ -40,18 +51,23 @@ def none_given(name: str) -> DataFrame | Failure:
     return Failure(f"there is no data of {name!r} to look the keys up in")
 
 
-def measure(frame: DataFrame, made: Plan, others: Others = none_given) -> dict[Metric, Answer]:
+def measure(
+    frame: DataFrame, made: Plan, others: Others = none_given, known: Answers = NOTHING
+) -> dict[Metric, Answer]:
     """Every metric of the plan with its value, or with a Failure that says why it has none.
 
-    `others` gives the objects that relationships refer to.
+    `others` gives the objects that relationships refer to; `known` are answers that are there already.
 
     One Spark job per pass, and one before a look-up that Spark broadcasts; more only when one
-    fails: then it is halved until the guilty metrics stand alone and the others have their answers.
+    fails: then it is halved until the guilty metrics stand alone and the others have their answers. A key
+    that holds another one without duplicates has none (see `implied`), and takes no job.
     Never raises for what is wrong with the data.
     """
-    answers: dict[Metric, Answer] = {SCHEMA: schema_of(frame), **dict(made.failures)}
-    for one in made.passes:
-        if one.kind is Kind.UNMATCHED:
+    answers: dict[Metric, Answer] = {SCHEMA: schema_of(frame), **dict(made.failures), **known}
+    for one in sorted(made.passes, key=_width):
+        if implied(one, answers):
+            answers[one.metrics[0]] = 0
+        elif one.kind is Kind.UNMATCHED:
             answers |= {metric: _unmatched(frame, metric, others) for metric in one.metrics}
         else:
             answers |= _RUN[one.kind](frame, one.metrics)
@@ -62,6 +78,22 @@ def measure(frame: DataFrame, made: Plan, others: Others = none_given) -> dict[M
         found = measure(frame, plan(again.values(), schema_of(frame)), others)
         answers |= {one: found[instead] for one, instead in again.items()}
     return answers
+
+
+def _width(one: Pass) -> int:
+    return len(one.metrics[0].keys) if one.kind is Kind.DUPLICATES else 0
+
+
+def implied(one: Pass, answers: Answers) -> bool:
+    """Whether the pass counts duplicates of a key that holds another one, which has none in these rows."""
+    asked = one.metrics[0]
+    return one.kind is Kind.DUPLICATES and any(
+        answer == 0
+        and other.kind is Kind.DUPLICATES
+        and set(other.keys) < set(asked.keys)
+        and other.where in ("", asked.where)
+        for other, answer in answers.items()
+    )
 
 
 def _aggregate(frame: DataFrame, metrics: tuple[Metric, ...]) -> dict[Metric, Answer]:

@@ -18,7 +18,7 @@ from dq.dataquality.judge import result
 from dq.dataquality.kernels.run import WORTH_ROWS
 from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.levers import ALL, Lever
-from dq.dataquality.measure import Others, measure, schema_of
+from dq.dataquality.measure import Others, implied, measure, schema_of
 from dq.dataquality.metric import Answers, Failure, Metric
 from dq.dataquality.plan import plan
 from dq.dataquality.report import Partition, Report
@@ -161,7 +161,8 @@ def _measured(
     if not clauses:
         return {}, 0
     made = plan((one for one in _asked(clauses, kinds) if one not in known), schema_of(frame))
-    return {**measure(frame, made, others), **known}, len(made.passes)
+    answers = measure(frame, made, others, known)
+    return answers, sum(not implied(one, answers) for one in made.passes)
 
 
 def _judged(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:

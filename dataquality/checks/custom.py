@@ -25,7 +25,7 @@ from dq.dataquality.custom import Broken, Given, Measure, Question, ask, measure
 from dq.dataquality.judge import Values
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.metric import Metric, Need
-from dq.dataquality.operators import Threshold, Unusable, comparison
+from dq.dataquality.operators import Unusable, comparison
 
 _CHECK = "custom"
 ENGINE = "dq"
@@ -77,7 +77,7 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     return replace(made, terms=_Numbered(name, answer.metrics, answer))
 
 
-_NONE = Threshold("mustBe", comparison([("mustBe", 0)]).operands, ("0",))
+_NONE = comparison([("mustBe", 0)])
 _KEYS = ("check", "arguments", "unit", *OPERATORS)
 
 
