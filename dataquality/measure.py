@@ -233,8 +233,10 @@ _RUN: dict[Kind, Callable[[DataFrame, tuple[Metric, ...]], dict[Metric, Answer]]
 
 def _answered(question: Callable[[], T]) -> T | Failure:
     """As `attempt`, without the values of the data that Spark's reason may show."""
-    found = attempt(question)
-    return Failure(without_values(found.message)) if isinstance(found, Failure) else found
+    try:
+        return question()
+    except _spark_errors() as error:
+        return Failure(without_values(cleaned(error)))
 
 
 def attempt(question: Callable[[], T]) -> T | Failure:
