@@ -104,7 +104,9 @@ def write(
     given = others_of(one, table, others or {}, spark)
     bad = _marked(rows, table, broken, given).where(f"size({sql.name(RULES)}) > 0")
     away = frozenset() if unmasked else hidden(one, schema_of(rows)) | _references(contract, one, shelf)
-    folder = "/".join([path.rstrip("/"), *_folders(contract, one, run)])
+    # Hadoop's own client for S3 has the scheme s3a.
+    root = "s3a://" + path.removeprefix("s3://") if path.startswith("s3://") else path
+    folder = "/".join([root.rstrip("/"), *_folders(contract, one, run)])
     shown = bad.selectExpr(*_shown(bad, away), f"{_instant(run.at)} AS {sql.name(CHECKED_AT)}")
 
     def keep() -> int:

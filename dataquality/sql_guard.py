@@ -8,6 +8,7 @@ imported by this module, so that only those who have a rule to guard import it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -149,18 +150,30 @@ def _renamed(tree: exp.Expr, tables: Mapping[str, str]) -> set[str]:
 
 
 def _columns(tree: exp.Expr) -> tuple[str, ...]:
-    inside = {one.alias.lower() for one in tree.find_all(exp.Alias)}
-    for one in tree.find_all(exp.TableAlias):
+    given = Counter(one.alias.lower() for one in tree.find_all(exp.Alias))
+    inside: set[str] = set()
+    for table in tree.find_all(exp.TableAlias):
         # A whole row can be named by its table: `count(o)`.
-        inside |= {one.name.lower(), *(column.name.lower() for column in one.columns)}
+        inside |= {table.name.lower(), *(column.name.lower() for column in table.columns)}
     for each in tree.find_all(exp.Lambda):
         inside |= {argument.name.lower() for argument in each.expressions}
     used = {
         one.name
         for one in tree.find_all(exp.Column)
-        if not one.table and isinstance(one.this, exp.Identifier)
+        if not one.table
+        and isinstance(one.this, exp.Identifier)
+        and one.name.lower() not in inside
+        and given[one.name.lower()] <= _own_aliases(one).count(one.name.lower())
     }
-    return tuple(sorted(name for name in used if name.lower() not in inside))
+    return tuple(sorted(used))
+
+
+def _own_aliases(column: exp.Column) -> list[str]:
+    """The aliases that a SELECT gives to its results, and that its WHERE therefore does not see."""
+    where = column.find_ancestor(exp.Where, exp.Select)
+    if not isinstance(where, exp.Where) or not isinstance(where.parent, exp.Select):
+        return []
+    return [one.alias.lower() for one in where.parent.expressions if isinstance(one, exp.Alias)]
 
 
 def _own(name: str) -> str:

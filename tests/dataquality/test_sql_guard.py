@@ -107,6 +107,13 @@ def test_columns_are_those_that_the_query_does_not_define() -> None:
     assert found.columns == ("id", "items", "line")
 
 
+def test_a_result_has_no_name_in_the_condition_that_comes_before_it() -> None:
+    found = guard("SELECT count(*) AS secret FROM (SELECT id AS n FROM orders) x WHERE secret = 7 AND n = 1")
+
+    assert isinstance(found, Guarded)
+    assert found.columns == ("id", "secret")
+
+
 PIECES = [
     *[
         "SELECT",
