@@ -1,10 +1,12 @@
-"""Arrays and maps have as many parts as they may, and no item twice where the contract says so.
+"""Arrays, maps and objects have as many parts as they may, and no item twice where the contract says so.
 
-Why: An order without lines, or a vector of another length, breaks whoever reads it.
+Why: An order without lines, or a box with too many labels, breaks whoever reads it.
 The keys are `minItems`, `maxItems`, `uniqueItems`, `minProperties` and `maxProperties`.
 Bad: `minItems: 1` and a row with an empty array.
 Good: A row with one item.
-Nulls: NULL instead of an array does not break it; items that are NULL count, and repeat each other.
+Nulls: NULL instead of an array does not break it; items that are NULL count, and repeat each other. Of an
+object with `properties` those fields count that are not NULL; without them it must be a map, whose entries
+count.
 Mend: Correct the value at its source, or the bound in the contract.
 """
 
@@ -14,9 +16,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.columns import physical_type
+from dq.contracts.model import Contract, Property, SchemaObject
+from dq.dataquality import sql
 from dq.dataquality.clause import Clause, of_option
-from dq.dataquality.column import columns
+from dq.dataquality.column import Column, columns
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.metric import Need
 
@@ -49,11 +53,30 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             if bound is None or bound is False:
                 continue
             made = of_option("items", one, prop, column, key, allowed.format(bound))
-            breaks = column.rows_where(partial(_breaks, test, bound))
-            yield replace(made, complaint=complaint, breaks=breaks, needs=(Need(column, frozenset({kind})),))
+            fields = _fields(prop) if kind == "map" else ()
+            breaks = column.rows_where(partial(_breaks, test, bound, fields))
+            kind, complaint = (
+                ("struct", complaint.replace("entries", "fields")) if fields else (kind, complaint)
+            )
+            needs = (
+                Need(column, frozenset({kind})),
+                *(Need(Column((*column.steps, name))) for name in fields),
+            )
+            yield replace(made, complaint=complaint, breaks=breaks, needs=needs)
 
 
-def _breaks(test: str, bound: int, value: str) -> str:
+def _fields(prop: Property) -> tuple[str, ...]:
+    """The fields of an object that is a struct; none where it is a map."""
+    promised = physical_type(prop)
+    if promised is not None and promised.name == "map":
+        return ()
+    return tuple(inner.column for inner in prop.properties)
+
+
+def _breaks(test: str, bound: int, fields: tuple[str, ...], value: str) -> str:
+    if fields:
+        present = " + ".join(f"CAST({value}.{sql.name(name)} IS NOT NULL AS INT)" for name in fields)
+        test = test.replace("size({0})", f"({present})".replace("{", "{{").replace("}", "}}"))
     # `size(NULL)` is -1 or NULL, by spark.sql.legacy.sizeOfNull.
     return f"{value} IS NOT NULL AND {test.format(value, bound)}"
 
@@ -70,6 +93,11 @@ _MAP = (
     " map: {key: {logicalType: string}, value: {logicalType: integer}},"
     " logicalTypeOptions: {minProperties: 1}}]"
 )
+_OBJECT = (
+    "properties: [{name: v, logicalType: object, logicalTypeOptions: {minProperties: 1, maxProperties: 1},"
+    " properties: [{name: 'a{', logicalType: integer}, {name: b, physicalName: b_id, logicalType: integer}]}]"
+)
+_STRUCT = "v struct<`a{`: int, b_id: int, c: int>"
 EXAMPLES = (
     Example(
         "within",
@@ -92,5 +120,34 @@ EXAMPLES = (
     Example("no rows", _array("minItems: 1"), "v array<int>", (), "pass"),
     Example("an empty map", _MAP, "v map<string,int>", (({},), ({"a": 1},)), "fail", ("1 of 2 rows",)),
     Example("no array", _array("minItems: 1"), "v int", ((1,),), "error"),
+    Example(
+        "fields of an object", _OBJECT, _STRUCT, (((1, None, 1),), ((None, 2, None),), (None,)), "pass pass"
+    ),
+    Example(
+        "too few and too many fields",
+        _OBJECT,
+        _STRUCT,
+        (((1, 2, None),), ((None, None, 3),), ((None, None, None),)),
+        "fail fail",
+        ("2 of 3 rows", "1 of 3 rows"),
+    ),
+    Example(
+        "a map of too many",
+        "properties: [{name: v, logicalType: object, physicalType: 'map<string,int>',"
+        " logicalTypeOptions: {maxProperties: 1}}]",
+        "v map<string,int>",
+        (({"a": 1, "b": None},), ({"a": 1},), (None,)),
+        "fail",
+        ("1 of 3 rows",),
+    ),
+    Example(
+        "arrays in arrays",
+        "properties: [{name: v, logicalType: array,"
+        " items: {logicalType: array, logicalTypeOptions: {minItems: 1}}}]",
+        "v array<array<int>>",
+        (([[1], []],), ([],), ([None],), (None,)),
+        "fail",
+        ("1 of 4 rows",),
+    ),
 )
 CHECK = CheckKind("items", __doc__, clauses, EXAMPLES)

@@ -1,0 +1,96 @@
+"""The fields of an object that `required` lists have a value wherever the object is there.
+
+Why: A reader that unpacks the object fails on the first one without the field.
+Bad: `logicalType: object`, `logicalTypeOptions: {required: [zip]}` and an address whose `zip` is NULL.
+Good: Addresses with a `zip`, and rows without any address.
+Nulls: NULL in a field breaks it, because a struct has no other way to lack one; NULL instead of the object
+does not. In a map (`physicalType: map<…>`) the key must be there, whatever its value. The empty text is a
+value.
+Mend: Fill the field at its source, or take it off the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dq.contracts.columns import physical_type
+from dq.contracts.model import Contract, Property, SchemaObject
+from dq.dataquality import sql
+from dq.dataquality.clause import Clause, of_option
+from dq.dataquality.column import Column, columns
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.metric import Need
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for prop, column in columns(one):
+        options = prop.logical_type_options
+        if options and options.required:
+            made = of_option(
+                "required_fields", one, prop, column, "required", f"with {', '.join(options.required)}"
+            )
+            made = replace(made, complaint=f"lack {' or '.join(options.required)}")
+            promised = physical_type(prop)
+            if promised is not None and promised.name == "map":
+                yield _keyed(made, column, options.required)
+            else:
+                yield _fields(made, prop, column, options.required)
+
+
+def _fields(made: Clause, prop: Property, column: Column, names: list[str]) -> Clause:
+    """Listed are names of properties; the data has their physical names."""
+    physical = {inner.name: inner.column for inner in prop.properties}
+    fields = [Column((*column.steps, physical.get(name, name))) for name in names]
+    breaks = sql.any_of(*(field.rows_with_null() for field in fields))
+    return replace(made, breaks=breaks, needs=tuple(Need(field) for field in fields))
+
+
+def _keyed(made: Clause, column: Column, names: list[str]) -> Clause:
+    def breaks(value: str) -> str:
+        return sql.any_of(*(f"NOT map_contains_key({value}, {sql.text(name)})" for name in names))
+
+    return replace(made, breaks=column.rows_where(breaks), needs=(Need(column, frozenset({"map"})),))
+
+
+_PLACE = """
+properties:
+  - name: place
+    logicalType: object
+    logicalTypeOptions: {required: [zip, town]}
+    properties:
+      - {name: zip, logicalType: string}
+      - {name: town, physicalName: town_name, logicalType: string}
+"""
+_STRUCT = "place struct<zip: string, town_name: string>"
+_ITEMS = """
+properties:
+  - name: lines
+    logicalType: array
+    items:
+      logicalType: object
+      logicalTypeOptions: {required: [sku]}
+      properties: [{name: sku, logicalType: string}]
+"""
+_MAP = (
+    "properties: [{name: v, logicalType: object, physicalType: 'map<string,int>',"
+    ' logicalTypeOptions: {required: [a, "it\'s"]}}]'
+)
+EXAMPLES = (
+    Example("all there", _PLACE, _STRUCT, ((("1", ""),), (None,)), "pass", ("0 of 2 rows",)),
+    Example("a field is NULL", _PLACE, _STRUCT, ((("1", None),), ((None, None),)), "fail", ("2 of 2 rows",)),
+    Example("no rows", _PLACE, _STRUCT, (), "pass", ("0 of 0 rows",)),
+    Example("only NULL", _PLACE, _STRUCT, ((None,),), "pass"),
+    Example("no such field", _PLACE, "place struct<zip: string>", ((("1",),),), "error"),
+    Example(
+        "in the items of an array",
+        _ITEMS,
+        "lines array<struct<sku: string>>",
+        (([("a",)],), ([("a",), (None,)],), ([],), ([None],), (None,)),
+        "fail",
+        ("1 of 5 rows",),
+    ),
+    Example("keys of a map", _MAP, "v map<string,int>", (({"a": 1, "it's": None},), (None,)), "pass"),
+    Example("a key less", _MAP, "v map<string,int>", (({"a": 1},), ({},)), "fail", ("2 of 2 rows",)),
+)
+CHECK = CheckKind("required_fields", __doc__, clauses, EXAMPLES)

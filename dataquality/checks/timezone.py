@@ -1,0 +1,92 @@
+"""Timestamps are instants, or civil times without a zone, as `timezone` promises.
+
+Why: A civil time that is read as an instant is wrong by hours, and nobody sees it in the value.
+Bad: `logicalType: timestamp`, `logicalTypeOptions: {timezone: true}` and a column of `timestamp_ntz`.
+Good: A column of `timestamp`; with `timezone: false` one of `timestamp_ntz`.
+Nulls: Only types are compared; no row is read. Where the contract has a `physicalType`, that decides, and
+where times are texts, their `format` tells whether a zone is written.
+Mend: Write the column with the promised type, or correct `timezone`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.types import DataType
+from dq.dataquality.clause import Clause, of_option
+from dq.dataquality.column import Column, columns, resolve
+from dq.dataquality.judge import Values, result
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.metric import SCHEMA, Metric
+
+_TYPES = {True: "timestamp", False: "timestamp_ntz"}
+_MEANT = {True: "instants", False: "civil times without a zone"}
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for prop, column in columns(one):
+        options = prop.logical_type_options
+        if options is None or options.timezone is None:
+            continue
+        made = of_option("timezone", one, prop, column, "timezone", _MEANT[options.timezone])
+        if prop.physical_type:
+            yield replace(made, documented=f"physicalType {prop.physical_type} decides it")
+        elif prop.logical_type != "timestamp":
+            yield replace(made, documented="a time is a text, whose format tells whether a zone is written")
+        else:
+            yield replace(made, terms=(column, _TYPES[options.timezone]))
+
+
+def metrics(_: Clause) -> tuple[Metric, ...]:
+    return (SCHEMA,)
+
+
+def judge(clause: Clause, values: Values) -> CheckResult:
+    schema = values[SCHEMA]
+    assert isinstance(schema, DataType)
+    assert isinstance(clause.terms, tuple)
+    column, wanted = clause.terms
+    assert isinstance(column, Column)
+    subject = f"{clause.object}.{clause.property}"
+    found = resolve(schema, column)
+    if isinstance(found, str):
+        return result(clause, Status.ERROR, "not measured", f"{subject}: {found}")
+    if found.name == wanted:
+        return result(clause, Status.PASS, str(found), f"{subject}: {found}, which holds {clause.allowed}")
+    message = f"{subject}: type is {found}; allowed: {clause.allowed}, which Spark keeps as {wanted}"
+    return result(clause, Status.FAIL, str(found), message)
+
+
+def _stamp(zone: str, more: str = "") -> str:
+    return (
+        f"properties: [{{name: v, logicalType: timestamp{more}, logicalTypeOptions: {{timezone: {zone}}}}}]"
+    )
+
+
+EXAMPLES = (
+    Example("instants", _stamp("true"), "v timestamp", (), "pass", ("timestamp",)),
+    Example("no instants", _stamp("true"), "v timestamp_ntz", (), "fail", ("timestamp_ntz",)),
+    Example("civil times", _stamp("false"), "v timestamp_ntz", ((None,),), "pass"),
+    Example("no civil times", _stamp("false"), "v timestamp", (), "fail"),
+    Example("a physical type decides", _stamp("false", ", physicalType: timestamp"), "v timestamp", (), ""),
+    Example("missing", _stamp("true"), "w timestamp", (), "error"),
+    Example(
+        "texts",
+        "properties: [{name: v, logicalType: time, logicalTypeOptions: {timezone: true}}]",
+        "v string",
+        (),
+        "",
+    ),
+    Example(
+        "in a struct",
+        "properties: [{name: s, logicalType: object, properties:"
+        " [{name: v, logicalType: timestamp, logicalTypeOptions: {timezone: true}}]}]",
+        "s struct<v: timestamp_ntz>",
+        (),
+        "fail",
+    ),
+)
+CHECK = CheckKind("timezone", __doc__, clauses, EXAMPLES, metrics, judge)

@@ -1,0 +1,187 @@
+"""Vectors have the length, numbers and norm that `dimensions`, `elementType` and `normalized` promise.
+
+Why: A vector of another length fails in the index, and one of another norm is ranked wrong without a word.
+Bad: `logicalType: vector`, `logicalTypeOptions: {dimensions: 3}` and a row with two numbers.
+Good: A row with three.
+Nulls: NULL instead of a vector does not break it; NULL and NaN inside of a vector are counted in its length
+and have no norm. Normalized is a Euclidean norm of 1, give or take 0.001. Spark's type for an element:
+float32, float16 and bfloat16 are float, float64 is double, int8 is tinyint, uint8 is smallint or int with
+values from 0 to 255, binary is boolean, or a tinyint of 0 or 1.
+Mend: Make the vectors anew with the model that the contract names, or correct the contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.types import DataType
+from dq.dataquality import judge as counted
+from dq.dataquality.clause import Clause, of_option, refuse
+from dq.dataquality.column import Column, Inside, columns, resolve
+from dq.dataquality.judge import Values, result
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.literal import FLOATS, INTEGERS, NUMBERS
+from dq.dataquality.metric import SCHEMA, Metric, Need
+
+# elementType -> the types of Spark that hold it, and the range of whole numbers where the type has more.
+_ELEMENTS: dict[str, tuple[tuple[str, ...], tuple[int, int] | None]] = {
+    "float16": (("float",), None),
+    "bfloat16": (("float",), None),
+    "float32": (("float",), None),
+    "float64": (("double",), None),
+    "int8": (("tinyint",), None),
+    "uint8": (("smallint", "int"), (0, 255)),
+    "binary": (("boolean", "tinyint"), (0, 1)),
+}
+_TOLERANCE = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The promised type of a vector's elements."""
+
+    item: Column
+    types: tuple[str, ...]
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for prop, column in columns(one):
+        if prop.logical_type_options is not None:
+            yield from _of(one, prop, column)
+
+
+def _of(one: SchemaObject, prop: Property, column: Column) -> Iterator[Clause]:
+    options = prop.logical_type_options
+    assert options is not None
+    item = Column((*column.steps, Inside.ITEM))
+    array = Need(column, frozenset({"array"}))
+    if options.dimensions is not None:
+        made = of_option("vector", one, prop, column, "dimensions", f"{options.dimensions} numbers")
+        breaks = column.rows_where(
+            lambda value: f"{value} IS NOT NULL AND size({value}) <> {options.dimensions}"
+        )
+        complaint = f"have not {options.dimensions} numbers"
+        needs = (array, Need(item, NUMBERS | {"boolean"}))
+        yield replace(made, complaint=complaint, breaks=breaks, needs=needs)
+    if options.element_type is not None:
+        yield from _elements(one, prop, column, item, options.element_type)
+    if options.normalized:
+        made = of_option("vector", one, prop, column, "normalized", "a norm of 1")
+        needs = (array, Need(item, FLOATS))
+        yield replace(
+            made, complaint="have another norm than 1", breaks=column.rows_where(_skewed), needs=needs
+        )
+
+
+def _skewed(value: str) -> str:
+    squares = f"aggregate({value}, 0D, (_dq_sum, _dq_one) -> _dq_sum + CAST(_dq_one AS DOUBLE) * _dq_one)"
+    return f"{value} IS NOT NULL AND coalesce(abs(sqrt({squares}) - 1) > {_TOLERANCE}, TRUE)"
+
+
+def _elements(
+    one: SchemaObject, prop: Property, column: Column, item: Column, written: str
+) -> Iterator[Clause]:
+    made = of_option("vector", one, prop, column, "elementType", f"numbers of the type {written}")
+    if written not in _ELEMENTS:
+        yield refuse(made, f"elementType {written!r} is none of {', '.join(_ELEMENTS)}")
+        return
+    types, bounds = _ELEMENTS[written]
+    yield replace(made, terms=Elements(item, types))
+    if bounds is not None:
+        least, most = bounds
+        breaks = item.rows_where(lambda value: f"CAST({value} AS INT) NOT BETWEEN {least} AND {most}")
+        yield replace(
+            made,
+            path=f"{made.path}.values",
+            allowed=f"from {least} to {most}",
+            complaint=f"have a number outside of {least} to {most}",
+            breaks=breaks,
+            needs=(Need(item, INTEGERS | {"boolean"}),),
+        )
+
+
+def metrics(clause: Clause) -> tuple[Metric, ...]:
+    return (SCHEMA,) if isinstance(clause.terms, Elements) else counted.questions(clause)
+
+
+def judge(clause: Clause, values: Values) -> CheckResult:
+    if not isinstance(clause.terms, Elements):
+        return counted.judged(clause, values)
+    schema = values[SCHEMA]
+    assert isinstance(schema, DataType)
+    subject = f"{clause.object}.{clause.property}"
+    found = resolve(schema, clause.terms.item)
+    if isinstance(found, str):
+        return result(clause, Status.ERROR, "not measured", f"{subject}: {found}")
+    if found.name in clause.terms.types:
+        return result(clause, Status.PASS, str(found), f"{subject}: elements are {found}")
+    wanted = " or ".join(clause.terms.types)
+    message = f"{subject}: elements are {found}; allowed: {clause.allowed}, which Spark keeps as {wanted}"
+    return result(clause, Status.FAIL, str(found), message)
+
+
+def _vector(options: str) -> str:
+    return f"properties: [{{name: v, logicalType: vector, logicalTypeOptions: {{dimensions: 2{options}}}}}]"
+
+
+_BITS = _vector(", elementType: binary")
+_DDL = "v array<float>"
+_NAN = float("nan")
+EXAMPLES = (
+    Example("as long as promised", _vector(""), _DDL, (([1.0, 2.0],), (None,)), "pass", ("0 of 2 rows",)),
+    Example("shorter and longer", _vector(""), _DDL, (([1.0],), ([1.0, 2.0, 3.0],), ([],)), "fail"),
+    Example("with gaps", _vector(""), _DDL, (([None, _NAN],),), "pass"),
+    Example("no rows", _vector(""), _DDL, (), "pass", ("0 of 0 rows",)),
+    Example("texts", _vector(""), "v array<string>", ((["a", "b"],),), "error"),
+    Example("no array", _vector(""), "v string", (("[1,2]",),), "error"),
+    Example("floats", _vector(", elementType: float32"), _DDL, (), "pass pass", ("0 of 0 rows", "float")),
+    Example("wider floats", _vector(", elementType: float32"), "v array<double>", (), "pass fail"),
+    Example("unknown type", _vector(", elementType: int4"), _DDL, (), "pass error"),
+    Example(
+        "bytes",
+        _vector(", elementType: uint8"),
+        "v array<smallint>",
+        (([0, 255],), ([0, 256],), ([-1, None],), (None,)),
+        "pass pass fail",
+        ("0 of 4 rows", "smallint", "2 of 4 rows"),
+    ),
+    Example(
+        "bits", _vector(", elementType: binary"), "v array<boolean>", (([True, None],),), "pass pass pass"
+    ),
+    Example(
+        "bits as numbers",
+        _vector(", elementType: binary"),
+        "v array<tinyint>",
+        (([0, 2],),),
+        "pass pass fail",
+    ),
+    Example(
+        "normalized",
+        _vector(", normalized: true"),
+        _DDL,
+        (([0.6, 0.8],), ([-1.0, 0.0],), (None,)),
+        "pass pass",
+        ("0 of 3 rows", "0 of 3 rows"),
+    ),
+    Example(
+        "not normalized",
+        _vector(", normalized: true"),
+        _DDL,
+        (([0.0, 0.0],), ([1.0, 1.0],), ([_NAN, 1.0],), ([None, 1.0],), ([3e38, 3e38],)),
+        "pass fail",
+        ("0 of 5 rows", "5 of 5 rows"),
+    ),
+    Example(
+        "in a struct",
+        "properties: [{name: s, logicalType: object, properties:"
+        " [{name: v, logicalType: vector, logicalTypeOptions: {dimensions: 1, normalized: true}}]}]",
+        "s struct<v: array<double>>",
+        ((([1.0],),), (([0.5],),), (None,)),
+        "pass fail",
+        ("0 of 3 rows", "1 of 3 rows"),
+    ),
+)
+CHECK = CheckKind("vector", __doc__, clauses, EXAMPLES, metrics, judge)
