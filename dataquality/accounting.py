@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dq.contracts.diff.level import name_of
 from dq.contracts.extension import delivery
 from dq.contracts.model import Contract, Element, Property, Quality, SchemaObject, SlaProperty
 from dq.contracts.node import Node
 from dq.contracts.outcome import Location
+from dq.dataquality.age import elements
 from dq.dataquality.clause import Clause
 from dq.dataquality.column import columns
+from dq.dataquality.documented import LEVELS, OF_OBJECTS, REASONS, SILENT
 from dq.dataquality.library import metric
 
 JsonObject = dict[str, object]
@@ -49,57 +52,6 @@ class Account:
 
 
 _D, _N = State.DOCUMENTED, State.NOT_EVALUATED
-# Keys that describe and promise nothing about the data, and those whose parts are accounted by themselves.
-SILENT = frozenset(
-    [
-        "id",
-        "name",
-        "description",
-        "businessName",
-        "tags",
-        "authoritativeDefinitions",
-        "synonyms",
-        "customProperties",
-        "deprecated",
-        "examples",
-        "properties",
-        "items",
-        "map",
-        "quality",
-        "relationships",
-        "logicalTypeOptions",
-        "context",
-        "dataGranularityDescription",
-    ]
-)
-# What no check enforces, by key. A key that stands neither here, nor among the silent ones, nor in a clause
-# of a check is "not evaluated": a later version of the standard cannot slip through.
-REASONS: dict[str, tuple[State, str]] = {
-    "physicalName": (_D, "it says where the data is, and is used to find it"),
-    "physicalType": (_N, "it is no type of Spark, so that no column can be compared with it"),
-    "logicalType": (_D, "it says what kind of thing this is"),
-    "classification": (_D, "it masks samples; data does not show how sensitive it is"),
-    "encryptedName": (_D, "it names another column; whether that one is encrypted cannot be seen"),
-    "criticalDataElement": (_D, "it is a mark for readers"),
-    "semanticType": (_D, "it is a mark for readers"),
-    "transformSourceObjects": (_D, "it tells where the values come from"),
-    "transformLogic": (_D, "it tells how the values are made"),
-    "transformDescription": (_D, "it tells how the values are made"),
-    "partitioned": (_D, "it is compared with the catalog by 'dq register', and used to read partitions"),
-    "partitionKeyPosition": (_D, "it is compared with the catalog by 'dq register'"),
-    "primaryKeyPosition": (_D, "it orders the columns of the key"),
-    "timezone": (_D, "it tells how bounds of timestamps are read"),
-    "defaultTimezone": (_D, "it tells how bounds of timestamps are read"),
-    "required": (_N, "no check of this version tests a list of required fields; use required on each field"),
-    "dimensions": (_N, "no check of this version tests the length of vectors; use minItems and maxItems"),
-    "elementType": (_N, "no check of this version tests vectors; use items with a type"),
-    "distanceMetric": (_D, "it tells how vectors are compared"),
-    "embeddingModel": (_D, "it tells how vectors are made"),
-    "embeddingModelVersion": (_D, "it tells how vectors are made"),
-    "normalized": (_N, "no check of this version tests the norm of vectors"),
-}
-# The same key means something else on an object.
-_OF_OBJECTS = {"physicalType": (_D, "it says whether this is a table, a view or a topic")}
 _UNKNOWN = (_N, "no check of this version knows it")
 
 
@@ -116,7 +68,7 @@ def accounts(contract: Contract, one: SchemaObject, clauses: Sequence[Clause]) -
     listed += _element(one, one.name, "", enforced)
     for prop, column in columns(one):
         listed += _element(prop, one.name, str(column), enforced)
-    listed += _service_levels(contract, one)
+    listed += _service_levels(contract, one, enforced)
     return tuple(sorted(listed, key=lambda account: account.at))
 
 
@@ -146,15 +98,20 @@ def _element(element: Element, name: str, shown: str, enforced: dict[str, Clause
 
 
 def _keys(node: Node, name: str, shown: str, enforced: dict[str, Clause]) -> Iterator[Account]:
-    reasons = {**REASONS, **_OF_OBJECTS} if isinstance(node, SchemaObject) else REASONS
+    reasons = {**REASONS, **OF_OBJECTS} if isinstance(node, SchemaObject) else REASONS
     for key in node.place.keys:
         value = getattr(node, _attribute(node, key), None)
-        # `required: false` promises nothing.
-        if key in SILENT or value is None or value is False or value == []:
-            continue
         clause = enforced.get(node.path(key))
-        state, reason = _state(clause) if clause else reasons.get(key, _UNKNOWN)
+        # `required: false` promises nothing, `timezone: false` does.
+        if key in SILENT or value is None or (clause is None and (value is False or value == [])):
+            continue
+        state, reason = _state(clause) if clause else _told(reasons, key)
         yield Account(node.path(key), name, shown, key, state, reason, node.at(key))
+
+
+def _told(reasons: Mapping[str, tuple[str, str]], key: str) -> tuple[State, str]:
+    state, reason = reasons.get(key, _UNKNOWN)
+    return State(state), reason
 
 
 def _attribute(node: Node, key: str) -> str:
@@ -172,40 +129,26 @@ def _rule(quality: Quality, clause: Clause | None) -> tuple[State, str]:
     return _N, f"the metric {named!r} is not one that is known here" if named else "it names no metric"
 
 
-def _service_levels(contract: Contract, one: SchemaObject) -> Iterator[Account]:
+def _service_levels(contract: Contract, one: SchemaObject, enforced: dict[str, Clause]) -> Iterator[Account]:
     """Service levels that name the object or a property of it, and those of the whole contract."""
     for sla in contract.sla_properties:
-        element = sla.element or contract.sla_default_element
-        named = {part.strip().split(".")[0] for part in element.split(",")} if element else {one.name}
-        if not named & {one.name, one.id, one.column}:
+        clause = enforced.get(sla.path())
+        if clause is None and not elements(contract, one, sla):
             continue
-        state, reason = _service_level(contract, sla)
-        said = f"service level: {sla.property}"
-        yield Account(sla.path(), one.name, "", said, state, reason, sla.at())
+        state, reason = _service_level(contract, sla, clause)
+        shown = clause.property if clause else ""
+        yield Account(sla.path(), one.name, shown, f"service level: {sla.property}", state, reason, sla.at())
 
 
-# Service levels about people and plans; data shows nothing of them.
-_HUMAN = frozenset(
-    [
-        "availability",
-        "throughput",
-        "errorrate",
-        "generalavailability",
-        "endofsupport",
-        "endoflife",
-        "timetodetect",
-        "timetonotify",
-        "timetorepair",
-    ]
-)
-
-
-def _service_level(contract: Contract, sla: SlaProperty) -> tuple[State, str]:
+def _service_level(contract: Contract, sla: SlaProperty, clause: Clause | None) -> tuple[State, str]:
     terms, findings = delivery(contract, sla)
-    if terms is not None and not findings:
-        return State.ENFORCED, "dq watch"
     if findings:
         return _N, f"its delivery terms: {findings[0].message}"
-    if sla.property.lower() in _HUMAN:
-        return _D, "the data does not show it"
-    return _N, "no check of this version tests it; a delivery with a schedule is watched by 'dq watch'"
+    tested = _state(clause) if clause is not None else None
+    if terms is not None:
+        both = tested is not None and tested[0] is State.ENFORCED
+        return State.ENFORCED, f"dq watch, {clause.check}" if both and clause else "dq watch"
+    if tested is not None:
+        return tested
+    name = name_of(sla.property)
+    return (State(LEVELS[name][0]), LEVELS[name][1]) if name in LEVELS else _UNKNOWN

@@ -10,6 +10,7 @@ from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.outcome import Location, Severity
 from dq.dataquality.column import Column
 from dq.dataquality.metric import Need, Proof
+from dq.dataquality.occasion import NOWHEN, Occasion
 from dq.dataquality.operators import Threshold, Unusable, threshold
 from dq.dataquality.predicate import guarded
 from dq.dataquality.reference import Target
@@ -42,7 +43,7 @@ class Clause:
     `complaint` says what such a row does: "3 of 100 rows <complaint>". `covers` are further paths that
     this clause enforces. `refused` says why it cannot be tested, which is an error. Two reasons make no
     result and stand in the account alone: `documented`, why no data can break the clause, and `left_out`,
-    why it is not evaluated. `terms` is for a kind's own judge.
+    why it is not evaluated. `terms` is for a kind's own judge, and `occasion` is what the run was told.
     """
 
     check: str
@@ -68,6 +69,7 @@ class Clause:
     left_out: str = ""
     note: str = ""
     terms: Terms = None
+    occasion: Occasion = NOWHEN
 
 
 def of_property(

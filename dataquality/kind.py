@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from dq.contracts import shelf
 from dq.contracts.model import Contract, SchemaObject
@@ -17,6 +18,7 @@ from dq.dataquality import judge
 from dq.dataquality.clause import Clause
 from dq.dataquality.judge import Values
 from dq.dataquality.metric import Metric
+from dq.dataquality.occasion import Earlier
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,8 @@ class Example:
 
     `contract` is YAML of one object (without its name). `columns` is the frame's schema as Spark DDL.
     `ends` has one word per clause, in the order of the contract: pass, fail, error or skipped. `observed`
-    are the texts that the results must show, where they matter.
+    are the texts that the results must show, where they matter. `levels` is a YAML list of service levels
+    of the contract; `now` and `history` are what the run is told.
     """
 
     name: str
@@ -34,13 +37,17 @@ class Example:
     rows: tuple[tuple[object, ...], ...]
     ends: str
     observed: tuple[str, ...] = ()
+    levels: str = ""
+    now: datetime | None = None
+    history: tuple[Earlier, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CheckKind:
     """How one kind of promise is found in a contract, asked and judged.
 
-    Most kinds only find their clauses: those that count rows are asked and judged alike.
+    Most kinds only find their clauses: those that count rows are asked and judged alike. `then` are questions
+    that only the first answers call for; they cost a job more where there are any.
     """
 
     id: str
@@ -49,6 +56,7 @@ class CheckKind:
     examples: tuple[Example, ...]
     metrics: Callable[[Clause], tuple[Metric, ...]] = judge.questions
     judge: Callable[[Clause, Values], CheckResult] = judge.judged
+    then: Callable[[Clause, Values], tuple[Metric, ...]] = lambda _clause, _values: ()
 
     @property
     def summary(self) -> str:

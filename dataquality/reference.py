@@ -69,7 +69,7 @@ def _by_name(contract: Contract, path: str) -> tuple[SchemaObject, Column]:
     for one in contract.objects:
         for name in {one.name, one.id or one.name, one.column}:
             known = known or path == name or path.startswith(f"{name}.")
-            for written, column in _columns(one.properties, ()):
+            for written, column in single_columns(one.properties, ()):
                 if path == f"{name}.{'.'.join(prop.name or '' for prop in written)}":
                     return one, column
     if not known and "." in path:
@@ -82,21 +82,21 @@ def _by_name(contract: Contract, path: str) -> tuple[SchemaObject, Column]:
 
 def _by_id(contract: Contract, path: str) -> tuple[SchemaObject, Column]:
     for one in contract.objects:
-        for written, column in _columns(one.properties, ()):
+        for written, column in single_columns(one.properties, ()):
             ids = [one.id, *(prop.id for prop in written)]
             if None not in ids and path == "schema/" + "/properties/".join(str(part) for part in ids):
                 return one, column
     raise Unusable(f"{path!r} is no column of this contract that stands once in a row")
 
 
-def _columns(
+def single_columns(
     properties: Sequence[Property], above: tuple[Property, ...]
 ) -> Iterator[tuple[tuple[Property, ...], Column]]:
     """The columns that stand once in a row, with the properties on the way to them."""
     for prop in properties:
         way = (*above, prop)
         yield way, Column(tuple(part.column for part in way))
-        yield from _columns(prop.properties, way)
+        yield from single_columns(prop.properties, way)
 
 
 # Types that can be compared without a cast that may fail or round; every other type only with itself.

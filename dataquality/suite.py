@@ -20,6 +20,7 @@ from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.levers import ALL, Lever
 from dq.dataquality.measure import Others, implied, measure, schema_of
 from dq.dataquality.metric import Answers, Failure, Metric
+from dq.dataquality.occasion import Earlier, Occasion
 from dq.dataquality.plan import plan
 from dq.dataquality.report import Partition, Report
 from dq.dataquality.samples import samples
@@ -39,6 +40,7 @@ def check(
     now: datetime | None = None,
     kinds: Shelf | None = None,
     others: Mapping[str, DataFrame | Dataset] | None = None,
+    history: Sequence[Earlier] | None = None,
     levers: Set[Lever] = ALL,
     tasks_from: int = WORTH_ROWS,
 ) -> Report:
@@ -47,21 +49,29 @@ def check(
     `data` is a DataFrame, or a Dataset (see `dataset.locate`), for which `spark` is needed. `object_name`
     may be left out when the contract has one object. `partitions` are column-to-value texts as they stand
     in the path: only these are read, together they are one scope, and what is promised of the table is
-    tested on the table all the same. `now` is the time for the report. `others` are the whole data of
-    the objects that relationships refer to, by name; the object itself need not be among them. A
-    relationship to one that is not given is an error. `levers` are the ways to read less; no verdict
-    depends on them. Those that run Python tasks are used from `tasks_from` rows on.
+    tested on the table all the same. `now` is the aware time of the run, from which the age of data is
+    counted. `others` are the whole data of the objects that relationships refer to, by name; the object
+    itself need not be among them. A relationship to one that is not given is an error. `history` is what
+    earlier runs counted (`history.counts`), for rules that compare with it. `levers` are the ways to read
+    less; no verdict depends on them. Those that run Python tasks are used from `tasks_from` rows on.
 
-    Raises UsageError for an unknown object or partition column, and Unreadable when the data cannot be
-    opened. What is wrong inside the data is in the report.
+    Raises UsageError for an unknown object or partition column and a `now` without zone, and Unreadable
+    when the data cannot be opened. What is wrong inside the data is in the report.
     """
+    if now is not None and now.utcoffset() is None:
+        raise UsageError(f"now={now} names no instant.", "Give it a zone: datetime.now(timezone.utc).")
     one = pick(contract, object_name)
     asked = tuple(tuple(sorted(each.items())) for each in partitions or ())
     table = opened(data, spark)
     scoped = only(table, partitions) if partitions else table
     shelf = built_in() if kinds is None else kinds
     found = clauses_of(contract, one, shelf)
-    clauses = [_scope(clause, asked) for clause in found if not (clause.documented or clause.left_out)]
+    occasion = Occasion(now, asked, None if history is None else tuple(history))
+    clauses = [
+        replace(_scope(clause, asked), occasion=occasion)
+        for clause in found
+        if not (clause.documented or clause.left_out)
+    ]
     given = others_of(one, table, others or {}, spark)
     results: dict[str, CheckResult] = {}
     passes = proven = 0
@@ -160,9 +170,23 @@ def _measured(
     """
     if not clauses:
         return {}, 0
-    made = plan((one for one in _asked(clauses, kinds) if one not in known), schema_of(frame))
+    schema = schema_of(frame)
+    made = plan((one for one in _asked(clauses, kinds) if one not in known), schema)
     answers = measure(frame, made, others, known)
-    return answers, sum(not implied(one, answers) for one in made.passes)
+    passes = sum(not implied(one, answers) for one in made.passes)
+    more = [one for clause in clauses if not clause.refused for one in _further(clause, answers, kinds)]
+    second = plan((one for one in more if one not in answers), schema)
+    if second.passes or second.failures:
+        answers = {**answers, **measure(frame, second, others)}
+    return answers, passes + len(second.passes)
+
+
+def _further(clause: Clause, answers: Answers, kinds: Shelf) -> tuple[Metric, ...]:
+    """What the first answers to a clause call for; nothing where one of them failed."""
+    kind = kinds[clause.check]
+    first = {metric: answers[metric] for metric in kind.metrics(clause)}
+    values = {metric: answer for metric, answer in first.items() if not isinstance(answer, Failure)}
+    return kind.then(clause, values) if len(values) == len(first) else ()
 
 
 def _judged(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:
@@ -170,7 +194,8 @@ def _judged(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:
     if clause.refused:
         return result(clause, Status.ERROR, "not tested", f"{subject}: {clause.refused}")
     kind = kinds[clause.check]
-    asked = {metric: answers[metric] for metric in kind.metrics(clause)}
+    metrics = (*kind.metrics(clause), *_further(clause, answers, kinds))
+    asked = {metric: answers[metric] for metric in metrics}
     values = {metric: answer for metric, answer in asked.items() if not isinstance(answer, Failure)}
     failures = [answer for answer in asked.values() if isinstance(answer, Failure)]
     if failures:

@@ -52,7 +52,7 @@ class _Place:
     form: str
 
     def text(self, nominal: datetime) -> str:
-        moment = _add_months(nominal, self.months) + self.elapsed
+        moment = add_months(nominal, self.months) + self.elapsed
         return _DIRECTIVE.sub(lambda found: _DIRECTIVES[found[1]](moment), self.form)
 
 
@@ -123,7 +123,7 @@ def _place(inside: str, template: str) -> _Place | Fault:
     return _Place(months, timedelta(seconds=seconds), found[2])
 
 
-def _add_months(moment: datetime, months: int) -> datetime:
+def add_months(moment: datetime, months: int) -> datetime:
     """The same day some months on, or the last day of a shorter month."""
     year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
     day = min(moment.day, calendar.monthrange(year, month + 1)[1])

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from dq.contracts.model import Property, SchemaObject, TypeOptions
 from dq.contracts.parse import parse
-from dq.dataquality.accounting import REASONS, SILENT, Account, State, accounts
+from dq.dataquality.accounting import Account, State, accounts
+from dq.dataquality.documented import REASONS, SILENT
 from dq.dataquality.kind import built_in, clauses_of
 
+HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: shop\nversion: 1.0.0\n"
 CONTRACT = """
 apiVersion: v3.2.0
 kind: DataContract
@@ -21,6 +23,7 @@ schema:
         required: true
         unique: false
         classification: internal
+      - {name: seen, physicalType: timestamp, logicalTypeOptions: {timezone: false}}
       - name: mail
         physicalType: CITEXT
         logicalType: string
@@ -42,9 +45,10 @@ slaProperties:
     schedule: 0 6 * * *
     customProperties:
       - {property: delivery, vendor: dq, value: {grace: 45m, partition: {day: "{due:%Y-%m-%d}"}}}
-  - {property: latency, value: 4, unit: h, element: orders.id}
+  - {property: latency, value: 4, unit: h, element: orders}
+  - {property: freshness, value: 4, unit: h, element: orders.id}
   - {property: availability, value: 99}
-  - {property: retention, value: 1, unit: y, element: others}
+  - {property: re, value: 1, unit: y, element: seen}
 """
 
 
@@ -65,6 +69,8 @@ def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
         "id: logicalType": "enforced",
         "id: required": "enforced",
         "id: classification": "documented only",
+        "seen: physicalType": "enforced",
+        "seen: timezone": "documented only",
         "mail: physicalType": "not evaluated",
         "mail: logicalType": "enforced",
         "mail: format": "enforced",
@@ -77,7 +83,9 @@ def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
         "orders: quality: idle": "not evaluated",
         "orders: quality: custom": "not evaluated",
         "orders: service level: frequency": "enforced",
-        "orders: service level: latency": "not evaluated",
+        "seen: service level: latency": "enforced",
+        "id: service level: freshness": "not evaluated",
+        "seen: service level: re": "enforced",
         "orders: service level: availability": "documented only",
     }
     assert said["id: required"][1] == "required"
@@ -90,15 +98,41 @@ def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
 def test_an_account_stands_at_the_line_of_its_clause() -> None:
     found = next(one for one in account() if one.clause == "maxLength")
 
-    assert str(found.at) == "shop.odcs.yaml:20:56"
-    assert found.path == "schema[0].properties[1].logicalTypeOptions.maxLength"
+    assert str(found.at) == "shop.odcs.yaml:21:56"
+    assert found.path == "schema[0].properties[2].logicalTypeOptions.maxLength"
+
+
+LEVELS = {
+    "av, value: 99": "documented only",
+    "timeToRepair, value: 4": "documented only",
+    "frequency, value: 1": "not evaluated",
+    "timeOfAvailability, value: 9": "not evaluated",
+    "punctuality, value: 9": "not evaluated",
+    "latency, value: 1": "not evaluated",
+}
+
+
+def test_a_service_level_without_a_column_says_what_is_missing() -> None:
+    written = ", ".join(f"{{property: {level}, unit: d, element: a}}" for level in LEVELS)
+    schema = "schema: [{name: a, properties: [{name: n, logicalType: integer}]}, {name: b}]\n"
+    contract = parse(f"{HEAD}{schema}slaProperties: [{written}]\n".encode(), "a.odcs.yaml").contract
+    assert contract is not None
+
+    found = {
+        one.name: accounts(contract, one, clauses_of(contract, one, built_in())) for one in contract.objects
+    }
+
+    assert [account.state for account in found["a"] if "service" in account.clause] == list(LEVELS.values())
+    assert "'dq watch' holds it to that" in found["a"][-4].reason
+    assert found["a"][-1].reason == "a has no column of dates or timestamps that could show the age"
+    assert found["b"] == ()
 
 
 def test_every_key_of_the_standard_is_enforced_silent_or_has_a_reason() -> None:
     words = """
         logicalType physicalType required unique primaryKey enum quality minLength maxLength pattern minimum
         maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems uniqueItems minProperties
-        maxProperties format
+        maxProperties format timezone dimensions elementType normalized
     """
     enforced = set(words.split())
     keys = {
@@ -108,7 +142,7 @@ def test_every_key_of_the_standard_is_enforced_silent_or_has_a_reason() -> None:
         if info.alias and info.alias.isidentifier()
     }
 
-    assert keys - enforced - SILENT - set(REASONS) == set()
+    assert keys - enforced - set(SILENT) - set(REASONS) == set()
 
 
 def test_states_are_three() -> None:

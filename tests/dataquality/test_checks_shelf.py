@@ -32,7 +32,8 @@ def contract_of(example: Example) -> Contract:
         body = textwrap.indent(written, "  ")
     else:
         body = textwrap.indent(written, "    ")
-    parsed = parse((head + body + "\n").encode(), "example.odcs.yaml")
+    levels = f"slaProperties: {example.levels}\n" if example.levels else ""
+    parsed = parse((head + body + "\n" + levels).encode(), "example.odcs.yaml")
     assert parsed.contract is not None, parsed.findings
     return parsed.contract
 
@@ -42,7 +43,9 @@ def contract_of(example: Example) -> Contract:
 def test_an_example_ends_as_its_kind_says(spark: SparkSession, kind: CheckKind, example: Example) -> None:
     frame = spark.createDataFrame(list(example.rows), example.columns)
 
-    report = check(contract_of(example), frame, kinds={kind.id: kind})
+    report = check(
+        contract_of(example), frame, kinds={kind.id: kind}, now=example.now, history=example.history
+    )
 
     ends = " ".join(result.status for result in report.results)
     assert ends == example.ends, "\n".join(result.message for result in report.results)

@@ -1,0 +1,151 @@
+"""The newest value of a column is no older than a service level `latency` (or `freshness`) promises.
+
+Why: A table that nobody writes to any more passes every check of its values.
+Bad: `{property: latency, value: 4, unit: h, element: orders.updated_at}`, and the newest order is of
+yesterday.
+Good: The same service level, and an order of the last hour.
+Nulls: NULL is no value. A table without rows, or without a value in the column, has no fresh data: it fails.
+Values that lie in the future show nothing of the age: they are left out, and the message counts them. A date
+stands for its whole day, so that its age begins when the day ends. A date, and a timestamp without zone, is
+meant in `defaultTimezone`, UTC unless the contract says so. Days and weeks are 24 and 168 hours; months and
+years go by the calendar. Without the time of the run it is an error: nobody can tell how old the data is.
+The whole table is asked, also when one partition is tested.
+Mend: Find out why nothing new arrives. An element that is an object means its only timestamp, or else its
+only date; name another column as `object.property`. In Python hand the time in: `check(…, now=…)`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import CheckResult, Status
+from dq.dataquality.age import Promise, before, in_words, micros_of, promises
+from dq.dataquality.clause import Clause
+from dq.dataquality.judge import Values, result
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.metric import Metric, count
+
+_CHECK = "latency"
+
+
+def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for made in promises(_CHECK, "latency", contract, one):
+        promise = made.terms
+        yield replace(made, allowed=f"at most {promise.length} old") if isinstance(promise, Promise) else made
+
+
+def metrics(clause: Clause) -> tuple[Metric, ...]:
+    assert isinstance(clause.terms, Promise)
+    return (clause.terms.time.extreme("max"), count())
+
+
+def then(clause: Clause, values: Values) -> tuple[Metric, ...]:
+    """Only where the newest value lies in the future: the newest one that does not, and how many do."""
+    promise, now = clause.terms, clause.occasion.now
+    assert isinstance(promise, Promise)
+    newest = values[promise.time.extreme("max")]
+    if now is None or not isinstance(newest, int) or promise.time.starts(newest) <= micros_of(now):
+        return ()
+    later = count(promise.time.later_than(now), (promise.time.need,))
+    return (promise.time.extreme("max", until=now), later)
+
+
+def judge(clause: Clause, values: Values) -> CheckResult:
+    promise, now = clause.terms, clause.occasion.now
+    assert isinstance(promise, Promise)
+    subject = f"{clause.object}.{clause.property}"
+    if now is None:
+        said = f"{subject}: how old the data is cannot be told without the time; hand it in: now=…"
+        return result(clause, Status.ERROR, "not tested", said)
+    asked = (*metrics(clause)[:1], *then(clause, values))
+    newest, future = values[asked[-2] if len(asked) > 1 else asked[0]], ""
+    if len(asked) > 1:
+        beyond = values[asked[0]]
+        assert isinstance(beyond, int)
+        number = values[asked[-1]]
+        future = f"; {number} row(s) lie in the future, up to {promise.time.shown(beyond)}"
+    note = f" ({clause.note})" if clause.note else ""
+    if newest is None:
+        empty = values[count()] == 0
+        observed = "no rows" if empty else "no value"
+        reason = "the table is empty" if empty else "no row has a value" + (" up to now" if future else "")
+        message = f"{subject}: {reason}, so that nothing is fresh{future}; allowed: {clause.allowed}{note}"
+        return result(clause, Status.FAIL, observed, message)
+    assert isinstance(newest, int)
+    end = promise.time.ends(newest)
+    age = max(micros_of(now) - end, 0)
+    kept = end >= micros_of(before(now, promise.length, promise.time.zone))
+    observed = f"{in_words(age)} old"
+    message = f"{subject}: the newest value is {promise.time.shown(newest)}, {observed}{future}"
+    message += note if kept else f"; allowed: {clause.allowed}{note}"
+    return result(clause, Status.PASS if kept else Status.FAIL, observed, message, age / 1_000_000)
+
+
+_NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
+
+
+def _ago(**length: float) -> dt.datetime:
+    return _NOW - dt.timedelta(**length)
+
+
+def _seen(kind: str, rest: str = "") -> str:
+    return f"properties: [{{name: v, logicalType: {kind}{rest}}}]"
+
+
+def _level(value: object, unit: str, element: str = "t.v", name: str = "latency") -> str:
+    return f"[{{property: {name}, value: {value}, unit: {unit}, element: {element}}}]"
+
+
+_FOUR = _level(4, "h")
+_STAMP, _DDL = _seen("timestamp"), "v timestamp"
+_NTZ = _seen("timestamp", ", physicalType: timestamp_ntz, logicalTypeOptions: {defaultTimezone: Asia/Tokyo}")
+EXAMPLES = (
+    Example("fresh, and NULL", _STAMP, _DDL, ((_ago(hours=4),), (None,), (_ago(days=9),)), "pass",
+            ("4 h old",), _FOUR, _NOW),
+    Example("stale", _STAMP, _DDL, ((_ago(hours=4, seconds=1),),), "fail", ("4 h 1 s old",), _FOUR, _NOW),
+    Example("no rows", _STAMP, _DDL, (), "fail", ("no rows",), _FOUR, _NOW),
+    Example("only NULL", _STAMP, _DDL, ((None,),), "fail", ("no value",), _FOUR, _NOW),
+    Example("no time of the run", _STAMP, _DDL, ((_NOW,),), "error", (), _FOUR),
+    Example("the future is left out", _STAMP, _DDL, ((_ago(hours=5),), (_ago(days=-900_000),)), "fail",
+            ("5 h old",), _FOUR, _NOW),
+    Example("fresh besides the future", _STAMP, _DDL, ((_ago(hours=3),), (_ago(hours=-1),)), "pass",
+            ("3 h old",), _FOUR, _NOW),
+    Example("nothing but future", _STAMP, _DDL, ((_ago(hours=-1),),), "fail", ("no value",), _FOUR, _NOW),
+    Example("freshness, the elder word", _STAMP, _DDL, ((_ago(minutes=29),),), "pass", ("29 min old",),
+            _level(30, "min", name="freshness"), _NOW),
+    Example("yesterday is 12 hours old", _seen("date"), "v date", ((dt.date(2026, 11, 20),),), "pass",
+            ("12 h old",), _level(1, "d"), _NOW),
+    Example("the day before is not fresh", _seen("date"), "v date", ((dt.date(2026, 11, 19),),), "fail",
+            ("1 d 12 h old",), _level(1, "d"), _NOW),
+    Example("today", _seen("date"), "v date", ((dt.date(2026, 11, 21),),), "pass", ("0 s old",),
+            _level(1, "d"), _NOW),
+    Example("a date in the future", _seen("date"), "v date",
+            ((dt.date(2026, 11, 19),), (dt.date(9999, 12, 31),)), "fail", ("1 d 12 h old",),
+            _level(1, "d"), _NOW),
+    Example("civil time of its zone", _NTZ, "v timestamp_ntz",
+            ((dt.datetime(2026, 11, 21, 20, 59, 59, 500_000),),), "pass", ("0 s old",), _level(1, "s"), _NOW),  # noqa: DTZ001
+    Example("stale in its zone", _NTZ, "v timestamp_ntz", ((dt.datetime(2026, 11, 21, 12),),), "fail",  # noqa: DTZ001
+            ("9 h old",), _FOUR, _NOW),
+    Example("by the calendar", _STAMP, _DDL, ((dt.datetime(2026, 8, 21, 12, tzinfo=dt.UTC),),), "pass",
+            ("92 d old",), _level(3, "months"), _NOW),
+    Example("the object's only timestamp",
+            "properties: [{name: d, logicalType: date}, {name: v, logicalType: timestamp}]",
+            "d date, v timestamp", ((dt.date(2000, 1, 1), _NOW),), "pass", ("0 s old",),
+            _level(4, "h", "t"), _NOW),
+    Example("a field of a struct",
+            "properties: [{name: s, logicalType: object, properties: [{name: v, logicalType: timestamp}]}]",
+            "s struct<v: timestamp>", (((_NOW,),), (None,)), "pass", (), _level(4, "h", "t.s.v"), _NOW),
+    Example("two columns", "properties: [{name: v, logicalType: date}, {name: w, logicalType: date}]",
+            "v date, w date", ((dt.date(2026, 11, 20), dt.date(2026, 11, 1)),), "pass fail", (),
+            _level(1, "d", "'t.v, t.w'"), _NOW),
+    Example("which of two?", "properties: [{name: v, logicalType: date}, {name: w, logicalType: date}]",
+            "v date, w date", (), "", (), _level(1, "d", "t"), _NOW),
+    Example("a number", _seen("integer"), "v int", ((1,),), "", (), _FOUR, _NOW),
+    Example("minutes or months", _STAMP, _DDL, ((_NOW,),), "error", (), _level(4, "m"), _NOW),
+    Example("a text instead", _STAMP, "v string", (("2026-11-21",),), "error", (), _FOUR, _NOW),
+    Example("no such column", _STAMP, "w timestamp", ((_NOW,),), "error", (), _FOUR, _NOW),
+)  # fmt: skip
+CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, metrics, judge, then)

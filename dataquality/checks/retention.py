@@ -1,0 +1,100 @@
+"""No value of a column is older than a service level `retention` allows.
+
+Why: What is kept too long costs money, and for personal data it breaks the law.
+Bad: `{property: retention, value: 3, unit: y, element: orders.ordered_on}`, and an order of four years ago.
+Good: The same service level, and the oldest order is two years old.
+Nulls: NULL is no value, and the table may be empty: nothing is kept too long then. A date stands for its
+whole day. Months and years go by the calendar of `defaultTimezone` (UTC unless the contract says so); days
+and weeks are 24 and 168 hours. Without the time of the run it is an error. The whole table is asked, also
+when one partition is tested.
+Mend: Delete what is older, or correct the service level. ODCS does not say whether data is kept at least or
+at most so long. It is tested as the most, which is what the law asks for; that it is kept at least so long
+cannot be seen, because a table may be younger than that.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import CheckResult, Status
+from dq.dataquality.age import Promise, before, in_words, micros_of, promises
+from dq.dataquality.clause import Clause
+from dq.dataquality.judge import Values, result
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.metric import Metric
+
+_CHECK = "retention"
+
+
+def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for made in promises(_CHECK, "retention", contract, one):
+        promise = made.terms
+        allowed = f"nothing older than {promise.length}" if isinstance(promise, Promise) else ""
+        yield replace(made, allowed=allowed)
+
+
+def metrics(clause: Clause) -> tuple[Metric, ...]:
+    assert isinstance(clause.terms, Promise)
+    return (clause.terms.time.extreme("min"),)
+
+
+def judge(clause: Clause, values: Values) -> CheckResult:
+    promise, now = clause.terms, clause.occasion.now
+    assert isinstance(promise, Promise)
+    subject = f"{clause.object}.{clause.property}"
+    if now is None:
+        said = f"{subject}: how old the data is cannot be told without the time; hand it in: now=…"
+        return result(clause, Status.ERROR, "not tested", said)
+    (oldest,) = values.values()
+    note = f" ({clause.note})" if clause.note else ""
+    if oldest is None:
+        return result(clause, Status.PASS, "no value", f"{subject}: there is no value to keep{note}")
+    assert isinstance(oldest, int)
+    end = promise.time.ends(oldest)
+    age = max(micros_of(now) - end, 0)
+    kept = end >= micros_of(before(now, promise.length, promise.time.zone))
+    observed = f"oldest {in_words(age)}"
+    message = f"{subject}: the oldest value is {promise.time.shown(oldest)}, {in_words(age)} old"
+    message += note if kept else f"; allowed: {clause.allowed}{note}"
+    return result(clause, Status.PASS if kept else Status.FAIL, observed, message, age / 1_000_000)
+
+
+_NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
+
+
+def _seen(kind: str, rest: str = "") -> str:
+    return f"properties: [{{name: v, logicalType: {kind}{rest}}}]"
+
+
+def _level(value: int, unit: str) -> str:
+    return f"[{{property: retention, value: {value}, unit: {unit}, element: t.v}}]"
+
+
+_YEARS = _level(3, "y")
+_DDL = "v date"
+EXAMPLES = (
+    Example("within, and NULL", _seen("date"), _DDL, ((dt.date(2023, 11, 21),), (None,)), "pass",
+            (), _YEARS, _NOW),
+    Example("the day itself ends within", _seen("date"), _DDL, ((dt.date(2023, 11, 20),),), "fail",
+            ("oldest 1,096 d 12 h",), _YEARS, _NOW),
+    Example("no rows", _seen("date"), _DDL, (), "pass", ("no value",), _YEARS, _NOW),
+    Example("only NULL", _seen("date"), _DDL, ((None,),), "pass", ("no value",), _YEARS, _NOW),
+    Example("a marker of long ago", _seen("date"), _DDL, ((dt.date(1, 1, 1),),), "fail", (), _YEARS, _NOW),
+    Example("the future", _seen("date"), _DDL, ((dt.date(9999, 12, 31),),), "pass", ("oldest 0 s",),
+            _YEARS, _NOW),
+    Example("instants", _seen("timestamp"), "v timestamp",
+            ((_NOW - dt.timedelta(days=30),), (_NOW,)), "pass", ("oldest 30 d",), _level(30, "d"), _NOW),
+    Example("instants too old", _seen("timestamp"), "v timestamp",
+            ((_NOW - dt.timedelta(days=30, microseconds=1),),), "fail", ("oldest 30 d",),
+            _level(30, "d"), _NOW),
+    Example("civil times", _seen("timestamp", ", physicalType: timestamp_ntz"), "v timestamp_ntz",
+            ((dt.datetime(1969, 12, 31, 23, 59, 59, 1),),), "fail", (), _level(30, "d"), _NOW),  # noqa: DTZ001
+    Example("no time of the run", _seen("date"), _DDL, (), "error", (), _YEARS),
+    Example("no number", _seen("date"), _DDL, (), "error", (),
+            "[{property: retention, value: long, unit: y, element: t.v}]", _NOW),
+    Example("a text instead", _seen("date"), "v string", (("2026-11-21",),), "error", (), _YEARS, _NOW),
+)  # fmt: skip
+CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, metrics, judge)
