@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
+from dq.contracts.fault import Fault
 from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.outcome import Location, Severity
+from dq.contracts.units import Duration, parse_duration
 from dq.dataquality.column import Column
 from dq.dataquality.metric import Need, Proof
+from dq.dataquality.moment import TimeColumn, find, held_as, zone_of
 from dq.dataquality.occasion import NOWHEN, Occasion
 from dq.dataquality.operators import Threshold, Unusable, threshold
 from dq.dataquality.predicate import guarded
@@ -20,7 +24,10 @@ Terms = object
 
 
 class Rows(StrEnum):
-    """Which rows a clause speaks about: those of the partitions that are asked for, or all of the table."""
+    """Which rows a clause speaks about: those of the partitions that are asked for, or all of the table.
+
+    A clause with a window speaks of those of the table that are not older than it.
+    """
 
     PARTITION = "partition"
     TABLE = "table"
@@ -29,6 +36,14 @@ class Rows(StrEnum):
 class Unit(StrEnum):
     ROWS = "rows"
     PERCENT = "percent"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The rows of the last so many days, by a column that tells when they are of."""
+
+    time: TimeColumn
+    length: Duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +76,7 @@ class Clause:
     needs: tuple[Need, ...] = ()
     where: str = ""
     rows: Rows = Rows.PARTITION
+    window: Window | None = None
     threshold: Threshold | None = None
     unit: Unit = Unit.ROWS
     covers: tuple[str, ...] = ()
@@ -138,17 +154,40 @@ def of_quality(
         if unit is None:
             raise Unusable(f"unit {said!r} is neither rows nor percent")
         limit = told.threshold if told else threshold(quality)
-        terms, findings = scope_of(quality)
-        if findings:
-            raise Unusable(f"its scope: {findings[0].message}")
-        if terms.rows == "window" or terms.window:
-            raise Unusable("a scope of rows: window is not evaluated; use partition or table")
-        where = guarded(terms.where) if terms.where is not None else ""
+        made = scoped(made, one, quality)
     except Unusable as error:
         return refuse(made, str(error))
     percent = " percent of the rows" if unit is Unit.PERCENT else " rows"
+    return replace(made, allowed=f"{limit}{percent}", threshold=limit, unit=unit)
+
+
+def scoped(made: Clause, one: SchemaObject, quality: Quality) -> Clause:
+    """The clause on the rows that its rule means. Raises Unusable, with the reason."""
+    terms, findings = scope_of(quality)
+    if findings:
+        raise Unusable(f"its scope: {findings[0].message}")
+    where = guarded(terms.where) if terms.where is not None else ""
+    if terms.rows == "window" or terms.window:
+        return replace(made, where=where, window=_window(one, terms), rows=Rows.TABLE)
     rows = Rows.TABLE if terms.rows == "table" else Rows.PARTITION
-    return replace(made, allowed=f"{limit}{percent}", threshold=limit, unit=unit, where=where, rows=rows)
+    return replace(made, where=where, rows=rows)
+
+
+def _window(one: SchemaObject, terms: Scope) -> Window:
+    if terms.rows != "window" or not terms.window:
+        raise Unusable("its scope: rows: window and a window such as 7d go together")
+    length = parse_duration(terms.window)
+    if isinstance(length, Fault):
+        raise Unusable(f"its scope: {length.message}")
+    keys = [(key, Column((key.column,))) for key in one.partition_keys() if held_as(key)]
+    # Of a partition column only the partitions within the window need be read.
+    found = keys[0] if len(keys) == 1 else find(one, "")
+    if isinstance(found, str):
+        raise Unusable(f"its scope: a window needs a column that tells when a row is of; {found}")
+    prop, column = found
+    kind = held_as(prop)
+    assert kind is not None
+    return Window(TimeColumn(column, kind, zone_of(prop)), length)
 
 
 def refuse(clause: Clause, reason: str) -> Clause:

@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, and_, func, insert, select
 
 from dq.contracts.outcome import Breach, CheckResult, IncidentKey, Recovery, Row, Severity, Status
+from dq.dataquality.occasion import Earlier, Partition
 from dq.dataquality.tables import check_result, check_run
 
 GROUP = "quality"
@@ -139,3 +140,42 @@ def checked(tx: Connection, contract: str, object: str) -> set[str]:
     """The scopes of an object that have a run."""
     here = and_(check_run.c.contract == contract, check_run.c.object == object)
     return set(tx.execute(select(check_run.c.scope).where(here)).scalars())
+
+
+# Of a rule that compares, so many of its newest counts are enough: half a year of days, a week of hours.
+_MOST = 200
+_COUNTED = ("row_count", "row_count_anomaly")
+
+
+def counts(tx: Connection, contract: str, object: str, most: int = _MOST) -> tuple[Earlier, ...]:
+    """What the newest runs of an object counted, for each rule that compares numbers of rows."""
+    found = []
+    for check in _COUNTED:
+        rows = tx.execute(
+            select(check_run.c.at, check_run.c.scope, check_result.c.clause, check_result.c.value)
+            .join(check_result, check_result.c.run_id == check_run.c.id)
+            .where(
+                check_run.c.contract == contract,
+                check_run.c.object == object,
+                check_result.c.check == check,
+                check_result.c.value.is_not(None),
+            )
+            .order_by(check_run.c.at.desc(), check_run.c.id.desc())
+            .limit(most)
+        )
+        found += [
+            Earlier(check, row.clause, row.at, int(row.value), partition)
+            for row in rows
+            if (partition := _partition(row.scope)) is not None
+        ]
+    return tuple(found)
+
+
+def _partition(scope: str) -> Partition | None:
+    """The partition that a scope names, `()` for the table; None for what no partition can be read from."""
+    if scope == TABLE:
+        return ()
+    pairs = [part.partition("=") for part in scope.split("/")]
+    if not all(column and equals for column, equals, _ in pairs):
+        return None
+    return tuple((column, value) for column, _, value in pairs)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from dq.contracts.errors import DqError, UsageError
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
+from dq.dataquality import sql
 from dq.dataquality.accounting import accounts
-from dq.dataquality.clause import Clause, Rows
+from dq.dataquality.clause import Clause, Rows, refuse
 from dq.dataquality.dataset import Dataset, only, open_frame
 from dq.dataquality.judge import result
 from dq.dataquality.kernels.run import WORTH_ROWS
@@ -20,6 +21,7 @@ from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.levers import ALL, Lever
 from dq.dataquality.measure import Others, implied, measure, schema_of
 from dq.dataquality.metric import Answers, Failure, Metric
+from dq.dataquality.moment import before
 from dq.dataquality.occasion import Earlier, Occasion
 from dq.dataquality.plan import plan
 from dq.dataquality.report import Partition, Report
@@ -68,7 +70,7 @@ def check(
     found = clauses_of(contract, one, shelf)
     occasion = Occasion(now, asked, None if history is None else tuple(history))
     clauses = [
-        replace(_scope(clause, asked), occasion=occasion)
+        _scope(_windowed(replace(clause, occasion=occasion)), asked)
         for clause in found
         if not (clause.documented or clause.left_out)
     ]
@@ -137,11 +139,23 @@ def others_of(
     return found
 
 
+def _windowed(clause: Clause) -> Clause:
+    """The clause on the rows that its window leaves, counted back from the time of the run."""
+    if clause.window is None or clause.refused:
+        return clause
+    now, length, time = clause.occasion.now, clause.window.length, clause.window.time
+    if now is None:
+        return refuse(clause, f"the window of {length} ends with the time of the run; hand it in: now=…")
+    recent = time.since(before(now, length, time.zone))
+    where = sql.all_of(recent, clause.where)
+    return replace(clause, where=where, note=f"{time.column} within {length}")
+
+
 def _scope(clause: Clause, asked: tuple[Partition, ...]) -> Clause:
     """The clause with the rows that it must see when these partitions are asked for."""
     if not asked:
         return replace(clause, rows=Rows.PARTITION)
-    if clause.rows is not Rows.TABLE:
+    if clause.rows is not Rows.TABLE or clause.window is not None:
         return clause
     key = {str(column).lower() for column in clause.keys}
     parts = {column.lower() for partition in asked for column, _ in partition}

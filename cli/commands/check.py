@@ -114,6 +114,8 @@ def run(
     spark = session(world)
     data = locate(contract, one, server, world.environment)
     scope = label(tuple(partition.items())) if partition else history.TABLE
+    with store.read() as tx:
+        earlier = history.counts(tx, contract.id, one.name)
     with show.step(f"checking {one.name} {scope}"):
         report = measure(
             contract,
@@ -123,6 +125,7 @@ def run(
             partitions=[partition] if partition else None,
             now=world.now(),
             others=_others(world, contract, one, server),
+            history=earlier,
         )
     tell = alerting.teller(world, [contract], channel)
     with store.write() as tx:

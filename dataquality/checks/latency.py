@@ -22,11 +22,12 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
-from dq.dataquality.age import Promise, before, in_words, micros_of, promises
+from dq.dataquality.age import Promise, promises
 from dq.dataquality.clause import Clause
 from dq.dataquality.judge import Values, result
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.metric import Metric, count
+from dq.dataquality.moment import before, in_words, micros_of
 
 _CHECK = "latency"
 

@@ -3,40 +3,120 @@
 Why: An empty or half-loaded delivery looks fine to every check of a column.
 Bad: `metric: rowCount` with `mustBeGreaterThan: 0` on no rows.
 Good: The same rule on one row.
-Nulls: A row counts whatever is in it.
-Mend: Load the missing rows, or correct the bounds.
+With `unit: percent` the number is compared with an earlier one: `arguments: {period: 24, unit: h}` and
+`mustBeGreaterThan: -10` mean that no more than a tenth is lost against the run of 24 hours ago. That is the
+run nearest to then, at most half a period away; of partitions, one that differs only in its date.
+Nulls: A row counts whatever is in it. A percentage is skipped while no earlier run is known, and of an
+earlier zero.
+Mend: Load the missing rows, or correct the bounds. In Python hand the earlier counts in:
+`check(…, history=…)`.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 
-from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.fault import Fault
+from dq.contracts.model import Contract, Quality, SchemaObject
+from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.service import time_unit
+from dq.contracts.units import Duration, parse_duration
 from dq.dataquality.clause import Clause, Unit, of_quality, refuse
+from dq.dataquality.judge import Values, judged, percent, result
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, metric
+from dq.dataquality.metric import Metric, count
+from dq.dataquality.moment import before
+from dq.dataquality.occasion import Earlier
 from dq.dataquality.operators import Unusable
+from dq.dataquality.volume import comparable, moment_of, nearest
+
+_CHECK = "row_count"
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for quality in one.quality:
         if metric(quality) != "rowCount":
             continue
-        made = of_quality("row_count", one, quality, "")
+        made = of_quality(_CHECK, one, quality, "")
+        made = replace(made, allowed=str(made.threshold) + " rows" if made.threshold else "")
         try:
-            arguments(quality)
+            if made.unit is Unit.PERCENT and made.threshold:
+                period = _period(quality)
+                allowed = f"{made.threshold} percent more than {period} before"
+                made = replace(made, terms=period, allowed=allowed)
+            else:
+                arguments(quality)
         except Unusable as error:
             made = refuse(made, str(error))
-        if made.unit is Unit.PERCENT:
-            made = refuse(made, "a row count in percent is of an earlier count, which is not evaluated")
-        yield replace(made, allowed=str(made.threshold) + " rows" if made.threshold else "")
+        yield made
+
+
+def _period(quality: Quality) -> Duration:
+    given = arguments(quality, "period", "unit")
+    period, unit = given.get("period"), given.get("unit")
+    word = time_unit(unit) if isinstance(unit, str) else None
+    if isinstance(period, bool) or not isinstance(period, int) or period < 1 or word is None:
+        raise Unusable(
+            "a row count in percent is compared with an earlier one; say with which:"
+            " arguments: {period: 24, unit: h}"
+        )
+    found = parse_duration(f"{period}{'m' if word == 'min' else word}")
+    if isinstance(found, Fault):
+        raise Unusable(f"its period: {found.message}")
+    return found
+
+
+def metrics(clause: Clause) -> tuple[Metric, ...]:
+    return (count(clause.where),)
+
+
+def judge(clause: Clause, values: Values) -> CheckResult:
+    return _compared(clause, values) if isinstance(clause.terms, Duration) else judged(clause, values)
+
+
+def _compared(clause: Clause, values: Values) -> CheckResult:
+    """The growth against the earlier run. The result's value is the number of rows, for later runs."""
+    (found,) = values.values()
+    here, period = moment_of(clause.occasion), clause.terms
+    assert isinstance(found, int)
+    assert isinstance(period, Duration)
+    assert clause.threshold is not None
+    seen = f"{clause.object}: {found:,} row{'' if found == 1 else 's'}"
+    then = before(here, period, dt.UTC) if here else None
+    known = comparable(clause.occasion, _CHECK, clause.path)
+    earlier = nearest(known, then, (here - then).total_seconds() / 2) if here and then else None
+    if earlier is None or earlier.rows == 0:
+        reason = f"no run of {period} before" if earlier is None else f"no rows {period} before"
+        return result(clause, Status.SKIPPED, reason, f"{seen}; {reason} to compare it with", float(found))
+    growth = Fraction(100 * (found - earlier.rows), earlier.rows)
+    kept = clause.threshold.holds(growth)
+    observed = f"{'+' if growth >= 0 else ''}{percent(growth)} %"
+    message = f"{seen}, {observed} against {earlier.rows:,} of {earlier.of:%Y-%m-%d %H:%MZ}"
+    if not kept:
+        message += f"; allowed: {clause.allowed}"
+    return result(clause, Status.PASS if kept else Status.FAIL, observed, message, float(found))
 
 
 def _rule(operator: str) -> str:
     return f"quality: [{{metric: rowCount, {operator}}}]"
 
 
+_NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
+_GROWTH = _rule("mustBeGreaterOrEqualTo: 0, unit: percent, arguments: {period: 24, unit: h}")
+
+
+def _seen(hours: int, rows: int) -> tuple[Earlier, ...]:
+    return (Earlier(_CHECK, "schema[0].quality[0]", _NOW - dt.timedelta(hours=hours), rows),)
+
+
+_WEEK = (
+    "{properties: [{name: d, logicalType: date}], quality: [{metric: rowCount, mustBe: 2,"
+    " customProperties: [{property: scope, vendor: dq, value: {rows: window, window: 7d}}]}]}"
+)
 _SOME = (("a",), (None,), ("a",))
 EXAMPLES = (
     Example("as many as promised", _rule("mustBe: 3"), "v string", _SOME, "pass", ("3 rows",)),
@@ -45,7 +125,15 @@ EXAMPLES = (
     Example("over the bound", _rule("mustBeLessThan: 3"), "v string", _SOME, "fail"),
     Example("in a forbidden range", _rule("mustNotBeBetween: [3, 4]"), "v string", _SOME, "fail"),
     Example("two operators", _rule("mustBeLessThan: 3, mustBeGreaterThan: 1"), "v string", _SOME, "error"),
-    Example("relative", _rule("mustBeLessThan: 3, unit: percent"), "v string", _SOME, "error"),
+    Example("relative to what?", _rule("mustBeLessThan: 3, unit: percent"), "v string", _SOME, "error"),
+    Example("half as many again", _GROWTH, "v string", _SOME, "pass", ("+50 %",), "", _NOW, _seen(24, 2)),
+    Example("too few", _GROWTH, "v string", _SOME, "fail", ("-25 %",), "", _NOW, _seen(23, 4)),
+    Example("the nearest run", _GROWTH, "v string", _SOME, "pass", ("+0 %",), "", _NOW,
+            (*_seen(2, 9), *_seen(26, 3), *_seen(35, 9))),
+    Example("no run then", _GROWTH, "v string", _SOME, "skipped", (), "", _NOW, _seen(11, 2)),
+    Example("none then", _GROWTH, "v string", _SOME, "skipped", ("no rows 24h before",), "", _NOW,
+            _seen(24, 0)),
+    Example("no history", _GROWTH, "v string", _SOME, "skipped", (), "", _NOW),
     Example(
         "where nothing is left",
         "quality: [{metric: rowCount, mustBe: 0, customProperties:"
@@ -55,5 +143,33 @@ EXAMPLES = (
         "pass",
         ("0 rows",),
     ),
-)
-CHECK = CheckKind("row_count", __doc__, clauses, EXAMPLES)
+    Example(
+        "of the last week",
+        _WEEK,
+        "d date",
+        ((dt.date(2026, 11, 21),), (dt.date(2026, 11, 14),), (dt.date(2026, 11, 13),), (None,)),
+        "pass",
+        ("2 rows",),
+        "",
+        _NOW,
+    ),
+    Example(
+        "of a week, but when?",
+        _WEEK,
+        "d date",
+        (),
+        "error",
+    ),
+    Example(
+        "a window without a column",
+        "quality: [{metric: rowCount, mustBe: 0, customProperties:"
+        " [{property: scope, vendor: dq, value: {rows: window, window: 7d}}]}]",
+        "v string",
+        (),
+        "error",
+        (),
+        "",
+        _NOW,
+    ),
+)  # fmt: skip
+CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, metrics, judge)

@@ -14,7 +14,8 @@ from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.parse import parse
 from dq.contracts.units import Duration
 from dq.dataquality import check
-from dq.dataquality.age import before, in_words, promised
+from dq.dataquality.age import promised
+from dq.dataquality.moment import before, in_words
 from dq.dataquality.operators import Unusable
 
 if TYPE_CHECKING:

@@ -1,0 +1,194 @@
+"""The number of rows is not far from what earlier runs counted.
+
+Why: Nobody knows a good bound for every table, and half a delivery still passes `rowCount > 0`.
+Bad: About 800 rows on each of the last ten Mondays, and 300 on this one.
+Good: 760 rows.
+It is asked for by a rule on the object:
+
+    quality:
+      - type: custom
+        engine: dq
+        implementation: {check: rowCountAnomaly}
+
+Beside `check` it takes `runs` (28: how many of the last runs count), `minimum` (7: with fewer the rule is
+skipped, because it is still learning), `deviations` (3.5) and `slack` (20, in percent): a number is unusual
+when it lies further from the median than `deviations` times the robust standard deviation (1.4826 times the
+median distance from the median), and further than `slack` percent of the median; `direction` (both, fewer
+or more). Partitions are compared with those that differ only in their date, the table with the table;
+where three runs of the same weekday are known, with these.
+Nulls: A row counts whatever is in it. A table without rows is counted as any other; one wild run among the
+earlier ones moves the median little. Without a history, or with several partitions in one run, it is skipped.
+Mend: Look at the delivery; if the new number is right, the rule learns it. It is a warning unless the rule
+has a `severity`. In Python hand the history in: `check(…, history=…)`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from dq.contracts.form import nearest
+from dq.contracts.model import Contract, Quality, SchemaObject
+from dq.contracts.outcome import CheckResult, Severity, Status
+from dq.contracts.place import plain
+from dq.dataquality.clause import Clause, scoped, severity
+from dq.dataquality.judge import Values, result
+from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.metric import Metric, count
+from dq.dataquality.occasion import Earlier
+from dq.dataquality.operators import Unusable
+from dq.dataquality.volume import Band, comparable, moment_of, usual
+
+_CHECK = "row_count_anomaly"
+NAME = "rowCountAnomaly"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How far from the earlier runs is too far; `slack` is a share."""
+
+    runs: int = 28
+    minimum: int = 7
+    deviations: float = 3.5
+    slack: float = 0.2
+    direction: str = "both"
+
+
+# Key -> (least, most) of a number.
+_NUMBERS = {"runs": (1, 1_000), "minimum": (1, 1_000), "deviations": (0, 1_000), "slack": (0, 1_000)}
+_WHOLE = ("runs", "minimum")
+_DIRECTIONS = ("both", "fewer", "more")
+
+
+def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    for quality in one.quality:
+        given = plain(quality.implementation)
+        ours = quality.type == "custom" and (quality.engine or "").strip().lower() == "dq"
+        if ours and isinstance(given, dict) and given.get("check") == NAME:
+            yield _clause(one, quality, given)
+
+
+def _clause(one: SchemaObject, quality: Quality, given: Mapping[str, object]) -> Clause:
+    grade = severity(quality) if quality.severity else Severity.WARNING
+    allowed = "about as many rows as in earlier runs"
+    made = Clause(_CHECK, quality.path(), one.name, "", quality.at(), grade, allowed)
+    try:
+        return replace(scoped(made, one, quality), terms=_terms(given))
+    except Unusable as error:
+        return replace(made, refused=str(error))
+
+
+def _terms(given: Mapping[str, object]) -> Terms:
+    known = ("check", *_NUMBERS, "direction")
+    for name in given:
+        if name not in known:
+            hint = nearest(name, known)
+            mend = f"did you mean {hint!r}?" if hint else f"it takes {', '.join(known)}"
+            raise Unusable(f"{NAME} takes no {name!r}; {mend}")
+    read = {name: _number(given, name) for name in _NUMBERS}
+    runs, minimum = int(read["runs"]), int(read["minimum"])
+    direction = given.get("direction", "both")
+    if direction not in _DIRECTIONS:
+        raise Unusable(f"direction must be one of {', '.join(_DIRECTIONS)}, not {direction!r}")
+    if minimum > runs:
+        raise Unusable(f"minimum {minimum} is more than runs {runs}: it would never end learning")
+    return Terms(runs, minimum, read["deviations"], read["slack"] / 100, str(direction))
+
+
+def _number(given: Mapping[str, object], name: str) -> float:
+    least, most = _NUMBERS[name]
+    value = given.get(name, getattr(Terms(), name) * (100 if name == "slack" else 1))
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+    if not fits or (name in _WHOLE and not isinstance(value, int)):
+        raise Unusable(f"{name} must be a number from {least} to {most:,}, not {value!r}")
+    return float(str(value))
+
+
+def metrics(clause: Clause) -> tuple[Metric, ...]:
+    return (count(clause.where),)
+
+
+def judge(clause: Clause, values: Values) -> CheckResult:
+    (found,) = values.values()
+    terms, here = clause.terms, moment_of(clause.occasion)
+    assert isinstance(found, int)
+    assert isinstance(terms, Terms)
+    seen = f"{clause.object}: {found:,} row{'' if found == 1 else 's'}"
+    if clause.occasion.history is None or here is None:
+        reason = "several partitions at once" if len(clause.occasion.partitions) > 1 else "no history"
+        if clause.occasion.history is not None and here is None and not clause.occasion.partitions:
+            reason = "no time"
+        message = f"{seen}; not compared: {reason} to compare it with"
+        return result(clause, Status.SKIPPED, reason, message, float(found))
+    earlier = comparable(clause.occasion, _CHECK, clause.path)
+    if len(earlier) < terms.minimum:
+        learning = f"learning ({len(earlier)} of {terms.minimum} runs)"
+        message = f"{seen}; {learning}: what is usual is not known yet"
+        return result(clause, Status.SKIPPED, learning, message, float(found))
+    band = usual(
+        earlier,
+        here,
+        runs=terms.runs,
+        deviations=terms.deviations,
+        slack=terms.slack,
+        direction=terms.direction,
+    )
+    kept = (band.least is None or band.least <= found) and (band.most is None or found <= band.most)
+    expected = _expected(band)
+    last = ", ".join(f"{number:,}" for number in band.counts[-10:])
+    message = (
+        f"{seen}; usual are {expected}: the median of the last {band.days} is {band.middle:,.10g}"
+        f" (the last were {last})"
+    )
+    status = Status.PASS if kept else Status.FAIL
+    clause = replace(clause, allowed=f"{expected} rows, by the last {band.days}")
+    return result(clause, status, f"{found:,} row{'' if found == 1 else 's'}", message, float(found))
+
+
+def _expected(band: Band) -> str:
+    if band.most is None:
+        return f"{band.least:,} or more"
+    return f"{band.most:,} or fewer" if band.least is None else f"{band.least:,} to {band.most:,}"
+
+
+def _rule(more: str = "", rest: str = "") -> str:
+    return f"quality: [{{type: custom, engine: dq, implementation: {{check: {NAME}{more}}}{rest}}}]"
+
+
+_NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
+
+
+def _history(*counts: int) -> tuple[Earlier, ...]:
+    return tuple(
+        Earlier(_CHECK, "schema[0].quality[0]", _NOW - dt.timedelta(days=len(counts) - index), rows)
+        for index, rows in enumerate(counts)
+    )
+
+
+_THREE = _history(3, 3, 3, 4, 3, 3, 2)
+_SEVEN = (("a",),) * 7
+EXAMPLES = (
+    Example("as usual", _rule(), "v string", (("a",), (None,), ("a",)), "pass", ("3 rows",), "", _NOW,
+            _THREE),
+    Example("far more", _rule(), "v string", _SEVEN, "fail", ("7 rows",), "", _NOW, _THREE),
+    Example("only fewer matter", _rule(", direction: fewer"), "v string", _SEVEN, "pass", (), "", _NOW,
+            _THREE),
+    Example("no rows", _rule(), "v string", (), "fail", ("0 rows",), "", _NOW, _THREE),
+    Example("no rows, as ever", _rule(), "v string", (), "pass", ("0 rows",), "", _NOW, _history(*[0] * 7)),
+    Example("learning", _rule(), "v string", _SEVEN, "skipped", ("learning (3 of 7 runs)",), "", _NOW,
+            _history(1, 1, 1)),
+    Example("learns faster", _rule(", minimum: 3"), "v string", _SEVEN, "fail", (), "", _NOW,
+            _history(1, 1, 1)),
+    Example("no history", _rule(), "v string", _SEVEN, "skipped", ("no history",), "", _NOW),
+    Example("no time", _rule(), "v string", _SEVEN, "skipped", ("no time",), "", None, _THREE),
+    Example("a mistaken term", _rule(", sigma: 3"), "v string", _SEVEN, "error", (), "", _NOW, _THREE),
+    Example("a mistaken number", _rule(", runs: many"), "v string", _SEVEN, "error", (), "", _NOW, _THREE),
+    Example("of another engine", _rule().replace("dq", "soda"), "v string", _SEVEN, "", (), "", _NOW, _THREE),
+    Example(
+        "where nothing is left",
+        _rule("", ", customProperties: [{property: scope, vendor: dq, value: {where: \"v = 'b'\"}}]"),
+        "v string", _SEVEN, "fail", ("0 rows",), "", _NOW, _THREE,
+    ),
+)  # fmt: skip
+CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, metrics, judge)

@@ -1,0 +1,123 @@
+"""What earlier runs counted, and which numbers of rows are usual by that. Nothing here asks the data."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from statistics import median
+
+from dq.dataquality.occasion import Occasion, Partition
+
+# The median absolute deviation of a normal distribution is so much smaller than its standard deviation.
+_NORMAL = 1.4826
+# So many runs of the same weekday say more than all days together.
+SAME_WEEKDAY = 3
+_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
+_WEEKDAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One earlier count, at the time that its rows are of."""
+
+    of: datetime
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The usual numbers of rows, both bounds included, and from what they were made; None: no bound."""
+
+    least: int | None
+    most: int | None
+    middle: float
+    counts: tuple[int, ...]
+    days: str
+
+
+def time_of(partition: Partition) -> datetime | None:
+    """The day that a partition is of: a value with a date, or columns `year`, `month` and `day`."""
+    for _, value in partition:
+        found = _DATE.match(value)
+        if found and (day := _day(*found.groups())):
+            return day
+    parts = {column.lower(): value for column, value in partition}
+    return _day(parts.get("year", ""), parts.get("month", ""), parts.get("day", ""))
+
+
+def _day(year: str, month: str, day: str) -> datetime | None:
+    try:
+        return datetime.combine(date(int(year), int(month), int(day)), time(), UTC)
+    except ValueError:
+        return None
+
+
+def moment_of(occasion: Occasion) -> datetime | None:
+    """The time that the rows of this run are of; None for several partitions, or without any time."""
+    if len(occasion.partitions) > 1:
+        return None
+    return (time_of(occasion.partitions[0]) if occasion.partitions else None) or occasion.now
+
+
+def comparable(occasion: Occasion, check: str, clause: str) -> list[Counted]:
+    """The earlier counts of a clause that can be compared with this run, the oldest first.
+
+    Those of the table with the table; those of partitions with partitions that differ in the date alone,
+    of each the newest. Only what is of an earlier time counts.
+    """
+    here = moment_of(occasion)
+    if here is None:
+        return []
+    mine = occasion.partitions[0] if occasion.partitions else ()
+    found: dict[object, Counted] = {}
+    for one in sorted(occasion.history or (), key=lambda one: one.at):
+        if (one.check, one.clause) != (check, clause) or _kind(one.partition) != _kind(mine):
+            continue
+        of = time_of(one.partition) or one.at
+        if of < here and (not mine or one.partition != mine):
+            found[one.partition or one.at] = Counted(of, one.rows)
+    return sorted(found.values(), key=lambda one: one.of)
+
+
+def _kind(partition: Partition) -> Partition:
+    """The partition without what tells its date."""
+    if time_of(partition) is None:
+        return tuple(sorted(partition))
+    parts = ((column, "" if _of_date(column, value) else value) for column, value in partition)
+    return tuple(sorted(parts))
+
+
+def _of_date(column: str, value: str) -> bool:
+    return _DATE.match(value) is not None or column.lower() in ("year", "month", "day")
+
+
+def usual(
+    earlier: Sequence[Counted], here: datetime, *, runs: int, deviations: float, slack: float, direction: str
+) -> Band:
+    """The band of usual counts: the median of the last runs, give or take what is larger, `deviations` times
+    their robust standard deviation or the share `slack` of the median.
+
+    Runs of the same weekday are taken where there are at least three. `earlier` must not be empty.
+    """
+    same = [one for one in earlier if one.of.weekday() == here.weekday()]
+    weekly = len(same) >= SAME_WEEKDAY and len(same) < len(earlier)
+    counts = tuple(one.rows for one in (same if weekly else earlier)[-runs:])
+    middle = median(counts)
+    spread = _NORMAL * median(abs(count - middle) for count in counts)
+    reach = max(deviations * spread, slack * middle)
+    return Band(
+        least=max(math.ceil(middle - reach), 0) if direction != "more" else None,
+        most=math.floor(middle + reach) if direction != "fewer" else None,
+        middle=middle,
+        counts=counts,
+        days=f"{len(counts)} {_WEEKDAYS[here.weekday()]}" if weekly else f"{len(counts)} runs",
+    )
+
+
+def nearest(earlier: Iterable[Counted], wanted: datetime, within: float) -> Counted | None:
+    """The count nearest to a time, at most so many seconds away; of two as near, the earlier one."""
+    near = [one for one in earlier if abs((one.of - wanted).total_seconds()) <= within]
+    return min(near, key=lambda one: abs((one.of - wanted).total_seconds()), default=None)
