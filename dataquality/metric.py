@@ -42,12 +42,14 @@ class Proof(StrEnum):
 
     NULLS: it counts the rows where the column is NULL. VALUES: it counts rows by the column's value alone,
     and never one with NULL. INTERVAL: besides, the values that it does not count have no gap between them.
+    EXTREME: it is the least or greatest of an expression that rises with the column's value.
     """
 
     NONE = "none"
     NULLS = "nulls"
     VALUES = "values"
     INTERVAL = "interval"
+    EXTREME = "extreme"
 
 
 @dataclass(frozen=True, slots=True)

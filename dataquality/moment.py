@@ -17,7 +17,7 @@ from dq.contracts.units import Duration
 from dq.dataquality import sql
 from dq.dataquality.column import Column
 from dq.dataquality.literal import civil, logical
-from dq.dataquality.metric import Kind, Merge, Metric, Need
+from dq.dataquality.metric import Kind, Merge, Metric, Need, Proof
 from dq.dataquality.operators import Unusable
 from dq.dataquality.reference import single_columns
 
@@ -47,7 +47,8 @@ class TimeColumn:
         value = _NUMBERS[self.type].format(self.column.sql())
         where = f"{self.column.sql()} <= {self._literal(until)}" if until else ""
         merge = Merge.MAX if aggregate == "max" else Merge.MIN
-        return Metric(Kind.ROWS, aggregate, value, where, (), (self.need,), merge)
+        proof = Proof.NONE if where else Proof.EXTREME
+        return Metric(Kind.ROWS, aggregate, value, where, (), (self.need,), merge, proof=proof)
 
     @property
     def need(self) -> Need:

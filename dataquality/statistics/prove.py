@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dq.contracts.types import DataType
 from dq.dataquality.column import Column
 from dq.dataquality.measure import measure, schema_of
-from dq.dataquality.metric import Answer, Kind, Metric, Proof, Value
+from dq.dataquality.metric import Answer, Failure, Kind, Metric, Proof, Value
 from dq.dataquality.plan import plan
 from dq.dataquality.statistics.facts import File, Scalar, Wanted
 
@@ -35,7 +35,14 @@ def prove(metrics: Iterable[Metric], frame: DataFrame, files: Sequence[File]) ->
         answer = _counted(metric, files)
         if answer is not None:
             found[metric] = answer
-    return found | _tried([metric for metric in asked if metric not in found], frame, files)
+    rest = [metric for metric in asked if metric not in found]
+    # Apart, because for the others a candidate may stand for values that no row has.
+    extremes = [metric for metric in rest if metric.proof is Proof.EXTREME]
+    return (
+        found
+        | _tried(extremes, frame, files)
+        | _tried([one for one in rest if one not in extremes], frame, files)
+    )
 
 
 def wanted(metrics: Iterable[Metric], schema: DataType) -> Wanted:
@@ -43,10 +50,10 @@ def wanted(metrics: Iterable[Metric], schema: DataType) -> Wanted:
     asked = [metric for metric in metrics if _provable(metric, schema)]
     tested = {
         proof: {_column(one) for one in asked if one.proof is proof}
-        for proof in (Proof.NULLS, Proof.VALUES, Proof.INTERVAL)
+        for proof in (Proof.NULLS, Proof.VALUES, Proof.INTERVAL, Proof.EXTREME)
     }
     extremes = {column for one in asked if (column := _extreme(one))}
-    bounds = tested[Proof.NULLS] | tested[Proof.INTERVAL] | extremes
+    bounds = tested[Proof.NULLS] | tested[Proof.INTERVAL] | tested[Proof.EXTREME] | extremes
     return Wanted(frozenset(bounds), frozenset(tested[Proof.VALUES]))
 
 
@@ -106,13 +113,13 @@ def _greatest(metric: Metric, column: Column, files: Sequence[File]) -> Value:
 
 
 def _tried(metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File]) -> dict[Metric, Answer]:
-    """The metrics of which no candidate value is counted."""
+    """The metrics of which no candidate value is counted, and the extremes among the candidates."""
     candidates: dict[Column, frozenset[Scalar]] = {}
     asked = []
     for metric in metrics:
-        if metric.proof not in (Proof.VALUES, Proof.INTERVAL) or not _plain(metric):
+        if metric.proof not in (Proof.VALUES, Proof.INTERVAL, Proof.EXTREME) or not _plain(metric):
             continue
-        values = _candidates(metric, files)
+        values = (_ends if metric.proof is Proof.EXTREME else _candidates)(metric, files)
         if values is not None:
             column = _column(metric)
             candidates[column] = candidates.get(column, frozenset()) | values
@@ -121,12 +128,17 @@ def _tried(metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File]) -
         return {}
     longest = max(len(values) for values in candidates.values())
     if longest == 0:
-        return dict.fromkeys(asked, 0)
+        return {metric: None if metric.proof is Proof.EXTREME else 0 for metric in asked}
     columns = [sorted(values, key=repr) for values in candidates.values()]
     rows = [tuple(values[at] if at < len(values) else None for values in columns) for at in range(longest)]
     made = frame.sparkSession.createDataFrame(rows, _shape(frame, candidates))
     answers = measure(made, plan(asked, schema_of(made)))
-    return {metric: answers[metric] for metric in asked if answers[metric] == 0}
+    return {
+        metric: answers[metric]
+        for metric in asked
+        if answers[metric] == 0
+        or (metric.proof is Proof.EXTREME and not isinstance(answers[metric], Failure))
+    }
 
 
 def _plain(metric: Metric) -> bool:
@@ -154,6 +166,20 @@ def _candidates(metric: Metric, files: Sequence[File]) -> frozenset[Scalar] | No
             return None
     if ends:
         found |= {min(ends), max(ends)}
+    return frozenset(found)
+
+
+def _ends(metric: Metric, files: Sequence[File]) -> frozenset[Scalar] | None:
+    """The least or greatest value of every file; None where one is not known to stand in its file."""
+    found: set[Scalar] = set()
+    for file in files:
+        facts = file.of(_column(metric))
+        if file.whole and facts.nulls == file.rows:
+            continue
+        end = facts.least if metric.aggregate == "min" else facts.greatest
+        if end is None or not facts.attained or not file.whole:
+            return None
+        found.add(end)
     return frozenset(found)
 
 

@@ -325,3 +325,41 @@ def test_a_frame_of_files_is_proven(spark: SparkSession, tmp_path: Path) -> None
     report = check(of_column(f"logicalType: integer, {_MINIMUM}"), frame, levers=STATISTICS)
 
     assert (report.proven, report.passes) == (1, 0)
+
+
+AGES = contract("""
+    properties:
+      - {name: at, logicalType: timestamp}
+      - {name: day, logicalType: date, logicalTypeOptions: {maximum: 2026-12-31}}
+slaProperties:
+  - {property: latency, value: 4, unit: h, element: orders.at}
+  - {property: retention, value: 1, unit: y, element: orders.day}
+""")
+_NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
+_LONG_AGO = dt.date(2020, 1, 1)
+# Rows, how latency and retention end, and the passes by Spark.
+AGED = {
+    "fresh": ([(_NOW - dt.timedelta(hours=3), _DAY), (None, None)], ["pass", "pass"], 0),
+    "stale, and kept too long": ([(_NOW - dt.timedelta(hours=5), _LONG_AGO)], ["fail", "fail"], 0),
+    "nothing but NULL": ([(None, None)], ["fail", "pass"], 0),
+    "no row": ([], ["fail", "pass"], 0),
+    "the future": ([(_NOW + dt.timedelta(days=9), _DAY), (_NOW, None)], ["pass", "pass"], 1),
+}
+
+
+@pytest.mark.parametrize(("rows", "ends", "passes"), AGED.values(), ids=AGED)
+def test_the_age_of_data_is_proven_by_the_extremes_of_its_files(
+    spark: SparkSession, tmp_path: Path, rows: list[tuple[object, ...]], ends: list[str], passes: int
+) -> None:
+    types = pa.schema([("at", pa.timestamp("us", tz="UTC")), ("day", pa.date32())])
+    tables = [pa.Table.from_pylist([dict(zip(types.names, row, strict=True))], types) for row in rows]
+    lake = write(tmp_path / "lake", *tables or [types.empty_table()])
+    data = locate(AGES, AGES.objects[0], None, {"LAKE": str(lake)})
+
+    found = [check(AGES, data, spark=spark, now=_NOW, levers=levers) for levers in (STATISTICS, NONE)]
+
+    assert found[0].results == found[1].results
+    assert [one.status for one in found[0].results if one.check in ("latency", "retention")] == ends
+    # The bound of the date, and both ages; what lies in the future is asked of Spark besides.
+    assert [one.proven for one in found] == [3, 0]
+    assert found[0].passes == passes
