@@ -35,6 +35,12 @@ _RANGES = {
     **{f"u{bits}": (0, 2**bits - 1) for bits in _BITS},
 }
 _FLOATS = ("f32", "f64")
+# Logical type -> the formats with a name.
+FORMATS = {
+    "string": (*forms.PATTERNS, *forms.ANY_TEXT),
+    "integer": tuple(_RANGES),
+    "number": _FLOATS,
+}
 _MOST = 10**sql.MAX_DIGITS - 1
 
 
