@@ -7,7 +7,7 @@ from dataclasses import replace
 from dq.contracts.model import Property
 from dq.dataquality.clause import Clause, refuse
 from dq.dataquality.column import Column
-from dq.dataquality.literal import compared_types, literal, shown
+from dq.dataquality.literal import compared, compared_types, literal, may_be_narrow, shown
 from dq.dataquality.metric import Need, Proof
 from dq.dataquality.operators import Unusable
 
@@ -24,12 +24,12 @@ def one_of(clause: Clause, prop: Property, column: Column, values: list[object])
         return refuse(clause, str(error))
     if not literals:
         return refuse(clause, "its list of values is empty")
-    names = in_words(given)
+    names, narrow = in_words(given), may_be_narrow(prop, given)
     return replace(
         clause,
         allowed=clause.allowed or f"one of {names}",
         complaint=f"are not one of {names}",
-        breaks=column.rows_where(lambda value: f"NOT ({value} IN ({', '.join(literals)}))"),
+        breaks=column.rows_where(lambda value: compared(value, literals, narrow, "NOT ({0} IN ({1}))")),
         proof=Proof.VALUES,
         needs=(Need(column, compared_types(prop)),),
     )

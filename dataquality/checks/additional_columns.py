@@ -3,8 +3,8 @@
 Why: A column that nobody promised is used all the same, may be personal, and then cannot be removed.
 Bad: `additionalColumns: forbid` and a column that the contract does not name.
 Good: The contract's columns and no others.
-Nulls: Only names are compared; no row is read. Fields of structs count as columns where the contract names
-at least one of the struct's fields.
+Nulls: Only names are compared; no row is read. Fields of structs, also in arrays and in values of maps, count
+as columns where the contract names at least one of the struct's fields.
 Mend: Add the column to the contract, drop it, or write `additionalColumns: allow` in the object's custom
 property `dataset`. Without one, an additional column is a warning.
 """
@@ -72,8 +72,18 @@ def _more(found: DataType, named: Sequence[Property], prefix: str) -> Iterator[s
         prop = known.get(name.lower())
         if prop is None:
             yield prefix + name
-        elif prop.properties and part.name == "struct":
-            yield from _more(part, prop.properties, f"{prefix}{name}.")
+        else:
+            yield from _inside(part, prop, prefix + name)
+
+
+def _inside(found: DataType, prop: Property, shown: str) -> Iterator[str]:
+    """The same for what stands inside of a column: fields, items of arrays, values of maps."""
+    if found.name == "struct" and prop.properties:
+        yield from _more(found, prop.properties, f"{shown}.")
+    elif found.name == "array" and prop.items is not None:
+        yield from _inside(found.parts[0], prop.items, f"{shown}[]")
+    elif found.name == "map" and prop.map is not None:
+        yield from _inside(found.parts[1], prop.map.value, f"{shown}{{value}}")
 
 
 def _policy(word: str) -> str:
@@ -87,6 +97,16 @@ _ONE = "properties: [{name: a, logicalType: string}]"
 EXAMPLES = (
     Example("none", _policy("forbid"), "A struct<b: string>", (), "pass", ("none",)),
     Example("forbidden", _policy("forbid"), "a struct<b: string, c: int>, d int", (), "fail", ("a.c, d",)),
+    Example(
+        "forbidden in items and values",
+        "{properties: [{name: a, logicalType: array, items: {logicalType: object, properties: [{name: b}]}},"
+        " {name: m, logicalType: map, map: {key: {logicalType: string},"
+        " value: {logicalType: object, properties: [{name: b}]}}}]}",
+        "a array<struct<b: string, c: int>>, m map<string, struct<b: string, d: int>>",
+        (),
+        "fail",
+        ("a[].c, m{value}.d",),
+    ),
     Example("allowed", _policy("allow"), "a struct<b: string>, d int", (), ""),
     Example("a warning by default", _ONE, "a string, b string", (), "fail", ("b",)),
     Example("a mistaken policy", _policy("maybe"), "a struct<b: string>", (), "error"),

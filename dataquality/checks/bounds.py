@@ -3,8 +3,9 @@
 Why: A negative price or a date in 2206 spoils every sum and every report of a day.
 Bad: `logicalTypeOptions: {minimum: 0}` and a row with -1.
 Good: Rows with 0 and 5.
-Nulls: NULL does not break it. NaN is within no bounds; the infinities are compared as numbers. A timestamp
-without a zone is taken in `defaultTimezone`, UTC unless the contract says so.
+Nulls: NULL does not break it. NaN is within no bounds; the infinities are compared as numbers. A column of
+floats is compared with the float nearest to the bound. A timestamp without a zone is taken in
+`defaultTimezone`, UTC unless the contract says so.
 Mend: Correct the value at its source, or the bound in the contract.
 """
 
@@ -20,7 +21,15 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.dataquality.clause import Clause, of_option, refuse
 from dq.dataquality.column import Column, columns
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.literal import FLOATS, compared_types, literal, logical, shown
+from dq.dataquality.literal import (
+    FLOATS,
+    compared,
+    compared_types,
+    literal,
+    logical,
+    may_be_narrow,
+    shown,
+)
 from dq.dataquality.metric import Need, Proof
 from dq.dataquality.operators import Unusable
 
@@ -48,11 +57,11 @@ def _clause(one: SchemaObject, prop: Property, column: Column, key: str, bound: 
         limit = literal(prop, bound)
     except Unusable as error:
         return refuse(made, str(error))
-    floating = _may_float(prop)
+    floating, narrow = _may_float(prop), may_be_narrow(prop, [bound])
 
     def breaks(value: str) -> str:
         # Spark sorts NaN above every number, so that a minimum alone would let it pass.
-        outside = f"{value} {comparison} {limit}"
+        outside = compared(value, [limit], narrow, f"{{0}} {comparison} {{1}}")
         return f"{outside} OR isnan({value})" if floating else outside
 
     return replace(
@@ -102,6 +111,32 @@ EXAMPLES = (
     Example("no rows", _bounded("integer", "minimum: 0"), "v int", (), "pass", ("0 of 0 rows",)),
     Example("NaN", _bounded("number", "minimum: 0, maximum: 5"), "v double", ((float("nan"),),), "fail fail"),
     Example("infinite", _bounded("number", "minimum: 0"), "v double", ((float("inf"),),), "pass"),
+    Example(
+        "a float at its bound",
+        _bounded("number", "minimum: 0.1, maximum: 0.1"),
+        "v float",
+        ((0.1,), (None,), (0.2,)),
+        "pass fail",
+        ("0 of 3 rows", "1 of 3 rows"),
+    ),
+    Example(
+        "values of a map",
+        "properties: [{name: v, logicalType: map, map: {key: {logicalType: string},"
+        " value: {logicalType: number, logicalTypeOptions: {maximum: 0.1}}}}]",
+        "v map<string,double>",
+        (({"a": 0.1, "b": None},), ({"a": 0.0, "b": float("nan")},), ({},), (None,)),
+        "fail",
+        ("1 of 4 rows",),
+    ),
+    Example(
+        "a field of structs in an array",
+        "properties: [{name: v, logicalType: array, items: {logicalType: object,"
+        " properties: [{name: n, logicalType: integer, logicalTypeOptions: {minimum: 0}}]}}]",
+        "v array<struct<n: int>>",
+        (([(0,), None],), ([(1,), (-1,)],), ([(None,)],), ([],), (None,)),
+        "fail",
+        ("1 of 5 rows",),
+    ),
     Example("negative zero", _bounded("number", "minimum: 0"), "v double", ((-0.0,),), "pass"),
     Example(
         "largest integers",

@@ -97,8 +97,12 @@ _OPAQUE = ("string", "variant")
 def _difference(found: DataType, promise: Promise) -> str | None:
     if promise.exact is not None:
         return differs(found, promise.exact)
-    if promise.logical is not None and not carries(found, promise.logical):
+    if promise.logical is None:
+        return None
+    if not carries(found, promise.logical):
         return f"type {found} cannot hold {promise.logical}"
+    if promise.logical == "integer" and found.name == "decimal" and found.numbers[1:] not in ((), (0,)):
+        return f"type {found} has digits after the point, which an integer has not"
     return None
 
 
@@ -135,6 +139,7 @@ properties:
   - {name: prices, logicalType: map, map: {key: {logicalType: string}, value: {logicalType: number}}}
 """
 _DDL = "place struct<zip: string, tags: array<bigint>>, prices map<string, double>"
+_WHOLE = "properties: [{name: v, logicalType: integer}]"
 EXAMPLES = (
     Example("exact", _typed("decimal(18, 2)"), "v decimal(18,2)", (), "pass", ("decimal(18,2)",)),
     Example("another scale", _typed("decimal(18, 2)"), "v decimal(18,3)", (), "fail", ("decimal(18,3)",)),
@@ -142,6 +147,8 @@ EXAMPLES = (
     Example("missing", _typed("int"), "w int", (), "fail", ("missing",)),
     Example("a logical type", "properties: [{name: v, logicalType: integer}]", "v smallint", (), "pass"),
     Example("cannot hold it", "properties: [{name: v, logicalType: integer}]", "v double", (), "fail"),
+    Example("whole decimals", _WHOLE, "v decimal(20,0)", (), "pass"),
+    Example("broken decimals", _WHOLE, "v decimal(20,2)", (), "fail", ("decimal(20,2)",)),
     Example("varchar", _typed("varchar(3)"), "v string", (), "pass"),
     Example("without zone", _typed("timestamp"), "v timestamp_ntz", (), "fail"),
     Example("nested", _NESTED, _DDL, (), "pass pass pass pass pass pass pass"),

@@ -102,6 +102,23 @@ EXAMPLES = (
         ("1 row",),
     ),
     Example("a pair with NULL", _pair("a, b"), "a string, b_id string", (("x", None), ("x", None)), "pass"),
+    Example(
+        "NaN, zeros and a field of a struct",
+        "properties: [{name: s, logicalType: object, properties: [{name: v, logicalType: number, quality:"
+        " [{metric: duplicateValues, mustBe: 2}]}]}]",
+        "s struct<v: double>",
+        (((float("nan"),),), ((float("nan"),),), ((0.0,),), ((-0.0,),), ((None,),), (None,)),
+        "pass",
+        ("2 rows",),
+    ),
+    Example(
+        "nothing left of",
+        _rule("mustBe: 0, customProperties: [{property: scope, vendor: dq, value: {where: \"v = 'x'\"}}]"),
+        "v string",
+        _SOME,
+        "pass",
+        ("0 rows",),
+    ),
     Example("an unknown name", _pair("a, c"), "a string, b_id string", (("x", "1"),), "error"),
 )
 CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES)

@@ -3,12 +3,14 @@
 Why: Consumers branch on these values; one that they do not know falls through.
 Bad: `enum: [{value: open}, {value: closed}]` and a row with `opened`.
 Good: Rows with `open` and `closed`.
-Nulls: NULL is `required`'s matter and does not break it. NaN is not on any list.
+Nulls: NULL is `required`'s matter and does not break it. NaN is not on any list. A column of floats is
+compared with the floats nearest to the values.
 Mend: Correct the value at its source, or add it to the list.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 
 from dq.contracts.model import Contract, SchemaObject
@@ -44,6 +46,32 @@ EXAMPLES = (
     Example("not listed", _TEXT, "v string", (("opened",), ("",), ("OPEN",)), "fail", ("3 of 3 rows",)),
     Example("no rows", _TEXT, "v string", (), "pass"),
     Example("numbers", _enum("number", "0.1", "-2"), "v double", ((0.1,), (-2.0,)), "pass"),
+    Example(
+        "floats",
+        _enum("number", "0.1", "3"),
+        "v float",
+        ((0.1,), (3.0,), (0.3,)),
+        "fail",
+        ("1 of 3 rows",),
+    ),
+    Example(
+        "keys of a map",
+        "properties: [{name: v, logicalType: map, map: {value: {logicalType: integer},"
+        " key: {logicalType: string, enum: [{value: a}]}}}]",
+        "v map<string,int>",
+        (({"a": 1},), ({"a": 1, "b": 2},), ({},), (None,)),
+        "fail",
+        ("1 of 4 rows",),
+    ),
+    Example(
+        "a field of a struct",
+        "properties: [{name: v, logicalType: object,"
+        " properties: [{name: s, logicalType: date, enum: [{value: 2026-01-01}]}]}]",
+        "v struct<s: date>",
+        (((dt.date(2026, 1, 1),),), ((dt.date(2026, 1, 2),),), ((None,),), (None,)),
+        "fail",
+        ("1 of 4 rows",),
+    ),
     Example("NaN", _enum("number", "0.1"), "v double", ((float("nan"),),), "fail"),
     Example("true only", _enum("boolean", "true"), "v boolean", ((True,), (False,)), "fail"),
     Example("items", _ARRAY, "v array<int>", (([1, 1],), ([1, 2, 3],), (None,)), "fail", ("1 of 3 rows",)),

@@ -87,6 +87,27 @@ EXAMPLES = (
         "fail",
         ("2 of 4 rows",),
     ),
+    Example(
+        "items of an array",
+        "properties: [{name: v, logicalType: array, items: {logicalType: string, quality:"
+        " [{metric: invalidValues, arguments: {validValues: [a]}, mustBeLessThan: 2}]}}]",
+        "v array<string>",
+        ((["a", None],), (["a", "b", "c"],), ([],), (None,)),
+        "pass",
+        ("1 of 4 rows",),
+    ),
+    Example("no rows", _rule("validValues: [kg]"), "v string", (), "pass", ("0 of 0 rows",)),
+    Example(
+        "nothing left of",
+        _rule(
+            "validValues: [kg]",
+            "mustBe: 0, unit: percent,"
+            " customProperties: [{property: scope, vendor: dq, value: {where: \"v = 'x'\"}}]",
+        ),
+        "v string",
+        _SOME,
+        "skipped",
+    ),
     Example("neither", _rule(""), "v string", _SOME, "error"),
     Example(
         "as in ODCS 3.0",

@@ -17,7 +17,7 @@ from dq.dataquality.clause import Clause
 from dq.dataquality.column import Column
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, counting, listed, of_properties, unusable
-from dq.dataquality.literal import compared_types, literal
+from dq.dataquality.literal import compared, compared_types, literal, may_be_narrow
 from dq.dataquality.metric import Proof
 from dq.dataquality.operators import Unusable
 
@@ -39,7 +39,8 @@ def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column)
     if not literals:
         made = counting(_CHECK, one, quality, column, "are missing", gap)
         return replace(made, proof=Proof.NULLS)
-    among = column.rows_where(lambda value: f"{value} IN ({', '.join(literals)})")
+    narrow = may_be_narrow(prop, given)
+    among = column.rows_where(lambda value: compared(value, literals, narrow, "{0} IN ({1})"))
     types = compared_types(prop)
     return counting(_CHECK, one, quality, column, "are missing", f"({gap}) OR ({among})", *types)
 
@@ -59,6 +60,23 @@ EXAMPLES = (
     Example("numbers", _rule("-999", kind="integer"), "v int", ((-999,), (1,)), "fail", ("1 of 2 rows",)),
     Example("percent", _rule("''", "mustBe: 50, unit: percent"), "v string", _SOME, "pass"),
     Example("percent of nothing", _rule("''", "mustBe: 0, unit: percent"), "v string", (), "skipped"),
+    Example(
+        "floats and NaN",
+        _rule("-99.9", kind="number"),
+        "v float",
+        ((-99.9,), (float("nan"),), (99.9,)),
+        "fail",
+        ("1 of 3 rows",),
+    ),
+    Example(
+        "items of an array",
+        "properties: [{name: v, logicalType: array, items: {logicalType: string, quality:"
+        " [{metric: missingValues, arguments: {missingValues: ['']}, mustBe: 0}]}}]",
+        "v array<string>",
+        ((["a", ""],), ([None],), (["a"],), ([],), (None,)),
+        "fail",
+        ("2 of 5 rows",),
+    ),
     Example("text in a number", _rule("'N/A'", kind="integer"), "v int", ((1,),), "error"),
 )
 CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 
 from dq.contracts.columns import physical_type
@@ -53,7 +54,13 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
 
 _EXACTLY = "{1} % {0} <> 0"
 # Binary floats have no exact remainder: 0.07 % 0.01 is 0.00999.
-_AS_DECIMAL = "{1} IS NOT NULL AND coalesce(try_cast({1} AS DECIMAL(38,18)) % {0} <> 0, TRUE)"
+# Spark makes a decimal of a float by way of a double, which has other digits. `typeof` is known when the
+# query is planned.
+_AS_DECIMAL = (
+    "{1} IS NOT NULL AND coalesce(CASE WHEN typeof({1}) = 'float'"
+    " THEN try_cast(CAST({1} AS STRING) AS DECIMAL(38,18)) ELSE try_cast({1} AS DECIMAL(38,18)) END % {0}"
+    " <> 0, TRUE)"
+)
 
 
 def _step(kind: str, step: str, more: str = "") -> str:
@@ -77,6 +84,32 @@ EXAMPLES = (
         ((-10,), (0,), (9223372036854775807,)),
         "fail",
         ("1 of 3 rows",),
+    ),
+    Example("narrow floats", _step("number", "0.01"), "v float", ((0.07,), (-1.1,), (None,)), "pass"),
+    Example(
+        "narrow floats between",
+        _step("number", "0.01"),
+        "v float",
+        ((1.005,), (float("nan"),), (float("-inf"),), (1e30,)),
+        "fail",
+        ("4 of 4 rows",),
+    ),
+    Example(
+        "decimals",
+        _step("number", "0.05", ", physicalType: 'decimal(9,2)'"),
+        "v decimal(9,2)",
+        ((Decimal("1.05"),), (Decimal("-0.10"),), (Decimal("1.02"),), (None,)),
+        "fail",
+        ("1 of 4 rows",),
+    ),
+    Example(
+        "values of a map",
+        "properties: [{name: v, logicalType: map, map: {key: {logicalType: string},"
+        " value: {logicalType: integer, logicalTypeOptions: {multipleOf: 5}}}}]",
+        "v map<string,int>",
+        (({"a": 5, "b": None},), ({"a": 4},), ({},), (None,)),
+        "fail",
+        ("1 of 4 rows",),
     ),
     Example("no rows", _step("integer", "5.0"), "v int", (), "pass"),
     Example("no step", _step("integer", "0.0"), "v int", ((1,),), "error"),

@@ -72,6 +72,15 @@ EXAMPLES = (
     Example(
         "word boundary of ASCII", _text(r"\bb"), "v string", (("éb",), ("ab",)), "fail", ("1 of 2 rows",)
     ),
+    Example(
+        "values of a map",
+        "properties: [{name: v, logicalType: map, map: {key: {logicalType: string},"
+        " value: {logicalType: string, logicalTypeOptions: {pattern: '^a'}}}}]",
+        "v map<string,string>",
+        (({"x": "a", "y": None},), ({"x": "b"},), ({},), (None,)),
+        "fail",
+        ("1 of 4 rows",),
+    ),
     Example("of Java alone", _text(r"\Aa\Z"), "v string", (("a",),), "error"),
     Example("a number instead", _text("^1$"), "v int", ((1,),), "error"),
 )

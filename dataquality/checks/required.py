@@ -42,6 +42,15 @@ EXAMPLES = (
     Example("NaN is a value", _ID.replace("string", "number"), "id double", ((float("nan"),),), "pass"),
     Example("NULL holders", _NESTED, _DDL, ((None, None), (None, [])), "pass pass"),
     Example("NULL parts", _NESTED, _DDL, (((None,), ["a", None]),), "fail fail"),
+    Example(
+        "values of a map, and fields in them",
+        "properties: [{name: v, logicalType: map, map: {key: {logicalType: string}, value: {required: true,"
+        " logicalType: object, properties: [{name: n, logicalType: integer, required: true}]}}}]",
+        "v map<string,struct<n: int>>",
+        (({"a": (1,)},), ({"a": None},), ({"a": (None,)},), ({},), (None,)),
+        "fail fail",
+        ("1 of 5 rows", "1 of 5 rows"),
+    ),
     Example("no such column", _ID, "other string", (("a",),), "error"),
 )
 CHECK = CheckKind("required", __doc__, clauses, EXAMPLES)

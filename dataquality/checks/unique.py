@@ -41,6 +41,15 @@ EXAMPLES = (
     Example("only NULL", _ID, "id string", ((None,), (None,)), "pass"),
     Example("NaN and zero", _NUMBER, "id double", ((_NAN,), (_NAN,), (0.0,), (-0.0,)), "fail", ("2 rows",)),
     Example("case and composition", _ID, "id string", (("é",), ("e\u0301",), ("É",)), "pass"),
+    Example(
+        "a field of a struct",
+        "properties: [{name: s, logicalType: object,"
+        " properties: [{name: n, logicalType: integer, unique: true}]}]",
+        "s struct<n: bigint>",
+        (((2**63 - 1,),), ((-(2**63),),), ((2**63 - 1,),), ((None,),), ((None,),), (None,), (None,)),
+        "fail",
+        ("1 row",),
+    ),
     Example("items", _ITEM, "tags array<string>", ((["a", "a"],),), "error"),
 )
 CHECK = CheckKind("unique", __doc__, clauses, EXAMPLES)
