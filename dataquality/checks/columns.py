@@ -17,7 +17,7 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType, carries
 from dq.dataquality.clause import Clause
-from dq.dataquality.column import Column, columns, field, resolve
+from dq.dataquality.column import Column, Inside, columns, field, resolve
 from dq.dataquality.judge import Values, result
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.metric import SCHEMA, Metric
@@ -83,14 +83,14 @@ def _absent(schema: DataType, column: Column) -> tuple[Status, str]:
     holder = resolve(schema, Column(column.steps[:-1]))
     if isinstance(holder, str):
         return Status.SKIPPED, "no holder"
-    if holder.name in _OPAQUE:
+    if holder.name in _OPAQUE and not isinstance(column.steps[-1], Inside):
         return Status.ERROR, f"inside of a {holder}"
     if holder.name != "struct":
         return Status.SKIPPED, "no holder"
     return Status.FAIL, "missing"
 
 
-# What may hold an object, and does not show its fields.
+# What may hold an object, and does not show its fields; arrays and maps are never texts.
 _OPAQUE = ("string", "variant")
 
 
