@@ -155,3 +155,56 @@ def test_bad_rows_are_written_apart_and_counted_for_machines(tmp_path):
     assert customers["quarantine"] == {"rows": 0, "path": None}
     assert [path.name for path in (tmp_path / "bad").iterdir()] == ["_dq_run=2026-11-20T060000Z"]
     assert list((tmp_path / folder).glob("*.parquet"))
+
+
+VOLUME = """
+apiVersion: v3.2.0
+kind: DataContract
+id: volume
+version: 1.0.0
+status: active
+servers: [{server: lake, type: local, path: "${DQ_LAKE:-counted}", format: csv}]
+schema:
+  - name: orders
+    properties:
+      - {name: at, logicalType: timestamp}
+      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+    quality:
+      - {type: custom, engine: dq, implementation: {check: rowCountAnomaly, minimum: 1}}
+slaProperties: [{property: latency, value: 4, unit: h, element: orders.at}]
+"""
+
+
+@pytest.mark.spark
+def test_each_run_learns_from_those_before_it_and_knows_its_time(tmp_path):
+    (tmp_path / "volume.odcs.yaml").write_text(VOLUME)
+    for day, rows in ((1, 9), (2, 9), (3, 2)):
+        folder = tmp_path / "counted" / f"day=2026-05-0{day}"
+        folder.mkdir(parents=True)
+        (folder / "part.csv").write_text("at\n" + f"2026-05-0{day}T10:00:00Z\n" * rows)
+    days = [part for day in (1, 2, 3) for part in ("--partition", f"day=2026-05-0{day}")]
+
+    found = run(
+        tmp_path,
+        "check",
+        *days,
+        "--format",
+        "json",
+        "--channel",
+        "console",
+        "--as-of",
+        "2026-05-03T12:00:00Z",
+    )
+
+    ends = [
+        {result["check"]: (result["status"], result["measure"]["observed"]) for result in report["results"]}
+        for report in json.loads(found.stdout)
+    ]
+    assert [one["row_count_anomaly"] for one in ends] == [
+        ("skipped", "learning (0 of 1 runs)"),
+        ("pass", "9 rows"),
+        ("fail", "2 rows"),
+    ]
+    assert {one["latency"] for one in ends} == {("pass", "2 h old")}
+    # A warning does not fail the run.
+    assert found.returncode == 0, found.stderr
