@@ -111,7 +111,11 @@ OF_SERVICE_LEVELS: Mapping[str, Told] = {
     "unit": (ENFORCED, "s, min, h, d, w, mo, y or the word in full; a bare m is an error"),
     "element": (ENFORCED, "the object, or the column that shows the age"),
     "schedule": (ENFORCED, "with delivery terms: when the data is due"),
-    "customProperties": (ENFORCED, "`delivery` has the terms of a delivery; all others are your own"),
+    "customProperties": (
+        ENFORCED,
+        "`delivery`: 'dq watch' holds every partition due to it, so that no check looks for gaps; all"
+        " others are your own",
+    ),
     "valueExt": (DOCUMENTED, "ODCS does not say what it means"),
     "driver": (DOCUMENTED, "it tells who wants it"),
     "scheduler": (DOCUMENTED, "dq reads every schedule as cron"),
