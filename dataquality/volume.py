@@ -9,14 +9,28 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from statistics import median
 
+from dq.contracts.model import Quality
+from dq.contracts.place import plain
 from dq.dataquality.occasion import Occasion, Partition
 
+# What a rule of dq's own engine calls this comparison; see `checks/row_count_anomaly.py`.
+ANOMALY = "rowCountAnomaly"
 # The median absolute deviation of a normal distribution is so much smaller than its standard deviation.
 _NORMAL = 1.4826
 # So many runs of the same weekday say more than all days together.
 SAME_WEEKDAY = 3
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _WEEKDAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
+
+
+def written_as_anomaly(quality: Quality) -> dict[str, object] | None:
+    """The implementation of a rule that asks for unusual numbers of rows; None for every other rule."""
+    if quality.type != "custom" or quality.engine != "dq":
+        return None
+    written = plain(quality.implementation)
+    if isinstance(written, str):
+        written = {"check": written.strip()}
+    return written if isinstance(written, dict) and written.get("check") == ANOMALY else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ It is asked for by a rule on the object:
     quality:
       - type: custom
         engine: dq
-        implementation: {check: rowCountAnomaly}
+        implementation: {check: rowCountAnomaly, arguments: {direction: fewer}}
 
-Beside `check` it takes `runs` (28: how many of the last runs count), `minimum` (7: with fewer the rule is
+Its arguments are `runs` (28: how many of the last runs count), `minimum` (7: with fewer the rule is
 skipped, because it is still learning), `deviations` (3.5) and `slack` (20, in percent): a number is unusual
 when it lies further from the median than `deviations` times the robust standard deviation (1.4826 times the
 median distance from the median), and further than `slack` percent of the median; `direction` (both, fewer
@@ -31,17 +31,15 @@ from dataclasses import dataclass, replace
 from dq.contracts.form import nearest
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.outcome import CheckResult, Severity, Status
-from dq.contracts.place import plain
 from dq.dataquality.clause import Clause, scoped, severity
 from dq.dataquality.judge import Values, result
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.metric import Metric, count
 from dq.dataquality.occasion import Earlier
 from dq.dataquality.operators import Unusable
-from dq.dataquality.volume import Band, comparable, moment_of, usual
+from dq.dataquality.volume import ANOMALY, Band, comparable, moment_of, usual, written_as_anomaly
 
 _CHECK = "row_count_anomaly"
-NAME = "rowCountAnomaly"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +61,34 @@ _DIRECTIONS = ("both", "fewer", "more")
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for quality in one.quality:
-        given = plain(quality.implementation)
-        ours = quality.type == "custom" and (quality.engine or "").strip().lower() == "dq"
-        if ours and isinstance(given, dict) and given.get("check") == NAME:
-            yield _clause(one, quality, given)
+        written = written_as_anomaly(quality)
+        if written is not None:
+            yield _clause(one, quality, written)
 
 
-def _clause(one: SchemaObject, quality: Quality, given: Mapping[str, object]) -> Clause:
+def _clause(one: SchemaObject, quality: Quality, written: Mapping[str, object]) -> Clause:
     grade = severity(quality) if quality.severity else Severity.WARNING
     allowed = "about as many rows as in earlier runs"
     made = Clause(_CHECK, quality.path(), one.name, "", quality.at(), grade, allowed)
     try:
-        return replace(scoped(made, one, quality), terms=_terms(given))
+        return replace(scoped(made, one, quality), terms=_terms(written))
     except Unusable as error:
         return replace(made, refused=str(error))
 
 
-def _terms(given: Mapping[str, object]) -> Terms:
-    known = ("check", *_NUMBERS, "direction")
+def _terms(written: Mapping[str, object]) -> Terms:
+    strange = [key for key in written if key not in ("check", "arguments")]
+    if strange:
+        raise Unusable(f"its implementation has {strange[0]!r}; it takes check and arguments")
+    given = written.get("arguments") or {}
+    if not isinstance(given, dict):
+        raise Unusable("its arguments must be a mapping")
+    known = (*_NUMBERS, "direction")
     for name in given:
         if name not in known:
             hint = nearest(name, known)
             mend = f"did you mean {hint!r}?" if hint else f"it takes {', '.join(known)}"
-            raise Unusable(f"{NAME} takes no {name!r}; {mend}")
+            raise Unusable(f"{ANOMALY} takes no {name!r}; {mend}")
     read = {name: _number(given, name) for name in _NUMBERS}
     runs, minimum = int(read["runs"]), int(read["minimum"])
     direction = given.get("direction", "both")
@@ -153,7 +156,8 @@ def _expected(band: Band) -> str:
 
 
 def _rule(more: str = "", rest: str = "") -> str:
-    return f"quality: [{{type: custom, engine: dq, implementation: {{check: {NAME}{more}}}{rest}}}]"
+    implementation = f"{{check: {ANOMALY}, arguments: {{{more}}}}}" if more else ANOMALY
+    return f"quality: [{{type: custom, engine: dq, implementation: {implementation}{rest}}}]"
 
 
 _NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
@@ -172,19 +176,22 @@ EXAMPLES = (
     Example("as usual", _rule(), "v string", (("a",), (None,), ("a",)), "pass", ("3 rows",), "", _NOW,
             _THREE),
     Example("far more", _rule(), "v string", _SEVEN, "fail", ("7 rows",), "", _NOW, _THREE),
-    Example("only fewer matter", _rule(", direction: fewer"), "v string", _SEVEN, "pass", (), "", _NOW,
+    Example("only fewer matter", _rule("direction: fewer"), "v string", _SEVEN, "pass", (), "", _NOW,
             _THREE),
     Example("no rows", _rule(), "v string", (), "fail", ("0 rows",), "", _NOW, _THREE),
     Example("no rows, as ever", _rule(), "v string", (), "pass", ("0 rows",), "", _NOW, _history(*[0] * 7)),
     Example("learning", _rule(), "v string", _SEVEN, "skipped", ("learning (3 of 7 runs)",), "", _NOW,
             _history(1, 1, 1)),
-    Example("learns faster", _rule(", minimum: 3"), "v string", _SEVEN, "fail", (), "", _NOW,
+    Example("learns faster", _rule("minimum: 3"), "v string", _SEVEN, "fail", (), "", _NOW,
             _history(1, 1, 1)),
     Example("no history", _rule(), "v string", _SEVEN, "skipped", ("no history",), "", _NOW),
     Example("no time", _rule(), "v string", _SEVEN, "skipped", ("no time",), "", None, _THREE),
-    Example("a mistaken term", _rule(", sigma: 3"), "v string", _SEVEN, "error", (), "", _NOW, _THREE),
-    Example("a mistaken number", _rule(", runs: many"), "v string", _SEVEN, "error", (), "", _NOW, _THREE),
-    Example("of another engine", _rule().replace("dq", "soda"), "v string", _SEVEN, "", (), "", _NOW, _THREE),
+    Example("a mistaken term", _rule("sigma: 3"), "v string", _SEVEN, "error", (), "", _NOW, _THREE),
+    Example("a mistaken number", _rule("runs: many"), "v string", _SEVEN, "error", (), "", _NOW, _THREE),
+    Example("a mistaken place", _rule().replace(ANOMALY, f"{{check: {ANOMALY}, runs: 5}}"), "v string",
+            _SEVEN, "error", (), "", _NOW, _THREE),
+    Example("of another engine", _rule().replace("engine: dq", "engine: soda"), "v string", _SEVEN, "", (),
+            "", _NOW, _THREE),
     Example(
         "where nothing is left",
         _rule("", ", customProperties: [{property: scope, vendor: dq, value: {where: \"v = 'b'\"}}]"),

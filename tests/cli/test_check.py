@@ -170,7 +170,7 @@ schema:
       - {name: at, logicalType: timestamp}
       - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
     quality:
-      - {type: custom, engine: dq, implementation: {check: rowCountAnomaly, minimum: 1}}
+      - {type: custom, engine: dq, implementation: {check: rowCountAnomaly, arguments: {minimum: 1}}}
 slaProperties: [{property: latency, value: 4, unit: h, element: orders.at}]
 """
 

@@ -28,7 +28,8 @@ DAY = dt.timedelta(days=1)
 
 
 def contract(terms: str = "", rest: str = "") -> Contract:
-    rule = f"{{type: custom, engine: dq, implementation: {{check: rowCountAnomaly{terms}}}{rest}}}"
+    implementation = f"{{check: rowCountAnomaly, arguments: {{{terms}}}}}"
+    rule = f"{{type: custom, engine: dq, implementation: {implementation}{rest}}}"
     text = (
         "apiVersion: v3.2.0\nkind: DataContract\nid: shop\nversion: 1.0.0\n"
         f"schema: [{{name: orders, quality: [{rule}]}}]\n"
@@ -60,7 +61,7 @@ CASES = {
     "constant, and so today": ([500] * 14, 500, "", "pass", "usual are 400 to 600"),
     "constant, and a little more": ([500] * 14, 599, "", "pass", "599 rows"),
     "constant, and a quarter more": ([500] * 14, 625, "", "fail", "the median of the last 14 runs is 500"),
-    "constant, without slack": ([500] * 14, 501, ", slack: 0", "fail", "usual are 500 to 500"),
+    "constant, without slack": ([500] * 14, 501, "slack: 0", "fail", "usual are 500 to 500"),
     "never a row, and none": ([0] * 10, 0, "", "pass", "usual are 0 to 0"),
     "never a row, and one": ([0] * 10, 1, "", "fail", "1 row; usual are 0 to 0"),
     "always rows, and none": ([900, 950, 1000, 1050, 1100, 980, 1020], 0, "", "fail", "0 rows"),
@@ -77,11 +78,11 @@ CASES = {
     "a full Saturday": ([*WORKDAYS[6:], *WORKDAYS, *WORKDAYS, *WORKDAYS, *WORKDAYS[:5]], 1000, "",
                         "fail", "the last 3 Saturdays"),
     "a Saturday when two are known": ([*WORKDAYS, *WORKDAYS, *WORKDAYS[:5]], 105, "", "fail", "19 runs"),
-    "only more matters": ([500] * 14, 3, ", direction: more", "pass", "usual are 600 or fewer"),
-    "only fewer matter": ([500] * 14, 9000, ", direction: fewer", "pass", "usual are 400 or more"),
+    "only more matters": ([500] * 14, 3, "direction: more", "pass", "usual are 600 or fewer"),
+    "only fewer matter": ([500] * 14, 9000, "direction: fewer", "pass", "usual are 400 or more"),
     "six runs of seven": ([500] * 6, 3, "", "skipped", "learning (6 of 7 runs)"),
     "no run": ([], 3, "", "skipped", "learning (0 of 7 runs)"),
-    "the last five": ([9] * 9 + [500] * 5, 500, ", runs: 5, minimum: 5", "pass", "the last 5 runs"),
+    "the last five": ([9] * 9 + [500] * 5, 500, "runs: 5, minimum: 5", "pass", "the last 5 runs"),
 }  # fmt: skip
 
 
@@ -111,12 +112,12 @@ def test_it_is_a_warning_unless_the_rule_says_more() -> None:
 
 
 MISTAKES = {
-    ", sigma: 3": "takes no 'sigma'",
-    ", run: 3": "did you mean 'runs'?",
-    ", runs: 2.5": "runs must be a number from 1 to 1,000, not 2.5",
-    ", slack: true": "slack must be a number",
-    ", direction: up": "direction must be one of both, fewer, more",
-    ", runs: 3": "would never end learning",
+    "sigma: 3": "takes no 'sigma'",
+    "run: 3": "did you mean 'runs'?",
+    "runs: 2.5": "runs must be a number from 1 to 1,000, not 2.5",
+    "slack: true": "slack must be a number",
+    "direction: up": "direction must be one of both, fewer, more",
+    "runs: 3": "would never end learning",
 }
 
 
