@@ -1,0 +1,35 @@
+"""dq itself, through its public door. The variant names the levers that may be used: none, all, or some."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+from dq.contracts.outcome import Status
+from dq.dataquality import check
+from dq.dataquality.dataset import locate
+from dq.dataquality.kind import built_in, clauses_of
+
+from spark import terms
+from spark.contract import clause_of, contract
+
+
+def build(
+    place: str, scale: float, variant: str, session: Any
+) -> tuple[tuple[str, ...], Callable[[], list[str]]]:
+    made = contract(scale)
+    one = made.objects[0]
+    data = locate(made, one, None, {"C40_DATA": place})
+    covers = {clause_of(made, each.check, each.property, each.path) for each in clauses_of(made, one, built_in())}
+    now = dt.datetime.fromisoformat(terms.NOW).replace(tzinfo=dt.UTC)
+
+    def run() -> list[str]:
+        report = check(made, data, spark=session, now=now)
+        run.details = {"passes": report.passes, "results": len(report.results)}  # type: ignore[attr-defined]
+        unknown = report.of(Status.ERROR, Status.SKIPPED)
+        if unknown:
+            raise AssertionError(f"not measured: {unknown[0].message}")
+        return sorted({clause_of(made, one.check, one.property, one.clause) for one in report.of(Status.FAIL)})
+
+    return tuple(covers), run
