@@ -1,1 +1,1 @@
-"""The parts of benchmarks/spark_checks.py; what runs in a peer's own environment imports nothing else of dq."""
+"""The parts of benchmarks/spark_checks.py; what runs in a peer's environment imports nothing of dq."""

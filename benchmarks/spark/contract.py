@@ -6,7 +6,6 @@ from pathlib import Path
 
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
-
 from spark import terms
 
 FILE = Path(__file__).parent.parent / "c40.odcs.yaml"

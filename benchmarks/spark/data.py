@@ -45,7 +45,12 @@ def _generated(name: str, folder: Path, work: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     generate = environments.python("tools", work).parent / "tpchgen-cli"
     parts = max(1, round(FILES_PER_SCALE * scale))
-    options = [f"--scale-factor={scale:g}", "--tables=lineitem", f"--parts={parts}", f"--output-dir={scratch}"]
+    options = [
+        f"--scale-factor={scale:g}",
+        "--tables=lineitem",
+        f"--parts={parts}",
+        f"--output-dir={scratch}",
+    ]
     _run([str(generate), "parquet", *options])
     (scratch / "lineitem").rename(folder)
     shutil.rmtree(scratch)

@@ -17,7 +17,7 @@ DEEQU = "com.amazon.deequ:deequ:2.0.21-spark-3.5"
 PACKAGES: dict[str, tuple[str, ...]] = {
     "tools": ("tpchgen-cli==4.0.0", "duckdb==2.0.0"),
     "polars": ("polars==2.1.0",),
-    "datacontract": ("datacontract-cli==1.2.8", SPARK),
+    "datacontract": ("datacontract-cli[databricks]==1.2.8", SPARK),
     "great_expectations": ("great-expectations[spark]==1.24.1", SPARK),
     "pandera": ("pandera[pyspark]==0.35.0", SPARK, "pandas<3"),
     "cuallee": ("cuallee==0.15.4", SPARK, "pandas<3", "setuptools"),

@@ -1,4 +1,4 @@
-"""What is measured, part by part, each in a process of its own; what a part found is kept in the work folder."""
+"""What is measured, part by part, each in a process of its own; what it found is kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE = 1_800
 @dataclass(frozen=True, slots=True)
 class Part:
     """`environment` is a key of environments.PACKAGES, or dq. `quick` parts also run with --quick, and
-    `growing` ones on the largest table. `tables` says on which kind of table it runs.
+    `growing` ones on the largest table; those that are `by_month` run on the copy by month alone.
     """
 
     name: str
@@ -94,7 +94,7 @@ def run(part: Part, effort: Effort, work: Path, results: Path, resume: bool) -> 
     kept = lines(part, results)
     wanted = [name for name in names(part, effort) if "reason" in kept.get(name, {"reason": ""})]
     if not wanted:
-        return
+        return None
     print(f"{part.title}: {', '.join(wanted)}", file=sys.stderr, flush=True)
     try:
         made = environments.python(part.environment, work)
@@ -150,16 +150,19 @@ def _process(command: list[str], order: str, log: Path) -> str:
     """Runs a worker and gives the last of what it said, for the case that it failed."""
     folder = Path(__file__).parent.parent
     environment = {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    with log.open("w", encoding="utf-8") as file, subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment | {"PYTHONPATH": str(folder), "PYTHONUNBUFFERED": "1"},
-        stdin=subprocess.PIPE,
-        stdout=file,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    with (
+        log.open("w", encoding="utf-8") as file,
+        subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment | {"PYTHONPATH": str(folder), "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.PIPE,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process,
+    ):
         try:
             process.communicate(order, timeout=PATIENCE)
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""The tables on disk, made in the environment of the tools: lineitem, a month copy, and two that are broken."""
+"""What is made of lineitem in the environment of the tools: a copy by month, and two broken tables."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def dirty(source: str, target: Path) -> None:
 
 
 def retyped(source: str, target: Path) -> None:
-    """Only the schema is broken: a line number is a bigint."""
+    """Only the schema is broken: a supplier is a text, which can be counted as well as a number."""
     connection = duckdb.connect()
-    _typed(connection, source, {"l_linenumber": "BIGINT"})
+    _typed(connection, source, {"l_suppkey": "VARCHAR"})
     connection.execute(f"COPY typed TO '{target}/retyped.parquet' (FORMAT parquet)")
 
 

@@ -63,6 +63,7 @@ PREDICATES = (
 ALL = ("schema", "rows", "key", *PREDICATES, "fresh", "mean", "maximum", "distinct", "repeated")
 assert len(set(ALL)) == 40
 
+
 def row_bounds(scale: float) -> tuple[int, int]:
     """How few and how many rows lineitem may have at this scale factor."""
     return int(5_900_000 * scale), int(6_100_000 * scale)

@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from spark import machine
@@ -37,10 +38,10 @@ def main() -> int:
             line["spark"] = session.version
         try:
             line |= _measured(runner, order["variant"], table, session)
-        except Exception as error:  # the reason goes into the report, and the next table has its turn
+        except Exception as error:  # noqa: BLE001  # the reason is told, and the next table has its turn
             traceback.print_exc()
             line["reason"] = f"{type(error).__name__}: {error}".split("\n", 1)[0][:300]
-        with open(order["out"], "a", encoding="utf-8") as file:
+        with Path(order["out"]).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
     return 0
 

@@ -13,8 +13,8 @@ from spark import terms
 # pydeequ wants to know it before it is imported.
 os.environ.setdefault("SPARK_VERSION", "3.5")
 
-from pydeequ.checks import Check, CheckLevel  # noqa: E402
-from pydeequ.verification import VerificationResult, VerificationSuite  # noqa: E402
+from pydeequ.checks import Check, CheckLevel
+from pydeequ.verification import VerificationResult, VerificationSuite
 
 Rule = tuple[str, str, tuple[Any, ...]]
 

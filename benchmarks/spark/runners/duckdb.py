@@ -9,7 +9,13 @@ import duckdb
 
 from spark import terms
 
-_TYPES = {"BIGINT": "bigint", "INTEGER": "int", "VARCHAR": "string", "DATE": "date", "DECIMAL(15,2)": "decimal(15,2)"}  # fmt: skip
+_TYPES = {
+    "BIGINT": "bigint",
+    "INTEGER": "int",
+    "VARCHAR": "string",
+    "DATE": "date",
+    "DECIMAL(15,2)": "decimal(15,2)",
+}
 
 
 def build(
@@ -19,7 +25,7 @@ def build(
     connection.execute("SET threads = 2")
     source = f"read_parquet('{place}/*.parquet')"
     counts = terms.broken_rows("regexp_matches({column}, '{pattern}')")
-    asked = [f"count(*) FILTER (WHERE {test}) AS \"{name}\"" for name, test in counts.items()]
+    asked = [f'count(*) FILTER (WHERE {test}) AS "{name}"' for name, test in counts.items()]
     asked += [
         "count(*) AS rows",
         f"max({terms.FRESH}) AS fresh",

@@ -30,7 +30,9 @@ def build(
     suite = context.suites.add(
         gx.ExpectationSuite(name="c40", expectations=[expectation for _, expectation in made])
     )
-    validation = context.validation_definitions.add(gx.ValidationDefinition(name="c40", data=batch, suite=suite))
+    validation = context.validation_definitions.add(
+        gx.ValidationDefinition(name="c40", data=batch, suite=suite)
+    )
 
     def run() -> list[str]:
         frame = session.read.parquet(place)

@@ -1,0 +1,113 @@
+"""The forty clauses of c40.odcs.yaml on TPC-H's lineitem: dq, what one would write by hand, and its peers.
+
+Every engine runs warm in a process and an environment of its own, is tried on broken tables first, and its
+CPU seconds are those of Python and the JVM. Results are kept part by part in the work folder: --only measures
+these parts anew and takes the others from there, --resume measures what is missing. An engine that cannot run
+here is printed with the reason. Environments come from the package index, tables from tpchgen-cli.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from _report import finish
+from spark import verdict
+from spark.parts import PARTS, Effort, Part, lines, run
+
+FULL = Effort(scales=(1, 3), largest=10, runs=3, warmups=2, budget=60, memory="4g")
+QUICK = Effort(scales=(0.1,), largest=None, runs=2, warmups=1, budget=10, memory="2g")
+_BEGIN, _END = "<!-- figures: written by benchmarks/spark_checks.py -->", "<!-- end of figures -->"
+
+
+def main() -> int:
+    args = _arguments()
+    if args.table:
+        return _show(json.loads(args.json.read_text("utf-8"))["tables"], args.table)
+    work = args.work.expanduser().resolve()
+    effort = _effort(args)
+    # What was measured with another effort is another thing.
+    results = work / "results" / ("quick" if args.quick else "full")
+    chosen = [part for part in PARTS if _chosen(part, args)]
+    left_out = [part for part in PARTS if part not in chosen and not args.only]
+    if left_out:
+        print("--quick leaves out: " + "; ".join(part.title for part in left_out) + ".")
+    for index, part in enumerate(chosen):
+        began = time.monotonic()
+        print(f"[{index + 1}/{len(chosen)}] {part.title}", file=sys.stderr, flush=True)
+        run(part, effort, work, results, args.resume)
+        print(f"  {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    shutil.rmtree(work / "scratch", ignore_errors=True)
+    shown = [part for part in PARTS if args.only or part in chosen]
+    found = {part.name: lines(part, results) for part in shown}
+    written = verdict.tables(found, effort)
+    print("\n".join(written))
+    metrics, goals = verdict.metrics_of(found, effort)
+    code = finish(metrics, goals, args)
+    if args.json:
+        told = json.loads(args.json.read_text("utf-8")) | {"tables": written, "parts": found}
+        args.json.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+    return code
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a small table and no peers; under a minute")
+    parser.add_argument("--json", type=Path, help="write metrics, goals and tables to this file")
+    parser.add_argument("--only", help="measure only these parts: " + ", ".join(part.name for part in PARTS))
+    parser.add_argument("--resume", action="store_true", help="keep what is measured already")
+    parser.add_argument("--scale", help="scale factors, such as 1,3")
+    parser.add_argument("--runs", type=int, help="counted runs")
+    parser.add_argument("--no-growth", action="store_true", help="leave the largest table out")
+    work = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "dq-bench"
+    parser.add_argument("--work", type=Path, default=work, help=f"where all is kept, by default {work}")
+    parser.add_argument(
+        "--table",
+        type=Path,
+        metavar="PAGE",
+        help="only put the tables of --json FILE into this Markdown page",
+    )
+    args = parser.parse_args()
+    unknown = set((args.only or "").split(",")) - {"", *(part.name for part in PARTS)}
+    if unknown:
+        parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    if args.table and not args.json:
+        parser.error("--table needs the --json FILE of an earlier run")
+    return args
+
+
+def _effort(args: argparse.Namespace) -> Effort:
+    made = QUICK if args.quick else FULL
+    scales = tuple(float(text) for text in args.scale.split(",")) if args.scale else made.scales
+    return Effort(
+        scales,
+        None if args.no_growth or args.scale else made.largest,
+        args.runs or made.runs,
+        made.warmups,
+        made.budget,
+        made.memory,
+    )
+
+
+def _chosen(part: Part, args: argparse.Namespace) -> bool:
+    if args.only:
+        return part.name in args.only.split(",")
+    return part.quick or not args.quick
+
+
+def _show(tables: list[str], page: Path) -> int:
+    before, _, rest = page.read_text("utf-8").partition(_BEGIN)
+    _, ended, after = rest.partition(_END)
+    if not ended:
+        sys.exit(f"{page} does not hold {_BEGIN} and {_END}")
+    page.write_text("\n".join([before + _BEGIN, *tables, "", _END + after]), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
