@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -42,7 +41,6 @@ def main() -> int:
         print(f"[{index + 1}/{len(chosen)}] {part.title}", file=sys.stderr, flush=True)
         run(part, effort, work, results, args.resume)
         print(f"  {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    shutil.rmtree(work / "scratch", ignore_errors=True)
     shown = [part for part in PARTS if args.only or part in chosen]
     found = {part.name: lines(part, results) for part in shown}
     written = verdict.tables(found, effort)

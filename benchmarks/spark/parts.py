@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,14 +102,15 @@ def run(part: Part, effort: Effort, work: Path, results: Path, resume: bool) -> 
         tables = [_table(name, index, effort, work) for index, name in enumerate(wanted)]
     except environments.Unbuildable as error:
         return _keep(out, wanted, str(error))
-    order = {
-        "runner": part.runner,
-        "variant": part.variant,
-        "spark": _settings(part, effort, work) if part.spark else None,
-        "tables": tables,
-        "out": str(out),
-    }
-    said = _process([str(made), "-m", "spark.worker"], json.dumps(order), results / f"{part.name}.log")
+    with tempfile.TemporaryDirectory(dir=work, prefix="scratch-") as scratch:
+        order = {
+            "runner": part.runner,
+            "variant": part.variant,
+            "spark": _settings(part, effort, scratch) if part.spark else None,
+            "tables": tables,
+            "out": str(out),
+        }
+        said = _process([str(made), "-m", "spark.worker"], json.dumps(order), results / f"{part.name}.log")
     done = lines(part, results)
     return _keep(out, [name for name in wanted if name not in done], said)
 
@@ -134,14 +136,14 @@ def _table(name: str, index: int, effort: Effort, work: Path) -> Line:
     }
 
 
-def _settings(part: Part, effort: Effort, work: Path) -> dict[str, str]:
+def _settings(part: Part, effort: Effort, scratch: str) -> dict[str, str]:
     return {
         "spark.driver.memory": effort.memory,
         "spark.sql.shuffle.partitions": "8",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.local.dir": str(work / "scratch"),
-        "spark.sql.warehouse.dir": str(work / "scratch" / "warehouse"),
+        "spark.local.dir": scratch,
+        "spark.sql.warehouse.dir": f"{scratch}/warehouse",
         **part.settings,
     }
 

@@ -31,13 +31,13 @@ def dirty(source: str, target: Path) -> None:
     """
     connection = duckdb.connect()
     connection.execute(
-        f"CREATE TABLE t AS SELECT * FROM {source} WHERE l_shipdate < DATE '{terms.FRESH_SINCE}'"
+        f"CREATE TABLE one AS SELECT * FROM {source} WHERE l_shipdate < DATE '{terms.FRESH_SINCE}'"
     )
     connection.execute(
-        "INSERT INTO t SELECT * REPLACE (l_orderkey + 100000000 AS l_orderkey, l_suppkey + 1000 AS l_suppkey)"
-        " FROM t"
+        "CREATE TABLE other AS SELECT * REPLACE (l_orderkey + 100000000 AS l_orderkey,"
+        " l_suppkey + 1000 AS l_suppkey) FROM one"
     )
-    connection.execute("CREATE TABLE base AS SELECT * FROM t ORDER BY l_orderkey, l_linenumber LIMIT 1")
+    connection.execute("CREATE TABLE base AS SELECT * FROM one ORDER BY l_orderkey, l_linenumber LIMIT 1")
     rows = [
         *({column: "NULL"} for column in terms.COLUMNS),
         {"l_quantity": "99999999"},  # the mean, too
@@ -61,10 +61,12 @@ def dirty(source: str, target: Path) -> None:
     for index, changed in enumerate(rows):
         changed = {"l_orderkey": str(900_000_000 + index)} | changed
         replaced = ", ".join(f"{value} AS {column}" for column, value in changed.items())
-        connection.execute(f"INSERT INTO t SELECT * REPLACE ({replaced}) FROM base")
-    connection.execute("INSERT INTO t SELECT * FROM base")
-    _typed(connection, "t", {})
-    connection.execute(f"COPY typed TO '{target}/dirty.parquet' (FORMAT parquet)")
+        connection.execute(f"INSERT INTO other SELECT * REPLACE ({replaced}) FROM base")
+    # The key that is repeated stands in both files.
+    connection.execute("INSERT INTO other SELECT * FROM base")
+    for name in ("one", "other"):
+        _typed(connection, name, {})
+        connection.execute(f"COPY typed TO '{target}/{name}.parquet' (FORMAT parquet)")
 
 
 def retyped(source: str, target: Path) -> None:
@@ -77,7 +79,7 @@ def retyped(source: str, target: Path) -> None:
 def _typed(connection: duckdb.DuckDBPyConnection, source: str, other: dict[str, str]) -> None:
     wanted = terms.TYPES | other
     columns = ", ".join(f"CAST({column} AS {kind}) AS {column}" for column, kind in wanted.items())
-    connection.execute(f"CREATE TABLE typed AS SELECT {columns} FROM {source}")
+    connection.execute(f"CREATE OR REPLACE TABLE typed AS SELECT {columns} FROM {source}")
 
 
 def months(source: str, target: Path) -> None:

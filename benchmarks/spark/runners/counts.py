@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dq.dataquality.column import Column
@@ -21,7 +22,8 @@ def build(
     place: str, scale: float, variant: str, session: Any
 ) -> tuple[tuple[str, ...], Callable[[], list[str]]]:
     made = contract(scale)
-    data = locate(made, made.objects[0], None, {"C40_DATA": place})
+    # The contract is that of the table without partitions.
+    data = replace(locate(made, made.objects[0], None, {"C40_DATA": place}), partitions=(MONTH,))
 
     def run() -> list[str]:
         found = _ASKED[variant](session, data)
