@@ -81,7 +81,7 @@ class Effort:
 def names(part: Part, effort: Effort) -> list[str]:
     """The tables of a part, in the order in which it runs on them."""
     if part.by_month:
-        return [data.months(effort.scales[0])]
+        return [data.months(effort.scales[-1])]
     scales = [*effort.scales, *([effort.largest] if part.growing and effort.largest else [])]
     return [*data.BROKEN, *(data.scaled(scale) for scale in scales)]
 

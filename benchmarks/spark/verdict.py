@@ -67,7 +67,7 @@ def _judged(found: Found, effort: Effort) -> Iterator[tuple[str, float, tuple[st
             times = peers[peer] / every[measure][1]
             shown = "CPU" if measure == "cpu" else measure
             yield f"dq-all faster than {peer}, {shown}, {table}", times, (">", limit) if timed else None
-    yield from _counts(found, data.months(effort.scales[0]), timed)
+    yield from _counts(found, data.months(scale), timed)
     yield from _growth(found, effort)
 
 
