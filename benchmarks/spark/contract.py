@@ -32,7 +32,6 @@ def contract(scale: float) -> Contract:
 
 _NAMED = {
     "shipped before received": "order",
-    "freshness": "fresh",
     "mean": "mean",
     "maximum": "maximum",
     "suppliers": "distinct",

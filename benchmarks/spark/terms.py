@@ -42,7 +42,7 @@ FORMED, PATTERN = "l_shipmode", "^[A-Z ]+$"
 EARLIER, LATER = "l_shipdate", "l_receiptdate"
 DATES = {"l_shipdate": ("1992-01-01", "1998-12-31"), "l_commitdate": ("1992-01-01", "1998-12-31")}
 FRESH, FRESH_SINCE = "l_shipdate", "1998-11-01"
-# When the contract's freshness is judged: 31 days after that day.
+# When the contract's freshness is judged.
 NOW = "1998-12-02"
 MEAN, MEAN_BOUNDS = "l_quantity", (20, 30)
 MAXIMUM, MAXIMUM_BOUND = "l_extendedprice", 200_000

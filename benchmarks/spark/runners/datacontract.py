@@ -1,7 +1,7 @@
 """datacontract-cli as a library on a Spark view, with the very contract, where it has words for it.
 
-It does not know a percentage of duplicates nor freshness of a date, which become SQL rules; the two words
-that only dq knows are left out.
+It knows neither a percentage of duplicates nor the age of a date at a given time, which become SQL rules; the
+word that only dq knows is left out.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def build(
 
 # Whether the clause is broken. A warning stands at types that it could not compare in full.
 _ENDS = {"passed": False, "warning": False, "failed": True}
-_QUERIES = ("order", "fresh", "mean", "maximum", "distinct", "repeated")
+_QUERIES = ("order", "mean", "maximum", "distinct", "fresh", "repeated")
 _BY_TYPE = {
     "field_min_length": "min_length",
     "field_max_length": "max_length",
@@ -84,6 +84,7 @@ def _clause(check: Any) -> str:
 def _contract(scale: float) -> dict[str, Any]:
     made = yaml.safe_load(_FILE.read_text("utf-8"))
     made["apiVersion"] = "v3.1.0"
+    del made["slaProperties"]
     made["servers"] = [_SERVER]
     (one,) = made["schema"]
     del one["customProperties"]
@@ -93,15 +94,17 @@ def _contract(scale: float) -> dict[str, Any]:
         if rule.get("name") == "suppliers":
             rule["mustBeBetween"] = list(terms.distinct_bounds(scale))
         if "query" in rule:
-            query = _FRESH if rule["name"] == "freshness" else rule["query"]
-            rule["query"] = query.replace("{object}", "lineitem")
-        if rule.get("name") == "freshness":
-            del rule["mustBeLessOrEqualTo"]
-            rule["mustBe"] = 0
+            rule["query"] = rule["query"].replace("{object}", "lineitem")
     for prop in one["properties"]:
         if prop["name"] == terms.REPEATED:
             del prop["quality"]
-    one["quality"].append(
-        {"name": "repeated", "type": "sql", "query": _REPEATED, "mustBeLessOrEqualTo": terms.REPEATED_PERCENT}
-    )
+    one["quality"] += [
+        {"name": "fresh", "type": "sql", "query": _FRESH, "mustBe": 0},
+        {
+            "name": "repeated",
+            "type": "sql",
+            "query": _REPEATED,
+            "mustBeLessOrEqualTo": terms.REPEATED_PERCENT,
+        },
+    ]
     return made
