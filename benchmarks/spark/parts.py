@@ -157,7 +157,9 @@ def _process(command: list[str], order: str, log: Path) -> str:
         subprocess.Popen(
             command,
             cwd=folder,
-            env=environment | {"PYTHONPATH": str(folder), "PYTHONUNBUFFERED": "1"},
+            env=environment
+            # Spark's own workers, too, must be of this environment.
+            | {"PYTHONPATH": str(folder), "PYTHONUNBUFFERED": "1", "PYSPARK_PYTHON": command[0]},
             stdin=subprocess.PIPE,
             stdout=file,
             stderr=subprocess.STDOUT,
