@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +49,8 @@ def session(world: World, *, hive: bool = False) -> SparkSession:
     )
     if "SPARK_REMOTE" not in world.environment and "MASTER" not in world.environment:
         builder = builder.master("local[*]").config("spark.sql.shuffle.partitions", "8")
+        # Tasks in Python take the first python3 on the path else, which may have neither dq nor pyarrow.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if hive:
         builder = builder.enableHiveSupport()
         if not {"SPARK_CONF_DIR", "HIVE_CONF_DIR"} & set(world.environment):

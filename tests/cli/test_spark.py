@@ -1,0 +1,42 @@
+"""The session that dq starts by itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = """
+import sys
+from dq.cli.spark import session
+from dq.cli.world import here
+context = session(here()).sparkContext
+print(context.parallelize([0], 1).map(lambda _: sys.prefix).first() == sys.prefix)
+"""
+
+
+def test_tasks_run_in_the_environment_of_dq_also_when_another_python_comes_first_on_the_path(tmp_path):
+    other = tmp_path / "bin"
+    other.mkdir()
+    (other / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (other / "python3").chmod(0o755)
+    java = Path(shutil.which("java") or "java").parent
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PYSPARK")}
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=tmp_path,
+        env=environment | {"PATH": f"{other}:{java}:{os.defpath}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+    assert done.stdout.strip().splitlines()[-1:] == ["True"], done.stderr[-2_000:]
