@@ -1,0 +1,86 @@
+"""A case through both doors: what dq answers on real files, and what plain Python says."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dq.contracts.parse import parse
+from dq.dataquality import check
+from dq.dataquality.dataset import locate
+
+from oracle.evaluate import Expected, evaluate
+from oracle.tables import Case
+from oracle.writers import NO_VALUE, Writer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@contextmanager
+def session_with(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """The settings, and afterwards those from before."""
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, str(value))
+
+
+def answers(spark: SparkSession, case: Case, writer: Writer, folder: Path) -> dict[str, Expected]:
+    """What dq says of each clause when the tables lie in the folder."""
+    place = {"server": "s", "type": "local", "path": f"{folder}/{{object}}", "format": writer.format}
+    text = f"servers: [{place}]\n{case.yaml()}"
+    parsed = parse(text.encode(), "random.odcs.yaml")
+    assert parsed.contract is not None, (parsed.findings, text)
+    assert not parsed.findings, (parsed.findings, text)
+    contract = parsed.contract
+    for name, table in case.tables.items():
+        writer(spark, table, case.layout, folder / name)
+    located = {one.name: locate(contract, one, None, {}) for one in contract.objects}
+    partitions = [{"part": NO_VALUE if value is None else str(value)} for value in case.asked]
+    with session_with(spark, case.session):
+        report = check(
+            contract,
+            located["t"],
+            "t",
+            spark=spark,
+            partitions=partitions or None,
+            others={name: where for name, where in located.items() if name != "t"},
+        )
+    seen = {}
+    for result in report.results:
+        seen[result.clause] = Expected(result.status.value, result.value), result.message
+        needed = result.status == "fail" and result.value and result.check not in _WITHOUT_SAMPLES
+        assert bool(result.samples) == bool(needed), f"samples of {result.clause}: {result.samples}"
+    return seen
+
+
+_WITHOUT_SAMPLES = ("row_count", "additional_columns", "columns")
+
+
+def differences(spark: SparkSession, case: Case, writer: Writer) -> str:
+    """Where the two differ, as lines for a reader; empty where they agree."""
+    expected = evaluate(case.document, case.data())
+    with tempfile.TemporaryDirectory() as folder:
+        found = answers(spark, case, writer, Path(folder))
+    lines = []
+    for path in sorted(expected.keys() | found.keys()):
+        here, (there, message) = expected.get(path), found.get(path, (None, ""))
+        if here != there:
+            lines.append(f"  {path}\n    rows say {here}\n    dq says   {there}: {message}")
+    return "\n".join(lines)
+
+
+def agree(spark: SparkSession, case: Case, writer: Writer) -> None:
+    """Fails with the contract, the rows and the clauses that differ."""
+    different = differences(spark, case, writer)
+    assert not different, f"\n{case!r}\n{different}"
+
+

@@ -1,0 +1,30 @@
+"""Random contracts on random tables: dq on Spark answers as plain Python does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from oracle.comparing import agree
+from oracle.tables import Case, cases
+from oracle.writers import Pyarrow, Spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+CALM = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+
+
+@settings(max_examples=25, suppress_health_check=CALM)
+@given(case=cases())
+def test_parquet_of_another_writer_is_checked_as_its_rows_are(spark: SparkSession, case: Case) -> None:
+    agree(spark, case, Pyarrow())
+
+
+@settings(max_examples=8, suppress_health_check=CALM)
+@given(case=cases())
+def test_parquet_of_spark_is_checked_as_its_rows_are(spark: SparkSession, case: Case) -> None:
+    agree(spark, case, Spark())
