@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dq.contracts.outcome import CheckResult
 from dq.contracts.parse import parse
 from dq.dataquality import check
 from dq.dataquality.dataset import locate
+from dq.dataquality.levers import ALL, NONE, Lever
 
 from oracle.evaluate import Expected, evaluate
 from oracle.tables import Case
@@ -33,8 +35,13 @@ def session_with(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[N
             spark.conf.set(name, str(value))
 
 
-def answers(spark: SparkSession, case: Case, writer: Writer, folder: Path) -> dict[str, Expected]:
-    """What dq says of each clause when the tables lie in the folder."""
+Said = dict[str, tuple[Expected, str]]
+
+
+def answers(
+    spark: SparkSession, case: Case, writer: Writer, folder: Path, levers: Sequence[Set[Lever]] = (ALL, NONE)
+) -> list[Said]:
+    """What dq says of each clause, with its message, when the tables lie in the folder: once per set of levers."""
     place = {"server": "s", "type": "local", "path": f"{folder}/{{object}}", "format": writer.format}
     text = f"servers: [{place}]\n{case.yaml()}"
     parsed = parse(text.encode(), "random.odcs.yaml")
@@ -46,35 +53,42 @@ def answers(spark: SparkSession, case: Case, writer: Writer, folder: Path) -> di
     located = {one.name: locate(contract, one, None, {}) for one in contract.objects}
     partitions = [{"part": NO_VALUE if value is None else str(value)} for value in case.asked]
     with session_with(spark, case.session):
-        report = check(
-            contract,
-            located["t"],
-            "t",
-            spark=spark,
-            partitions=partitions or None,
-            others={name: where for name, where in located.items() if name != "t"},
-        )
-    seen = {}
-    for result in report.results:
-        seen[result.clause] = Expected(result.status.value, result.value), result.message
-        needed = result.status == "fail" and result.value and result.check not in _WITHOUT_SAMPLES
-        assert bool(result.samples) == bool(needed), f"samples of {result.clause}: {result.samples}"
-    return seen
+        reports = [
+            check(
+                contract,
+                located["t"],
+                "t",
+                spark=spark,
+                partitions=partitions or None,
+                others={name: where for name, where in located.items() if name != "t"},
+                levers=some,
+            )
+            for some in levers
+        ]
+    return [{one.clause: _said(one) for one in report.results} for report in reports]
 
 
+# Checks that count no broken rows have no samples.
 _WITHOUT_SAMPLES = ("row_count", "additional_columns", "columns")
+
+
+def _said(result: CheckResult) -> tuple[Expected, str]:
+    needed = result.status == "fail" and result.value and result.check not in _WITHOUT_SAMPLES
+    if bool(result.samples) != bool(needed):
+        return Expected("samples", result.value), f"{result.message} with samples {result.samples}"
+    return Expected(result.status.value, result.value), result.message
 
 
 def differences(spark: SparkSession, case: Case, writer: Writer) -> str:
     """Where the two differ, as lines for a reader; empty where they agree."""
     expected = evaluate(case.document, case.data())
-    with tempfile.TemporaryDirectory() as folder:
-        found = answers(spark, case, writer, Path(folder))
     lines = []
-    for path in sorted(expected.keys() | found.keys()):
-        here, (there, message) = expected.get(path), found.get(path, (None, ""))
-        if here != there:
-            lines.append(f"  {path}\n    rows say {here}\n    dq says   {there}: {message}")
+    with tempfile.TemporaryDirectory() as folder:
+        for said, name in zip(answers(spark, case, writer, Path(folder)), ("with levers", "by scan"), strict=True):
+            for path in sorted(expected.keys() | said.keys()):
+                here, (there, message) = expected.get(path), said.get(path, (None, ""))
+                if here != there:
+                    lines.append(f"  {path}\n    rows say {here}\n    dq says   {there} {name}: {message}")
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from oracle.formats import SAMPLES
 
 BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-FRACTION_DIGITS = ((1, 0), (5, 2), (9, 9), (18, 0), (18, 4), (19, 18), (38, 0), (38, 10), (38, 38))
+FRACTION_DIGITS = ((1, 0), (5, 2), (9, 9), (18, 0), (18, 4), (19, 18), (38, 0), (38, 10), (38, 18))
 _SIGNS = "aAbzZ09 _-.@é\u0301ß🙂\x00\n\u0085\u2028\u00a0'\"\\$%{}"
 _TEXTS = ("", "${spark.app.name}", "a" * 70, "\x00", "NULL", "it's", *SAMPLES)
 FIRST, LAST = dt.date(1, 1, 1), dt.date(9999, 12, 31)
