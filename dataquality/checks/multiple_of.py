@@ -39,7 +39,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             continue
         promised = physical_type(prop)
         exact = promised.name in _EXACT if promised else logical(prop) == "integer"
-        test = _EXACTLY if exact else _AS_DECIMAL
+        test = _EXACTLY if exact else _BY_TYPE
         limit = sql.number(int(step) if step.is_integer() else step)
         breaks = column.rows_where(partial(test.format, limit))
         types = frozenset(_EXACT if exact else NUMBERS)
@@ -61,6 +61,8 @@ _AS_DECIMAL = (
     " THEN try_cast(CAST({1} AS STRING) AS DECIMAL(38,18)) ELSE try_cast({1} AS DECIMAL(38,18)) END % {0}"
     " <> 0, TRUE)"
 )
+# A decimal may have more digits than that cast leaves room for.
+_BY_TYPE = f"CASE WHEN typeof({{1}}) LIKE 'decimal%' THEN {_EXACTLY} ELSE {_AS_DECIMAL} END"
 
 
 def _step(kind: str, step: str, more: str = "") -> str:
@@ -84,6 +86,14 @@ EXAMPLES = (
         ((-10,), (0,), (9223372036854775807,)),
         "fail",
         ("1 of 3 rows",),
+    ),
+    Example(
+        "decimals of many digits",
+        _step("number", "10"),
+        "v decimal(38,0)",
+        ((Decimal(10**30),), (Decimal(10**30 + 1),)),
+        "fail",
+        ("1 of 2 rows",),
     ),
     Example("narrow floats", _step("number", "0.01"), "v float", ((0.07,), (-1.1,), (None,)), "pass"),
     Example(
