@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import struct
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -60,13 +61,21 @@ def read(source: NativeFile, path: str, asked: tuple[Asked, ...]) -> File:
 
 def _leaves(schema: ParquetSchema) -> dict[Column, int]:
     """Columns without anything repeated on the way; names that differ only by case stand for nothing."""
-    found: dict[str, list[tuple[Column, int]]] = {}
-    for index in range(len(schema)):
-        leaf = schema.column(index)
-        if leaf.max_repetition_level == 0:
-            # A dot in a name cannot be told from a struct's field; such a path resolves to no column.
-            found.setdefault(leaf.path.lower(), []).append((Column(tuple(leaf.path.split("."))), index))
-    return dict(same[0] for same in found.values() if len(same) == 1)
+    # A dot in a name cannot be told from a struct's field; such a path resolves to no column.
+    ways = [tuple(schema.column(index).path.split(".")) for index in range(len(schema))]
+    spelled: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for way in ways:
+        for depth in range(1, len(way) + 1):
+            spelled.setdefault(tuple(map(str.lower, way[:depth])), set()).add(way[:depth])
+    seen = Counter(ways)
+    twice = {spelling for same in spelled.values() if len(same) > 1 for spelling in same}
+    return {
+        Column(way): index
+        for index, way in enumerate(ways)
+        if schema.column(index).max_repetition_level == 0
+        and seen[way] == 1
+        and not any(way[:depth] in twice for depth in range(1, len(way) + 1))
+    }
 
 
 def _fits(schema: ParquetSchema, leaf: int | None, kind: DataType) -> bool:

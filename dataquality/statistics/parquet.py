@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -33,13 +34,14 @@ def files(
     frame: DataFrame, dataset: Dataset | None, partitions: Partitions, wanted: Wanted
 ) -> list[File] | None:
     """The Parquet files that a query on these partitions would read."""
-    listed = attempt(lambda: listing(frame))
+    listed = attempt(lambda: _listed(frame))
     if listed is None or isinstance(listed, Failure):
         return None
     schema = schema_of(frame)
-    keys = {name.lower(): name for name in dataset.partitions} if dataset else {}
+    paths, keyed = listed
+    keys = {name.lower(): name for name in keyed}
     chosen: dict[str, dict[Column, Facts]] = {}
-    for path in listed:
+    for path in paths:
         placed = _placed(path, schema, keys)
         if placed is None:
             return None
@@ -62,6 +64,12 @@ SOURCE: Source = files
 
 def listing(frame: DataFrame) -> list[str] | None:
     """The addresses of the files of a frame that is nothing but Parquet files; else None."""
+    found = _listed(frame)
+    return None if found is None else found[0]
+
+
+def _listed(frame: DataFrame) -> tuple[list[str], list[str]] | None:
+    """The files, and the columns that Spark takes from their folders: what the contract says does not count."""
     plan = frame._jdf.queryExecution().analyzed()
     while plan.getClass().getSimpleName() == "SubqueryAlias":
         plan = plan.child()
@@ -72,11 +80,20 @@ def listing(frame: DataFrame) -> list[str] | None:
         return None
     if relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat":
         return None
+    keys = list(relation.partitionSchema().fieldNames())
+    location = relation.location()
+    # A catalog may say that a partition lies in a folder of another name.
+    if keys and location.getClass().getSimpleName() != "InMemoryFileIndex":
+        return None
+    roots = location.rootPaths()
+    # What is read twice is listed once.
+    if roots.distinct().size() != roots.size():
+        return None
     # One call for all of them: each element of a Java array would be a call of its own. The addresses are
     # encoded, so that there is no line break in them.
     jvm: Any = frame.sparkSession._jvm
-    joined = jvm.org.apache.hadoop.util.StringUtils.join("\n", relation.location().inputFiles())
-    return sorted(joined.split("\n")) if joined else []
+    joined = jvm.org.apache.hadoop.util.StringUtils.join("\n", location.inputFiles())
+    return sorted(joined.split("\n")) if joined else [], keys
 
 
 def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column, Scalar | None] | None:
@@ -84,7 +101,7 @@ def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column
     found: dict[Column, Scalar | None] = {}
     for segment in unquote(urlsplit(path).path).split("/")[:-1]:
         name, equals, text = segment.partition("=")
-        key = keys.get(unquote(name).lower()) if equals else None
+        key = keys.get(_unescaped(name).lower()) if equals else None
         if key is None:
             continue
         kind = field(schema, key)
@@ -92,17 +109,49 @@ def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column
         if make is None:
             return None
         try:
-            found[_named(schema, key)] = None if text == NULL_PARTITION else make(unquote(text))
+            found[_named(schema, key)] = None if text == NULL_PARTITION else make(_unescaped(text), kind)
         except (ValueError, ArithmeticError):
             return None
     return found if len(found) == len(keys) else None
 
 
-_TYPED: dict[str, Callable[[str], Scalar]] = {
-    "string": str,
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
-    "date": dt.date.fromisoformat,
-    "decimal": Decimal,
+def _unescaped(text: str) -> str:
+    """As Spark reads a folder's name: every escape is one character, also where it is a byte of UTF-8."""
+    return re.sub("%([0-9A-Fa-f]{2})", lambda escape: chr(int(escape[1], 16)), text)
+
+
+def _whole(text: str, kind: DataType) -> int:
+    if (
+        not re.fullmatch("-?[0-9]{1,18}", text)
+        or not -(2 ** _BITS[kind.name]) <= int(text) < 2 ** _BITS[kind.name]
+    ):
+        raise ValueError(text)
+    return int(text)
+
+
+def _day(text: str, _kind: DataType) -> dt.date:
+    # Python also reads dates without hyphens, and weeks.
+    if not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        raise ValueError(text)
+    return dt.date.fromisoformat(text)
+
+
+def _fraction(text: str, kind: DataType) -> Decimal:
+    precision, scale = kind.numbers
+    parts = re.fullmatch(r"-?0*([0-9]+)(?:\.([0-9]+))?", text)
+    # What has more digits than the type is rounded when it is read.
+    if parts is None or len(parts[1]) > max(precision - scale, 1) or len(parts[2] or "") > scale:
+        raise ValueError(text)
+    return Decimal(text)
+
+
+_BITS = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
+# Only texts that Spark and Python read alike.
+_TYPED: dict[str, Callable[[str, DataType], Scalar]] = {
+    "string": lambda text, _: text,
+    **dict.fromkeys(_BITS, _whole),
+    "date": _day,
+    "decimal": _fraction,
 }
 
 
@@ -122,8 +171,8 @@ def _holds(
         if name.lower() not in by_name or kind is None:
             return None
         try:
-            wanted = None if text == NULL_PARTITION else _TYPED[kind.name](text)
-        except (ValueError, ArithmeticError):
+            wanted = None if text == NULL_PARTITION else _TYPED[kind.name](text, kind)
+        except (KeyError, ValueError, ArithmeticError):
             return None
         if by_name[name.lower()] != wanted:
             return False
