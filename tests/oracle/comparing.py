@@ -84,7 +84,9 @@ def differences(spark: SparkSession, case: Case, writer: Writer) -> str:
     expected = evaluate(case.document, case.data())
     lines = []
     with tempfile.TemporaryDirectory() as folder:
-        for said, name in zip(answers(spark, case, writer, Path(folder)), ("with levers", "by scan"), strict=True):
+        for said, name in zip(
+            answers(spark, case, writer, Path(folder)), ("with levers", "by scan"), strict=True
+        ):
             for path in sorted(expected.keys() | said.keys()):
                 here, (there, message) = expected.get(path), said.get(path, (None, ""))
                 if here != there:
@@ -96,5 +98,3 @@ def agree(spark: SparkSession, case: Case, writer: Writer) -> None:
     """Fails with the contract, the rows and the clauses that differ."""
     different = differences(spark, case, writer)
     assert not different, f"\n{case!r}\n{different}"
-
-

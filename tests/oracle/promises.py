@@ -11,7 +11,7 @@ from dq.contracts.types import DataType
 from hypothesis import strategies as st
 
 from oracle.evaluate import ITEM, KEY, VALUE, Steps, parts_of
-from oracle.formats import INTEGER_FORMATS, TEXT_FORMATS
+from oracle.formats import INTEGER_FORMATS, TEXT_FORMATS, shortest
 from oracle.patterns import patterns
 from oracle.predicates import Predicate
 from oracle.values import BITS, has_map, values
@@ -47,8 +47,14 @@ def written(value: Any) -> Any:
 @st.composite
 def near(draw: st.DrawFn, kind: DataType, known: Sequence[Any]) -> Any:
     """A value of the contract: one that the column holds, or another of its type."""
-    fresh = values(kind).map(written).filter(lambda value: value is not None)
-    there = [found for value in known if (found := written(value)) is not None]
+
+    def shown(value: Any) -> Any:
+        found = written(value)
+        # As a writer names a float, 0.1, and not with all digits that it has as a double.
+        return float(shortest(found, "float")) if kind.name == "float" and found is not None else found
+
+    fresh = values(kind).map(shown).filter(lambda value: value is not None)
+    there = [found for value in known if (found := shown(value)) is not None]
     return draw(st.one_of(st.sampled_from(there), fresh) if there else fresh)
 
 
@@ -145,7 +151,8 @@ def properties(
     known = [value for row in rows for value in parts_of(row, steps) if value is not None]
     made: Json = {"name": name, "logicalType": logical}
     single = all(isinstance(step, str) for step in steps)
-    told = draw(st.booleans()) or kind.name in ("timestamp_ntz", "binary")
+    # What a text does not tell apart, the contract must: a float of 32 bits, a timestamp without zone.
+    told = draw(st.booleans()) or kind.name in ("timestamp_ntz", "binary", "float")
     if told and not kind.parts:
         made["physicalType"] = str(kind)
     made["required"] = draw(st.booleans())
@@ -154,9 +161,7 @@ def properties(
     if kind.name in (*_NUMBERS, "string", "date", "timestamp", "timestamp_ntz", "boolean"):
         listed = draw(st.lists(near(kind, known), max_size=3))
         made["enum"] = [{"value": value} for value in listed]
-    made["quality"] = draw(
-        st.lists(rules(kind, known, wheres, single=single, most=len(rows)), max_size=2)
-    )
+    made["quality"] = draw(st.lists(rules(kind, known, wheres, single=single, most=len(rows)), max_size=2))
     inner: Callable[..., Any] = lambda name, part, step: draw(  # noqa: E731
         properties(name, part, (*steps, step), rows, wheres)
     )

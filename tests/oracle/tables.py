@@ -133,9 +133,7 @@ def cases(draw: st.DrawFn) -> Case:
         if kind.name in ("int", "bigint", "string") and "`" not in name
     }
     wheres = predicates(compared) if compared else None
-    props = [
-        draw(properties(name, kind, (name,), table.rows, wheres)) for name, kind in table.columns
-    ]
+    props = [draw(properties(name, kind, (name,), table.rows, wheres)) for name, kind in table.columns]
     if table.part:
         props[-1] |= {"partitioned": True, "partitionKeyPosition": 1}
     keyable = [prop for prop in props if not has_map(kinds[prop["name"]])]

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.parse import parse
 from dq.dataquality import check
 from dq.dataquality.dataset import locate
-from dq.dataquality.levers import ALL, NONE, Lever
+from dq.dataquality.levers import ALL, NONE
 
 from oracle.comparing import session_with
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
-LEVERS = (NONE, ALL, *(frozenset({one}) for one in Lever))
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,9 @@ def _int96(spark: SparkSession, lake: Path) -> None:
 def _moved(spark: SparkSession, lake: Path) -> DataFrame:
     put(lake / "part=2", {"v": [1]})
     spark.sql("DROP TABLE IF EXISTS moved")
-    spark.sql(f"CREATE TABLE moved (v BIGINT, part INT) USING parquet PARTITIONED BY (part) LOCATION '{lake}'")
+    spark.sql(
+        f"CREATE TABLE moved (v BIGINT, part INT) USING parquet PARTITIONED BY (part) LOCATION '{lake}'"
+    )
     spark.sql(f"ALTER TABLE moved ADD PARTITION (part = 1) LOCATION '{lake}/part=2'")
     return spark.table("moved")
 
@@ -175,7 +177,7 @@ def _shaped(shape: Callable[[DataFrame], DataFrame]) -> Callable[[SparkSession, 
 
 
 def _dotted(_: SparkSession, lake: Path) -> None:
-    put(lake, {"v": [{"x": None}]})
+    put(lake, {"v": pa.array([{"x": None}], pa.struct([("x", pa.string())]))})
     put(lake, {"v.x": ["a"], "v": [{"x": "a"}]}, "b.parquet")
 
 
@@ -186,7 +188,9 @@ def _structs_by_case(_: SparkSession, lake: Path) -> None:
 
 _NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 _MANY = [f"{number:06}" for number in range(3_000)]
-_SINCE_1600 = "{name: v, logicalType: date, logicalTypeOptions: {maximum: '1500-01-05', minimum: '1499-12-31'}}"
+_SINCE_1600 = (
+    "{name: v, logicalType: date, logicalTypeOptions: {maximum: '1500-01-05', minimum: '1499-12-31'}}"
+)
 _INSTANT = (
     "{name: v, logicalType: timestamp, logicalTypeOptions:"
     " {minimum: '2026-01-01T12:00:00Z', maximum: '2026-01-01T12:00:00Z'}}"
@@ -239,7 +243,7 @@ ATTACKS = {
         "pass pass",
     ),
     "a larger type in one file": Attack(
-        _TO_MOST,
+        _number("maximum", 100),
         files({"v": pa.array([1], pa.int32())}, {"v": pa.array([2**40], pa.int64())}),
         "error error",
     ),
@@ -266,7 +270,7 @@ ATTACKS = {
     "instants beyond milliseconds": Attack(
         _INSTANT,
         files({"v": pa.array([_NOON.replace(microsecond=1)], pa.timestamp("us", "UTC"))}),
-        "fail pass",
+        "pass fail",
     ),
     "a date after the year 9999": Attack(
         "{name: v, logicalType: date, logicalTypeOptions: {maximum: '9999-12-31'}}",
@@ -280,7 +284,10 @@ ATTACKS = {
     ),
     "decimals in integers": Attack(
         "{name: v, logicalType: number, logicalTypeOptions: {maximum: 1.5, minimum: -2}}",
-        files({"v": pa.array([Decimal("1.51"), Decimal("-2.00")], pa.decimal128(9, 2))}, store_decimal_as_integer=True),
+        files(
+            {"v": pa.array([Decimal("1.51"), Decimal("-2.00")], pa.decimal128(9, 2))},
+            store_decimal_as_integer=True,
+        ),
         "fail pass",
     ),
     "decimals of another scale in one file": Attack(
@@ -290,7 +297,7 @@ ATTACKS = {
             {"v": pa.array([Decimal("1.7")], pa.decimal128(9, 1))},
             store_decimal_as_integer=True,
         ),
-        "pass",
+        "error",
     ),
     "a file without rows": Attack(_POSITIVE, files({"v": pa.array([], pa.int64())}, {"v": [1]}), "pass pass"),
     "only files without rows": Attack(_POSITIVE, files({"v": pa.array([], pa.int64())}), "pass pass"),
@@ -323,17 +330,13 @@ ATTACKS = {
     "a partition of a number": Attack(
         _by_part("integer", "int", "1", "2"), parts("part=1", "part=02"), "pass pass pass"
     ),
-    "a partition of a number with an underscore": Attack(
-        _by_part("integer", "int", "1000"), parts("part=1_000"), "error error error"
-    ),
-    "a partition of a date without hyphens": Attack(
-        _by_part("date", "date", "2026-01-01"), parts("part=20260101"), "error error error"
-    ),
     "a partition of more digits than its type": Attack(
-        _by_part("number", "decimal(9,2)", "1.01"), parts("part=1.005"), "pass pass pass"
+        _by_part("number", "decimal(9,2)", "1.01"), parts("part=1.005"), "pass fail pass"
     ),
     "a partition asked for with more digits than its type": Attack(
-        _by_part("number", "decimal(9,2)", "1.01") .replace("]", "], quality: [{metric: nullValues, mustBe: 100, unit: percent}]", 1),
+        _by_part("number", "decimal(9,2)", "1.01").replace(
+            "]", "], quality: [{metric: nullValues, mustBe: 100, unit: percent}]", 1
+        ),
         parts("part=1.005"),
         "pass pass skipped pass",
         partitions=({"part": "1.005"},),
@@ -366,9 +369,17 @@ ATTACKS = {
     "a partition that lies elsewhere": Attack(
         _by_part("integer", "int", "2"), _moved, "pass fail pass", table="moved"
     ),
-    "texts that the table pads": Attack(_enum("string", "a", "b"), _padded, "pass fail", table="padded"),
+    "texts that the table pads": Attack(
+        "{name: v, logicalType: string, logicalTypeOptions: {maxLength: 1}}", _padded, "fail", table="padded"
+    ),
     "a column with a default": Attack(_POSITIVE, _defaulted, "pass pass", table="defaulted"),
 }
+
+
+def _said(result: CheckResult) -> tuple[str, str, str]:
+    """All that a reader sees; of an error, which engines word differently, only that it is one."""
+    known = result.status is not Status.ERROR
+    return result.status.value, result.observed, result.message if known else ""
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -398,17 +409,12 @@ schema:
     handed = frame is not None and not attack.table
     data: Any = frame if handed else locate(promised.contract, promised.contract.objects[0], None, {})
 
-    reports = [
-        check(
-            promised.contract, data, spark=spark, partitions=attack.partitions or None, levers=levers
-        )
-        for levers in LEVERS
-    ]
+    scanned, levered = (
+        check(promised.contract, data, spark=spark, partitions=attack.partitions or None, levers=levers)
+        for levers in (NONE, ALL)
+    )
 
-    said = [
-        [(one.clause, one.check, one.status.value, one.value, one.observed) for one in report.results]
-        for report in reports
-    ]
-    assert all(each == said[0] for each in said), said
-    shown = [status for _, kind, status, *_ in said[0] if kind not in ("columns", "additional_columns", "row_count")]
-    assert shown == attack.ends.split(), reports[0].results
+    said, also = ({one.clause: _said(one) for one in report.results} for report in (scanned, levered))
+    assert {path: (said[path], also[path]) for path in said if said[path] != also[path]} == {}
+    told = ("columns", "additional_columns", "row_count")
+    assert " ".join(one.status for one in scanned.results if one.check not in told) == attack.ends, said

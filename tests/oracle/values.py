@@ -18,7 +18,14 @@ FRACTION_DIGITS = ((1, 0), (5, 2), (9, 9), (18, 0), (18, 4), (19, 18), (38, 0), 
 _SIGNS = "aAbzZ09 _-.@é\u0301ß🙂\x00\n\u0085\u2028\u00a0'\"\\$%{}"
 _TEXTS = ("", "${spark.app.name}", "a" * 70, "\x00", "NULL", "it's", *SAMPLES)
 FIRST, LAST = dt.date(1, 1, 1), dt.date(9999, 12, 31)
-_DATES = (FIRST, dt.date(1582, 10, 4), dt.date(1582, 10, 10), dt.date(1582, 10, 15), dt.date(1970, 1, 1), LAST)
+_DATES = (
+    FIRST,
+    dt.date(1582, 10, 4),
+    dt.date(1582, 10, 10),
+    dt.date(1582, 10, 15),
+    dt.date(1970, 1, 1),
+    LAST,
+)
 _INSTANTS = (
     dt.datetime(1, 1, 2),
     dt.datetime(1582, 10, 10, 12),

@@ -63,7 +63,9 @@ def arrow(kind: DataType) -> pa.DataType:
 def folder_name(column: str, value: object) -> str:
     """A partition's folder, as Hive and Spark name it."""
     text = NO_VALUE if value is None else str(value)
-    return f"{column}=" + re.sub(r"[\"#%'*/:=?\\{\[\]^\x00-\x1f\x7f]", lambda sign: f"%{ord(sign[0]):02X}", text)
+    return f"{column}=" + re.sub(
+        r"[\"#%'*/:=?\\{\[\]^\x00-\x1f\x7f]", lambda sign: f"%{ord(sign[0]):02X}", text
+    )
 
 
 def _chunks(rows: Sequence[Json], files: int) -> Iterator[Sequence[Json]]:
@@ -112,14 +114,18 @@ def spark_value(kind: DataType, value: Any) -> Any:
     if kind.name == "map":
         return {spark_value(kind.parts[0], key): spark_value(kind.parts[1], one) for key, one in value}
     if kind.name == "struct":
-        return tuple(spark_value(part, value[name]) for name, part in zip(kind.names, kind.parts, strict=True))
+        return tuple(
+            spark_value(part, value[name]) for name, part in zip(kind.names, kind.parts, strict=True)
+        )
     return bytearray(value) if kind.name == "binary" else value
 
 
 def ddl(kind: DataType) -> str:
     if kind.name == "struct":
         pairs = zip(kind.names, kind.parts, strict=True)
-        return "struct<" + ", ".join(f"`{name.replace('`', '``')}`: {ddl(part)}" for name, part in pairs) + ">"
+        return (
+            "struct<" + ", ".join(f"`{name.replace('`', '``')}`: {ddl(part)}" for name, part in pairs) + ">"
+        )
     return f"{kind.name}<{', '.join(map(ddl, kind.parts))}>" if kind.parts else str(kind)
 
 
