@@ -31,7 +31,7 @@ _PER_TASK = 200
 
 
 def files(
-    frame: DataFrame, dataset: Dataset | None, partitions: Partitions, wanted: Wanted
+    frame: DataFrame, _dataset: Dataset | None, partitions: Partitions, wanted: Wanted
 ) -> list[File] | None:
     """The Parquet files that a query on these partitions would read."""
     listed = attempt(lambda: _listed(frame))
@@ -69,7 +69,7 @@ def listing(frame: DataFrame) -> list[str] | None:
 
 
 def _listed(frame: DataFrame) -> tuple[list[str], list[str]] | None:
-    """The files, and the columns that Spark takes from their folders: what the contract says does not count."""
+    """The files, and the columns that Spark takes from their folders, whatever the contract says."""
     plan = frame._jdf.queryExecution().analyzed()
     while plan.getClass().getSimpleName() == "SubqueryAlias":
         plan = plan.child()

@@ -12,7 +12,7 @@ from dq.contracts.outcome import CheckResult
 from dq.contracts.parse import parse
 from dq.dataquality import check
 from dq.dataquality.dataset import locate
-from dq.dataquality.levers import ALL, NONE, Lever
+from dq.dataquality.levers import NONE, Lever
 
 from oracle.evaluate import Expected, evaluate
 from oracle.tables import Case
@@ -39,9 +39,12 @@ Said = dict[str, tuple[Expected, str]]
 
 
 def answers(
-    spark: SparkSession, case: Case, writer: Writer, folder: Path, levers: Sequence[Set[Lever]] = (ALL, NONE)
+    spark: SparkSession, case: Case, writer: Writer, folder: Path, levers: Sequence[Set[Lever]]
 ) -> list[Said]:
-    """What dq says of each clause, with its message, when the tables lie in the folder: once per set of levers."""
+    """What dq says of each clause, with its message, when the tables lie in the folder: once per set of levers.
+
+    Python tasks are used however few rows there are.
+    """
     place = {"server": "s", "type": "local", "path": f"{folder}/{{object}}", "format": writer.format}
     text = f"servers: [{place}]\n{case.yaml()}"
     parsed = parse(text.encode(), "random.odcs.yaml")
@@ -62,6 +65,7 @@ def answers(
                 partitions=partitions or None,
                 others={name: where for name, where in located.items() if name != "t"},
                 levers=some,
+                tasks_from=0,
             )
             for some in levers
         ]
@@ -83,14 +87,15 @@ def differences(spark: SparkSession, case: Case, writer: Writer) -> str:
     """Where the two differ, as lines for a reader; empty where they agree."""
     expected = evaluate(case.document, case.data())
     lines = []
+    levers = (frozenset(case.levers), NONE)
     with tempfile.TemporaryDirectory() as folder:
-        for said, name in zip(
-            answers(spark, case, writer, Path(folder)), ("with levers", "by scan"), strict=True
-        ):
-            for path in sorted(expected.keys() | said.keys()):
-                here, (there, message) = expected.get(path), said.get(path, (None, ""))
-                if here != there:
-                    lines.append(f"  {path}\n    rows say {here}\n    dq says   {there} {name}: {message}")
+        found = answers(spark, case, writer, Path(folder), levers)
+    for some, said in zip(levers, found, strict=True):
+        how = ", ".join(sorted(some)) or "a scan"
+        for path in sorted(expected.keys() | said.keys()):
+            here, (there, message) = expected.get(path), said.get(path, (None, ""))
+            if here != there:
+                lines.append(f"  {path}\n    rows say {here}\n    dq says   {there} by {how}: {message}")
     return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 from dq.contracts.types import DataType
+from dq.dataquality.levers import Lever
 from hypothesis import strategies as st
 
 from oracle.evaluate import Data
@@ -69,6 +70,7 @@ class Case:
     layout: Layout
     asked: tuple[Any, ...] = ()
     session: dict[str, str] = field(default_factory=dict)
+    levers: tuple[Lever, ...] = tuple(Lever)
 
     def data(self) -> dict[str, Data]:
         """The tables as the evaluation wants them."""
@@ -172,7 +174,8 @@ def cases(draw: st.DrawFn) -> Case:
         "spark.sql.ansi.enabled": draw(st.sampled_from(["true", "false"])),
         "spark.sql.session.timeZone": draw(st.sampled_from(["UTC", "America/New_York", "Asia/Kolkata"])),
     }
-    return Case(document, found, draw(layouts), asked, session)
+    levers = draw(st.sampled_from([tuple(Lever), tuple(Lever), *((one,) for one in Lever)]))
+    return Case(document, found, draw(layouts), asked, session, levers)
 
 
 def _tame(value: Any) -> bool:

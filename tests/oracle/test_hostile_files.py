@@ -410,7 +410,14 @@ schema:
     data: Any = frame if handed else locate(promised.contract, promised.contract.objects[0], None, {})
 
     scanned, levered = (
-        check(promised.contract, data, spark=spark, partitions=attack.partitions or None, levers=levers)
+        check(
+            promised.contract,
+            data,
+            spark=spark,
+            partitions=attack.partitions or None,
+            levers=levers,
+            tasks_from=0,
+        )
         for levers in (NONE, ALL)
     )
 
