@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from oracle.evaluate import Expected, evaluate
+from oracle.tables import Case
+from oracle.writers import NO_VALUE, Writer
+
 from dq.contracts.outcome import CheckResult
 from dq.contracts.parse import parse
 from dq.dataquality import check
 from dq.dataquality.dataset import locate
 from dq.dataquality.levers import NONE, Lever
-
-from oracle.evaluate import Expected, evaluate
-from oracle.tables import Case
-from oracle.writers import NO_VALUE, Writer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,9 +41,9 @@ Said = dict[str, tuple[Expected, str]]
 def answers(
     spark: SparkSession, case: Case, writer: Writer, folder: Path, levers: Sequence[Set[Lever]]
 ) -> list[Said]:
-    """What dq says of each clause, with its message, when the tables lie in the folder: once per set of levers.
+    """What dq says of each clause, with its message, once per set of levers.
 
-    Python tasks are used however few rows there are.
+    The tables are written into the folder. Python tasks are used however few rows there are.
     """
     place = {"server": "s", "type": "local", "path": f"{folder}/{{object}}", "format": writer.format}
     text = f"servers: [{place}]\n{case.yaml()}"

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dq.contracts.types import CARRIERS, DataType
-
 from oracle import formats, patterns
 from oracle.predicates import Predicate, true_for
+
+from dq.contracts.types import CARRIERS, DataType
 
 Row = dict[str, Any]
 Json = dict[str, Any]

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from dq.contracts.types import DataType
 from hypothesis import strategies as st
-
 from oracle.evaluate import ITEM, KEY, VALUE, Steps, parts_of
 from oracle.formats import INTEGER_FORMATS, TEXT_FORMATS, shortest
 from oracle.patterns import patterns
 from oracle.predicates import Predicate
 from oracle.values import BITS, has_map, values
+
+from dq.contracts.types import DataType
 
 Json = dict[str, Any]
 Row = Mapping[str, Any]
@@ -177,5 +177,4 @@ def properties(
 
 def _lean(prop: Json) -> Json:
     """Without what promises nothing."""
-    kept = {key: value for key, value in prop.items() if value not in (False, {}, [], "")}
-    return kept
+    return {key: value for key, value in prop.items() if value not in (False, {}, [], "")}

@@ -8,14 +8,14 @@ from itertools import groupby
 from typing import Any
 
 import yaml
-from dq.contracts.types import DataType
-from dq.dataquality.levers import Lever
 from hypothesis import strategies as st
-
 from oracle.evaluate import Data
 from oracle.predicates import predicates
 from oracle.promises import Json, properties, scopes, thresholds
 from oracle.values import has_map, types, values
+
+from dq.contracts.types import DataType
+from dq.dataquality.levers import Lever
 
 NAMES = ("a", "Id", "select", "o`k", "x.y", "žluť", "two words")
 PARTS = (DataType("string"), DataType("int"), DataType("date"))

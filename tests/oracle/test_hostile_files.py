@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from oracle.comparing import session_with
+
 from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.parse import parse
 from dq.dataquality import check
 from dq.dataquality.dataset import locate
 from dq.dataquality.levers import ALL, NONE
 
-from oracle.comparing import session_with
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
 @dataclass(frozen=True)
@@ -51,17 +51,14 @@ def _number(key: str, bound: object) -> str:
     return f"{{name: v, logicalType: integer, required: true, logicalTypeOptions: {{{key}: {bound}}}}}"
 
 
-def _enum(kind: str, *values: str, more: str = "") -> str:
-    return f"{{name: v, logicalType: {kind}{more}, required: true, enum: [{', '.join(f'{{value: {one}}}' for one in values)}]}}"
-
-
 _PART = ", partitioned: true, partitionKeyPosition: 1"
 
 
 def _by_part(kind: str, physical: str, *values: str) -> str:
     listed = ", ".join(f"{{value: {one}}}" for one in values)
     return (
-        f"{{name: part, logicalType: {kind}, physicalType: '{physical}', required: true, enum: [{listed}]{_PART}}}"
+        f"{{name: part, logicalType: {kind}, physicalType: '{physical}', required: true{_PART},"
+        f" enum: [{listed}]}}"
         ", {name: v, logicalType: integer, logicalTypeOptions: {minimum: 0}}"
     )
 

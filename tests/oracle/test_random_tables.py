@@ -1,12 +1,15 @@
-"""Random contracts on random tables: dq on Spark answers as plain Python does."""
+"""Random contracts on random tables: dq on Spark answers as plain Python does.
+
+DQ_EXAMPLES=2000 makes a long run; what it finds is shrunk to a small contract and a few rows.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-
 from oracle.comparing import agree
 from oracle.tables import Case, cases
 from oracle.writers import Pyarrow, Spark
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
+EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "16"))
+# The session is shared on purpose, and a case is as large as a table with its contract.
 CALM = [
     HealthCheck.function_scoped_fixture,
     HealthCheck.too_slow,
@@ -23,13 +28,19 @@ CALM = [
 ]
 
 
-@settings(max_examples=25, suppress_health_check=CALM)
+@settings(max_examples=EXAMPLES, suppress_health_check=CALM)
 @given(case=cases())
 def test_parquet_of_another_writer_is_checked_as_its_rows_are(spark: SparkSession, case: Case) -> None:
     agree(spark, case, Pyarrow())
 
 
-@settings(max_examples=8, suppress_health_check=CALM)
+@settings(max_examples=EXAMPLES // 3, suppress_health_check=CALM)
 @given(case=cases())
 def test_parquet_of_spark_is_checked_as_its_rows_are(spark: SparkSession, case: Case) -> None:
     agree(spark, case, Spark())
+
+
+@settings(max_examples=EXAMPLES // 4, suppress_health_check=CALM)
+@given(case=cases())
+def test_orc_is_checked_as_its_rows_are(spark: SparkSession, case: Case) -> None:
+    agree(spark, case, Spark("orc"))

@@ -8,10 +8,10 @@ import struct
 from decimal import Decimal
 from typing import Any
 
-from dq.contracts.types import DataType
 from hypothesis import strategies as st
-
 from oracle.formats import SAMPLES
+
+from dq.contracts.types import DataType
 
 BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 FRACTION_DIGITS = ((1, 0), (5, 2), (9, 9), (18, 0), (18, 4), (19, 18), (38, 0), (38, 10), (38, 18))
@@ -26,17 +26,20 @@ _DATES = (
     dt.date(1970, 1, 1),
     LAST,
 )
-_INSTANTS = (
-    dt.datetime(1, 1, 2),
-    dt.datetime(1582, 10, 10, 12),
-    dt.datetime(1899, 12, 31, 23, 59, 59, 999_999),
-    dt.datetime(1969, 12, 31, 23, 59, 59, 999_999),
-    dt.datetime(1970, 1, 1),
-    dt.datetime(2026, 3, 29, 1, 30),
-    dt.datetime(9999, 12, 30, 23, 59, 59, 999_999),
+_INSTANTS = tuple(
+    dt.datetime.fromisoformat(text)
+    for text in (
+        "0001-01-02",
+        "1582-10-10T12:00",
+        "1899-12-31T23:59:59.999999",
+        "1969-12-31T23:59:59.999999",
+        "1970-01-01",
+        "2026-03-29T01:30",
+        "9999-12-30T22:59:59.999999",
+    )
 )
 # Their zone may be any that a session has, and so far from the ends of Python's years they stay.
-_FROM, _TO = dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30, 23)
+_FROM, _TO = _INSTANTS[0], _INSTANTS[-1]
 _FLOATS = (0.0, -0.0, 0.1, 0.3, 1.005, -1.1, 1e-18, 1e-19, 1e20, 123456789.125, 2.0**53, 5e-324, 1.7e308)
 _ODD = (math.nan, math.inf, -math.inf)
 SCALARS: tuple[DataType, ...] = (

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from dq.contracts.types import DataType
-
 from oracle.tables import Layout, Table
+
+from dq.contracts.types import DataType
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
