@@ -29,6 +29,7 @@ from dq.dataquality.literal import INTEGERS
 from dq.dataquality.measure import attempt, schema_of
 from dq.dataquality.metric import Answer, Failure, Kind, Metric
 from dq.dataquality.statistics.facts import File
+from dq.dataquality.statistics.parquet import folder_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -97,13 +98,14 @@ def answers(
 def _types(frame: DataFrame, files: Sequence[File]) -> dict[str, DataType]:
     """The columns that every file holds as the frame has them, and that are compared byte by byte."""
     schema = schema_of(frame)
+    folders = folder_columns(frame)
     found = {}
     for name, kind, field in zip(schema.names, schema.parts, frame.schema.fields, strict=True):
         column = Column((name,))
         collated = kind.name == "string" and field.dataType.simpleString() != "string"
         known = all(column in file.columns and _sure(file, column, kind) for file in files)
         # A dot would be taken for the way into a struct.
-        if known and not collated and "." not in name:
+        if known and not collated and "." not in name and name not in folders:
             found[name] = kind
     return found
 

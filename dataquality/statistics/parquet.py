@@ -34,12 +34,12 @@ def files(
     frame: DataFrame, _dataset: Dataset | None, partitions: Partitions, wanted: Wanted
 ) -> list[File] | None:
     """The Parquet files that a query on these partitions would read."""
-    listed = attempt(lambda: _listed(frame))
-    if listed is None or isinstance(listed, Failure):
+    paths = attempt(lambda: listing(frame))
+    if paths is None or isinstance(paths, Failure):
         return None
     schema = schema_of(frame)
-    paths, keyed = listed
-    keys = {name.lower(): name for name in keyed}
+    # Not what the contract calls a partition column.
+    keys = {name.lower(): name for name in folder_columns(frame)}
     chosen: dict[str, dict[Column, Facts]] = {}
     for path in paths:
         placed = _placed(path, schema, keys)
@@ -62,14 +62,19 @@ def files(
 SOURCE: Source = files
 
 
-def listing(frame: DataFrame) -> list[str] | None:
-    """The addresses of the files of a frame that is nothing but Parquet files; else None."""
-    found = _listed(frame)
-    return None if found is None else found[0]
+def folder_columns(frame: DataFrame) -> frozenset[str]:
+    """The columns of a frame of Parquet files that Spark takes from the names of folders, by exact names.
+
+    A file may hold such a column too, and then it says nothing.
+    """
+    relation = _relation(frame)
+    names = [] if relation is None else list(relation.partitionSchema().fieldNames())
+    lowered = {name.lower() for name in names}
+    return frozenset(name for name in frame.columns if name.lower() in lowered)
 
 
-def _listed(frame: DataFrame) -> tuple[list[str], list[str]] | None:
-    """The files, and the columns that Spark takes from their folders, whatever the contract says."""
+def _relation(frame: DataFrame) -> Any:
+    """Spark's relation of a frame that is nothing but Parquet files; else None."""
     plan = frame._jdf.queryExecution().analyzed()
     while plan.getClass().getSimpleName() == "SubqueryAlias":
         plan = plan.child()
@@ -78,12 +83,17 @@ def _listed(frame: DataFrame) -> tuple[list[str], list[str]] | None:
     relation = plan.relation()
     if relation.getClass().getSimpleName() != "HadoopFsRelation":
         return None
-    if relation.fileFormat().getClass().getSimpleName() != "ParquetFileFormat":
+    return relation if relation.fileFormat().getClass().getSimpleName() == "ParquetFileFormat" else None
+
+
+def listing(frame: DataFrame) -> list[str] | None:
+    """The addresses of the files of a frame that is nothing but Parquet files, each read once; else None."""
+    relation = _relation(frame)
+    if relation is None:
         return None
-    keys = list(relation.partitionSchema().fieldNames())
     location = relation.location()
     # A catalog may say that a partition lies in a folder of another name.
-    if keys and location.getClass().getSimpleName() != "InMemoryFileIndex":
+    if location.getClass().getSimpleName() != "InMemoryFileIndex" and relation.partitionSchema().length():
         return None
     roots = location.rootPaths()
     # What is read twice is listed once.
@@ -93,7 +103,7 @@ def _listed(frame: DataFrame) -> tuple[list[str], list[str]] | None:
     # encoded, so that there is no line break in them.
     jvm: Any = frame.sparkSession._jvm
     joined = jvm.org.apache.hadoop.util.StringUtils.join("\n", location.inputFiles())
-    return sorted(joined.split("\n")) if joined else [], keys
+    return sorted(joined.split("\n")) if joined else []
 
 
 def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column, Scalar | None] | None:

@@ -116,7 +116,7 @@ def _torn(_: SparkSession, lake: Path) -> None:
     put(lake, {"v": [1]})
     put(lake, {"v": [2]}, "b.parquet")
     torn = (lake / "b.parquet").read_bytes()
-    (lake / "b.parquet").write_bytes(torn[:-12] + b"\0\0\0\0" + torn[-8:])
+    (lake / "b.parquet").write_bytes(torn[:-20])
 
 
 def _legacy(spark: SparkSession, lake: Path) -> None:
@@ -348,6 +348,11 @@ ATTACKS = {
         _by_part("integer", "int", "1"),
         lambda _, lake: put(lake / "part=1", {"v": [1], "part": [2]}),
         "pass pass pass",
+    ),
+    "a partition whose files hold what was promised instead": Attack(
+        _by_part("integer", "int", "2"),
+        lambda _, lake: put(lake / "part=1", {"v": [1], "part": pa.array([2], pa.int32())}),
+        "pass fail pass",
     ),
     "a partition that the contract does not name": Attack(
         _by_part("integer", "int", "2").replace(_PART, ""),
