@@ -45,14 +45,15 @@ def answers(
 
     The tables are written into the folder. Python tasks are used however few rows there are.
     """
-    place = {"server": "s", "type": "local", "path": f"{folder}/{{object}}", "format": writer.format}
+    root = writer.root(spark, folder)
+    place = {"server": "s", "type": "local", "path": f"{root}/{{object}}", "format": writer.format}
     text = f"servers: [{place}]\n{case.yaml()}"
     parsed = parse(text.encode(), "random.odcs.yaml")
     assert parsed.contract is not None, (parsed.findings, text)
     assert not parsed.findings, (parsed.findings, text)
     contract = parsed.contract
     for name, table in case.tables.items():
-        writer(spark, table, case.layout, folder / name)
+        writer(spark, table, case.layout, root / name)
     located = {one.name: locate(contract, one, None, {}) for one in contract.objects}
     partitions = [{"part": NO_VALUE if value is None else str(value)} for value in case.asked]
     with session_with(spark, case.session):

@@ -18,6 +18,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.levers import Lever
 
 NAMES = ("a", "Id", "select", "o`k", "x.y", "žluť", "two words")
+PART = "part"
 PARTS = (DataType("string"), DataType("int"), DataType("date"))
 _PART_VALUES = {
     "string": ["a", "01", "1", "é/x=y %", "2026-01-01", None],
@@ -106,28 +107,27 @@ def _plain(value: Any) -> Any:
 
 
 @st.composite
-def tables(draw: st.DrawFn, names: tuple[str, ...], *, partitioned: bool) -> Table:
-    columns = [(name, draw(types())) for name in names]
-    part = None
-    if partitioned:
-        kind = draw(st.sampled_from(PARTS))
-        part = "part"
-        columns.append((part, kind))
+def tables(draw: st.DrawFn, names: tuple[str, ...], own: st.SearchStrategy[DataType], part: bool) -> Table:
+    columns = [(name, draw(own)) for name in names]
+    if part:
+        columns.append((PART, draw(st.sampled_from(PARTS))))
     pools = {}
     for name, kind in columns:
-        known = st.sampled_from(_PART_VALUES[kind.name]) if name == part else values(kind)
+        known = st.sampled_from(_PART_VALUES[kind.name]) if name == PART else values(kind)
         pool = draw(st.lists(known, max_size=4)) or [None]
         pools[name] = st.sampled_from([*pool, None] if draw(st.booleans()) else pool)
-    rows = draw(st.lists(st.fixed_dictionaries(pools), min_size=1 if partitioned else 0, max_size=8))
+    rows = draw(st.lists(st.fixed_dictionaries(pools), min_size=1 if part else 0, max_size=8))
     times = draw(st.sampled_from([1, 1, 1, 30]))
-    return Table(tuple(columns), tuple(row for row in rows for _ in range(times)), part)
+    return Table(tuple(columns), tuple(row for row in rows for _ in range(times)), PART if part else None)
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> Case:
+def cases(
+    draw: st.DrawFn, names: tuple[str, ...] = NAMES, own: st.SearchStrategy[DataType] | None = None
+) -> Case:
     """A case of one object with one to four columns, sometimes with partitions or another object."""
-    names = tuple(draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True)))
-    table = draw(tables(names, partitioned=draw(st.integers(0, 3)) == 0))
+    chosen_columns = tuple(draw(st.lists(st.sampled_from(names), min_size=1, max_size=4, unique=True)))
+    table = draw(tables(chosen_columns, own or types(), draw(st.integers(0, 3)) == 0))
     kinds = dict(table.columns)
     compared = {
         name: [row[name] for row in table.rows if _tame(row[name])]
@@ -168,7 +168,7 @@ def cases(draw: st.DrawFn) -> Case:
     asked: tuple[Any, ...] = ()
     if table.part and table.rows and draw(st.booleans()):
         asked = tuple(
-            draw(st.lists(st.sampled_from([row["part"] for row in table.rows]), min_size=1, max_size=2))
+            draw(st.lists(st.sampled_from([row[PART] for row in table.rows]), min_size=1, max_size=2))
         )
     session = {
         "spark.sql.ansi.enabled": draw(st.sampled_from(["true", "false"])),

@@ -14,7 +14,7 @@ from oracle.tables import Layout, Table
 from dq.contracts.types import DataType
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 Json = dict[str, Any]
 # Spark reads a file of another writer as it does its own: days before 1582 need no rebasing. Its default
@@ -27,6 +27,10 @@ class Writer(Protocol):
     """Writes a table into a folder that does not exist yet."""
 
     format: str
+
+    def root(self, spark: SparkSession, folder: Path) -> Path:
+        """Where the tables of a case lie, when a folder of its own is given to it."""
+        ...
 
     def __call__(self, spark: SparkSession, table: Table, layout: Layout, folder: Path) -> None: ...
 
@@ -76,6 +80,9 @@ def _chunks(rows: Sequence[Json], files: int) -> Iterator[Sequence[Json]]:
 
 class Pyarrow:
     format = "parquet"
+
+    def root(self, spark: SparkSession, folder: Path) -> Path:
+        return folder
 
     def __call__(self, spark: SparkSession, table: Table, layout: Layout, folder: Path) -> None:
         columns = [(name, kind) for name, kind in table.columns if name != table.part]
@@ -129,15 +136,23 @@ def ddl(kind: DataType) -> str:
     return f"{kind.name}<{', '.join(map(ddl, kind.parts))}>" if kind.parts else str(kind)
 
 
+def frame_of(spark: SparkSession, table: Table, rows: Sequence[Json]) -> DataFrame:
+    """Rows with the table's columns."""
+    made = [tuple(spark_value(kind, row[name]) for name, kind in table.columns) for row in rows]
+    schema = ", ".join(f"`{name.replace('`', '``')}` {ddl(kind)}" for name, kind in table.columns)
+    return spark.createDataFrame(made, schema)
+
+
 class Spark:
     """Written by Spark, in one of its formats, with options of the writer."""
 
     def __init__(self, format: str = "parquet", options: Mapping[str, str] | None = None) -> None:
         self.format, self.options = format, options or {}
 
+    def root(self, spark: SparkSession, folder: Path) -> Path:
+        return folder
+
     def __call__(self, spark: SparkSession, table: Table, layout: Layout, folder: Path) -> None:
-        rows = [tuple(spark_value(kind, row[name]) for name, kind in table.columns) for row in table.rows]
-        schema = ", ".join(f"`{name.replace('`', '``')}` {ddl(kind)}" for name, kind in table.columns)
         options = {
             "parquet.block.size": "1024",
             "parquet.page.size.row.check.min": "1",
@@ -148,7 +163,7 @@ class Spark:
             **self.options,
         }
         writer = (
-            spark.createDataFrame(rows, schema)
+            frame_of(spark, table, table.rows)
             .repartition(layout.files)
             .write.format(self.format)
             .options(**options)
