@@ -116,7 +116,7 @@ def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column
             continue
         kind = field(schema, key)
         make = _TYPED.get(kind.name) if kind else None
-        if make is None:
+        if kind is None or make is None:
             return None
         try:
             found[_named(schema, key)] = None if text == NULL_PARTITION else make(_unescaped(text), kind)

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 @dataclass(frozen=True)
 class Attack:
     """`columns` is the contract's YAML of the properties; `write` puts files below a folder and may give a
-    frame of its own; `ends` are the statuses of the clauses on values, None where they depend on Spark's version.
+    frame of its own; `ends` are the statuses of the clauses on values, None where they depend on Spark.
     """
 
     columns: str
