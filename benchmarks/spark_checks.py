@@ -17,7 +17,7 @@ from pathlib import Path
 
 from _report import finish
 from spark import verdict
-from spark.parts import PARTS, Effort, Part, lines, run
+from spark.parts import PARTS, Effort, Part, lines, names, run
 
 FULL = Effort(scales=(1, 3), largest=10, runs=3, warmups=2, budget=60, memory="4g")
 QUICK = Effort(scales=(0.1,), largest=None, runs=2, warmups=1, budget=10, memory="2g")
@@ -42,7 +42,10 @@ def main() -> int:
         run(part, effort, work, results, args.resume)
         print(f"  {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     shown = [part for part in PARTS if args.only or part in chosen]
-    found = {part.name: lines(part, results) for part in shown}
+    found = {
+        part.name: {name: line for name, line in lines(part, results).items() if name in names(part, effort)}
+        for part in shown
+    }
     written = verdict.tables(found, effort)
     print("\n".join(written))
     metrics, goals = verdict.metrics_of(found, effort)

@@ -110,16 +110,19 @@ def tables(found: Found, effort: Effort) -> list[str]:
         rows = [part for part in PARTS if _line(found, part.name, table)]
         if rows:
             lines += ["", f"**{table}**, least / median / greatest", "", *_table(found, rows, table)]
-    told = [part for part in PARTS if part.by_month and found.get(part.name)]
-    for part in told:
-        lines += [f"- {part.title}: {_seconds(line)}" for line in found[part.name].values() if "wall" in line]
-    reasons = {
-        f"- {part.title} on {name}: not measured: {line['reason']}"
-        for part in PARTS
-        for name, line in found.get(part.name, {}).items()
-        if "reason" in line
-    }
-    return [*lines, *(["", *sorted(reasons)] if reasons else [])]
+    for part in (one for one in PARTS if one.by_month):
+        lines += [
+            f"- {part.title}: {_seconds(line)}"
+            for line in found.get(part.name, {}).values()
+            if "wall" in line
+        ]
+    reasons: dict[str, list[str]] = {}
+    for part in PARTS:
+        for name, line in found.get(part.name, {}).items():
+            if "reason" in line:
+                reasons.setdefault(f"{part.title}, not measured: {line['reason']}", []).append(name)
+    told = [f"- {reason} ({', '.join(names)})" for reason, names in reasons.items()]
+    return [*lines, "", *told] if told else lines
 
 
 _HEADS = (
