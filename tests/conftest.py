@@ -1,7 +1,8 @@
-"""What all tests share: one small Spark session per run.
+"""What all tests share: one small Spark session per run, and another one for the lakehouse formats.
 
 Without adaptive execution, so that jobs can be counted; with a Hive metastore on Derby in a folder of its
-own, because a session that began without one cannot get it later.
+own, because a session that began without one cannot get it later. Jars that are not Spark's change how it
+parses and plans, and are downloaded: the tests that need them run last, in a JVM of their own.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from fakes import lakehouse
 from hypothesis import settings
 
 if TYPE_CHECKING:
@@ -25,8 +27,18 @@ settings.load_profile("dq")
 SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: getattr(item, "callspec", None) is not None and _jars(item))
+
+
+def _jars(item: pytest.Item) -> bool:
+    return item.callspec.params.get("spark") == "lakehouse"  # type: ignore[attr-defined]
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     home = tmp_path_factory.mktemp("spark")
@@ -43,6 +55,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "2g",
     }
+    if getattr(request, "param", "") == "lakehouse":
+        settings |= lakehouse.settings(home)
     builder = SparkSession.builder.master("local[2]").appName("dq-tests").enableHiveSupport()
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -50,3 +64,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+    # Jars are loaded when a JVM starts, and PySpark keeps one for as long as the process lives.
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    assert gateway is not None
+    gateway.shutdown()

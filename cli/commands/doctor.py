@@ -16,6 +16,7 @@ import typer
 from dq.cli import show
 from dq.cli.world import World, here
 from dq.contracts.errors import DqError
+from dq.dataquality.lakehouse import JARS, PACKAGES, line
 
 # What each extra brings, by the distribution that shows whether it is there.
 EXTRAS = {
@@ -33,21 +34,6 @@ PURPOSE = {
     "demo": "dq demo",
 }
 JAVA_MIN = 17
-# Lakehouse formats come as jars that fit the Spark in use; the coordinates are Maven's.
-JARS = {
-    "4.0": (
-        "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.1",
-        "io.delta:delta-spark_2.13:4.0.0",
-        "org.apache.hudi:hudi-spark4.0-bundle_2.13:1.1.0",
-        "org.apache.spark:spark-avro_2.13:4.0.2",
-    ),
-    "3.5": (
-        "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.1",
-        "io.delta:delta-spark_2.12:3.3.2",
-        "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.1.0",
-        "org.apache.spark:spark-avro_2.12:3.5.9",
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +110,12 @@ def _jars() -> Iterator[Look]:
     spark = _version("pyspark")
     if spark is None:
         return
-    line = ".".join(spark.split(".")[:2])
-    if line not in JARS:
+    if line(spark) not in JARS:
         mend = f"Supported are Spark {' and '.join(JARS)}: pip install 'pyspark~=4.0.0'"
         yield Look("Spark", False, f"{spark} is not a version that is tested", mend)
         return
-    packages = ",".join(JARS[line])
-    yield Look(
-        "table formats", None, "Iceberg, Delta, Hudi and Avro need jars", f"spark.jars.packages={packages}"
-    )
+    packages = ",".join(JARS[line(spark)].values())
+    yield Look("table formats", None, "Iceberg, Delta, Hudi and Avro need jars", f"{PACKAGES}={packages}")
 
 
 def _store(world: World) -> Look:

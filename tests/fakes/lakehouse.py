@@ -1,0 +1,38 @@
+"""Spark with the jars of the lakehouse formats, and where its tables are.
+
+A test module asks for it with `pytestmark = lakehouse.MARKS`: its `spark` is then a session of its own in a JVM
+of its own, which the other tests never see (see the fixture in `tests/conftest.py`).
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+from dq.dataquality import lakehouse
+
+try:
+    SPARK = version("pyspark")
+except PackageNotFoundError:
+    SPARK = ""
+# Hudi's bundle for Spark 4.0 cannot be had everywhere; the one for Spark 3.5 runs the tests of Hudi.
+FORMATS = ("iceberg", "delta", "avro") if lakehouse.line(SPARK) == "4.0" else tuple(lakehouse.JARS["3.5"])
+
+MARKS = [
+    pytest.mark.spark,
+    pytest.mark.parametrize("spark", ["lakehouse"], indirect=True, scope="session"),
+]
+
+# The name of the Iceberg catalog that lies in a folder.
+CATALOG = "ice"
+
+
+def settings(home: Path) -> dict[str, str]:
+    """What the session must be started with, its Iceberg catalog below `home` included."""
+    return lakehouse.settings(SPARK, FORMATS) | {
+        f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
+        f"spark.sql.catalog.{CATALOG}.type": "hadoop",
+        f"spark.sql.catalog.{CATALOG}.warehouse": str(home / "iceberg"),
+    }
