@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dq.dataquality.dataset import Dataset
-from dq.dataquality.statistics import parquet
+from dq.dataquality.statistics import delta, iceberg, parquet
 from dq.dataquality.statistics.facts import Source
 
 if TYPE_CHECKING:
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 SOURCES: dict[str, Source] = {
     "parquet": parquet.SOURCE,
+    "iceberg": iceberg.SOURCE,
+    "delta": delta.SOURCE,
 }
 
 

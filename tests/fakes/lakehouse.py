@@ -35,4 +35,6 @@ def settings(home: Path) -> dict[str, str]:
         f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
         f"spark.sql.catalog.{CATALOG}.type": "hadoop",
         f"spark.sql.catalog.{CATALOG}.warehouse": str(home / "iceberg"),
+        # Delta makes 50 tasks of every look at a log, small as it is.
+        "spark.databricks.delta.snapshotPartitions": "2",
     }

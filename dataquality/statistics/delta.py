@@ -1,0 +1,227 @@
+"""Facts of Delta tables, from the log: what its entries say of the files of the snapshot that is read."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from dq.contracts.types import DataType
+from dq.dataquality import sql
+from dq.dataquality.column import Column, Inside, resolve
+from dq.dataquality.dataset import Dataset
+from dq.dataquality.measure import schema_of
+from dq.dataquality.statistics.facts import UNKNOWN, Facts, File, Partitions, Scalar, Source, Wanted
+from dq.dataquality.statistics.relation import certain, relation
+from dq.dataquality.statistics.scope import TYPED, asked, within
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+# The entry's statistics as far as they are used; bounds by the physical name of a top-level column, as text.
+_STATISTICS = (
+    "numRecords BIGINT, tightBounds BOOLEAN, nullCount MAP<STRING, STRING>,"
+    " minValues MAP<STRING, STRING>, maxValues MAP<STRING, STRING>"
+)
+# Some writers hand decimals through a double, which keeps so many digits.
+_DIGITS = 15
+# The log has milliseconds, cut and not rounded.
+_CUT = dt.timedelta(milliseconds=1)
+# Before it, zones had offsets with seconds, which the log's texts leave out.
+_WHOLE_MINUTES = dt.datetime(1973, 1, 1, tzinfo=dt.UTC)
+
+Steps = tuple[str | Inside, ...]
+
+
+def files(frame: DataFrame, _: Dataset | None, partitions: Partitions, wanted: Wanted) -> list[File] | None:
+    """The data files of the snapshot; None when one of them has no statistics.
+
+    A file with a deletion vector is not whole. Texts have no bounds, because the log cuts them.
+    """
+    snapshot = certain(lambda: _snapshot(frame))
+    if snapshot is None:
+        return None
+    schema = schema_of(frame)
+    names = certain(lambda: _physical(json.loads(snapshot.metadata().schemaString())))
+    if names is None:
+        return None
+    columns = {one: names[one.steps] for one in asked(schema, partitions, wanted) if one.steps in names}
+    rows = certain(lambda: _listed(frame, snapshot, {steps[0] for steps in columns.values()}))
+    if rows is None:
+        return None
+    uncounted = {row["path"] for row in rows if row["told"] is None or row["told"]["numRecords"] is None}
+    types = {column: resolve(schema, column) for column in columns}
+    found = [_file(row, columns, types) for row in rows]
+    chosen = within(found, partitions, schema)
+    return None if any(file.path in uncounted for file in chosen) else chosen
+
+
+SOURCE: Source = files
+
+
+def _snapshot(frame: DataFrame) -> Any | None:
+    """Delta's own snapshot when the frame is all of it, else None."""
+    leaf = relation(frame, "LogicalRelation")
+    if leaf is None:
+        return None
+    # A relation that is not made of files has no location, which is no certain answer either.
+    index = leaf.relation().location()
+    if index.getClass().getName() != "org.apache.spark.sql.delta.files.TahoeLogFileIndex":
+        return None
+    return index.getSnapshot() if index.partitionFilters().isEmpty() else None
+
+
+def _physical(struct: Mapping[str, Any]) -> dict[Steps, tuple[str, ...]]:
+    """The way to every column and field of a struct as the files and the log know it, by its way now.
+
+    A column keeps its physical name when it is renamed, and another one that gets the old name has its own.
+    """
+    return dict(_named(struct, (), ()))
+
+
+def _named(
+    struct: Mapping[str, Any], above: Steps, below: tuple[str, ...]
+) -> Iterator[tuple[Steps, tuple[str, ...]]]:
+    for field in struct["fields"]:
+        told = field["metadata"]
+        # Spark pads what is read of a char column.
+        if "__CHAR_VARCHAR_TYPE_STRING" in told:
+            continue
+        steps = (*above, field["name"])
+        stored = (*below, told.get("delta.columnMapping.physicalName", field["name"]))
+        yield steps, stored
+        if isinstance(field["type"], Mapping) and field["type"]["type"] == "struct":
+            yield from _named(field["type"], steps, stored)
+
+
+def _listed(frame: DataFrame, snapshot: Any, names: Iterable[str]) -> list[Row]:
+    """A row for every file, with what its entry says of the columns of these physical names."""
+    from pyspark.sql import DataFrame
+
+    entries = DataFrame(snapshot.allFiles().toDF(), frame.sparkSession)
+    wanted = ", ".join(sql.text(name) for name in sorted(names)) or "''"
+    kept = (
+        f"'{name}', map_filter(told.{name}, (name, _) -> name IN ({wanted}))"
+        for name in ("nullCount", "minValues", "maxValues")
+    )
+    return (
+        entries.selectExpr(
+            "path",
+            "partitionValues",
+            "deletionVector IS NOT NULL AS thinned",
+            f"from_json(stats, '{_STATISTICS}') AS told",
+        )
+        .selectExpr(
+            "path",
+            f"map_filter(partitionValues, (name, _) -> name IN ({wanted})) AS placed",
+            "thinned",
+            "IF(told IS NULL, NULL, named_struct('numRecords', told.numRecords, 'tightBounds',"
+            f" told.tightBounds, {', '.join(kept)})) AS told",
+        )
+        .collect()
+    )
+
+
+def _file(
+    row: Row, columns: Mapping[Column, tuple[str, ...]], types: Mapping[Column, DataType | str]
+) -> File:
+    told = row["told"]
+    counted = told is not None and told["numRecords"] is not None
+    # One row stands for those of a file without a count, so that its partition can be told all the same.
+    rows = told["numRecords"] if counted else 1
+    facts = {}
+    for column, steps in columns.items():
+        kind = types[column]
+        if not isinstance(kind, DataType):
+            continue
+        if len(steps) == 1 and steps[0] in row["placed"]:
+            facts[column] = _placed(row["placed"][steps[0]], kind, rows)
+        elif counted:
+            facts[column] = _facts(told, steps, kind, exact=not row["thinned"])
+    return File(row["path"], rows, counted and not row["thinned"], facts)
+
+
+def _placed(text: str | None, kind: DataType, rows: int) -> Facts:
+    """The facts of a partition column, whose one value stands in the entry."""
+    if text is None or text == "":
+        return Facts(rows, values=frozenset())
+    make = TYPED.get(kind.name)
+    try:
+        value = make(text) if make else None
+    except (ValueError, ArithmeticError):
+        return UNKNOWN
+    if value is None:
+        return UNKNOWN
+    values = frozenset({value})
+    return Facts(0, values=values) if isinstance(value, str) else Facts(0, value, value, rows > 0, values)
+
+
+def _facts(told: Row, steps: tuple[str, ...], kind: DataType, *, exact: bool) -> Facts:
+    """`exact` says that no row was deleted since; with deleted ones, only a count of no NULLs still holds."""
+    nulls = _number(_below(told["nullCount"], steps))
+    tight = exact and told["tightBounds"] is True
+    if not exact or told["tightBounds"] is False:
+        nulls = 0 if nulls == 0 else None
+    read = _READ.get(kind.name)
+    least, greatest = _below(told["minValues"], steps), _below(told["maxValues"], steps)
+    if read is None or least is None or greatest is None:
+        return Facts(nulls)
+    if kind.name == "decimal" and (not kind.numbers or kind.numbers[0] > _DIGITS):
+        return Facts(nulls)
+    try:
+        lower, upper = read(least), read(greatest)
+        bounds: tuple[Any, Any] = lower, upper + _CUT if isinstance(upper, dt.datetime) else upper
+    except (ValueError, ArithmeticError):
+        return Facts(nulls)
+    if bounds[0] > bounds[1]:
+        return Facts(nulls)
+    return Facts(nulls, *bounds, attained=tight and not isinstance(lower, dt.datetime))
+
+
+def _below(texts: Mapping[str, str] | None, steps: tuple[str, ...]) -> str | None:
+    """What stands at a column or a field of a struct, as text."""
+    found: Any = (texts or {}).get(steps[0])
+    for step in steps[1:]:
+        if isinstance(found, str):
+            try:
+                found = json.loads(found, parse_float=str)
+            except ValueError:
+                return None
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return None if found is None or isinstance(found, Mapping) else str(found)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def _instant(text: str) -> dt.datetime:
+    found = dt.datetime.fromisoformat(text)
+    if found.tzinfo is None or (found < _WHOLE_MINUTES and not text.endswith("Z")):
+        raise ValueError(text)
+    return found.astimezone(dt.UTC)
+
+
+def _local(text: str) -> dt.datetime:
+    found = dt.datetime.fromisoformat(text)
+    if "T" not in text or found.tzinfo is not None:
+        raise ValueError(text)
+    return found
+
+
+def _integer(text: str) -> int:
+    if not re.fullmatch(r"-?\d+", text):
+        raise ValueError(text)
+    return int(text)
+
+
+_READ: dict[str, Callable[[str], Scalar]] = {
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), _integer),
+    "decimal": Decimal,
+    "date": dt.date.fromisoformat,
+    "timestamp": _instant,
+    "timestamp_ntz": _local,
+}

@@ -1,0 +1,198 @@
+"""Facts of Iceberg tables, from the manifests of the snapshot that the frame reads."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from dq.dataquality import sql
+from dq.dataquality.column import Inside
+from dq.dataquality.dataset import Dataset
+from dq.dataquality.measure import schema_of
+from dq.dataquality.statistics.facts import Facts, File, Partitions, Scalar, Source, Wanted
+from dq.dataquality.statistics.relation import certain, relation
+from dq.dataquality.statistics.scope import asked, within
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+# What Iceberg's table of files calls each kind of file.
+_DATA, _POSITION_DELETES = 0, 1
+# The id of the column of a position delete file that has the paths of the data files.
+_AIMED_AT = 2147483546
+# A read with another option may be of another snapshot, or of what came between two.
+_PLAIN_OPTIONS = {"path", "paths"}
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+Steps = tuple[str | Inside, ...]
+
+
+def files(frame: DataFrame, _: Dataset | None, partitions: Partitions, wanted: Wanted) -> list[File] | None:
+    """The data files of the current snapshot.
+
+    Bounds hold for all values, and are not known to stand in the file: writers may round them. A file with
+    rows that a delete file may take away is not whole.
+    """
+    table = certain(lambda: _table(frame))
+    if table is None:
+        return None
+    schema = schema_of(frame)
+    fields = certain(lambda: _fields(frame, table))
+    if fields is None:
+        return None
+    known = {
+        column: fields[column.steps] for column in asked(schema, partitions, wanted) if column.steps in fields
+    }
+    rows = certain(lambda: _listed(frame, table, {number for number, _ in known.values()}))
+    if rows is None:
+        return None
+    touched = _touched(rows)
+    found = [
+        File(
+            row["file_path"],
+            row["record_count"],
+            touched is not None and row["file_path"] not in touched,
+            {column: _facts(row, *field, nested=len(column.steps) > 1) for column, field in known.items()},
+        )
+        for row in rows
+        if row["content"] == _DATA
+    ]
+    return within(found, partitions, schema)
+
+
+SOURCE: Source = files
+
+
+def _table(frame: DataFrame) -> Any | None:
+    """Iceberg's own table when the frame is its current snapshot on the main branch, else None."""
+    leaf = relation(frame, "DataSourceV2Relation")
+    if leaf is None or leaf.table().getClass().getName() != "org.apache.iceberg.spark.source.SparkTable":
+        return None
+    if set(leaf.options().keySet().toArray()) - _PLAIN_OPTIONS:
+        return None
+    if leaf.table().snapshotId() is not None or leaf.table().branch() is not None:
+        return None
+    if frame.sparkSession.conf.get("spark.wap.branch", None) is not None:
+        return None
+    return leaf.table().table()
+
+
+def _fields(frame: DataFrame, table: Any) -> dict[Steps, tuple[int, str]]:
+    """The id and Iceberg's type of every column and field of a struct, by the way to it.
+
+    Files know columns by these ids, so that one with a new name keeps its facts, and another one that has
+    got the old name does not get them.
+    """
+    jvm: Any = frame.sparkSession._jvm
+    return dict(_ids(json.loads(jvm.org.apache.iceberg.SchemaParser.toJson(table.schema())), ()))
+
+
+def _ids(struct: Mapping[str, Any], above: Steps) -> Iterator[tuple[Steps, tuple[int, str]]]:
+    for field in struct["fields"]:
+        steps, kind = (*above, field["name"]), field["type"]
+        if isinstance(kind, str):
+            yield steps, (field["id"], kind)
+        elif kind["type"] == "struct":
+            yield from _ids(kind, steps)
+
+
+def _listed(frame: DataFrame, table: Any, ids: set[int]) -> list[Row]:
+    """A row for every data and delete file of the snapshot, with what it says of the columns of these ids."""
+    from pyspark.sql import DataFrame
+
+    snapshot = table.currentSnapshot()
+    if snapshot is None:
+        return []
+    spark: Any = frame.sparkSession
+    made = spark._jvm.org.apache.iceberg.spark.SparkTableUtil.loadMetadataTable(
+        spark._jsparkSession,
+        table,
+        spark._jvm.org.apache.iceberg.MetadataTableType.FILES,
+        {"snapshot-id": str(snapshot.snapshotId())},
+    )
+    metadata = DataFrame(made, spark)
+    told = ", ".join(map(str, sorted({*ids, _AIMED_AT})))
+    maps = ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds")
+    picked = (f"map_filter({name}, (id, _) -> id IN ({told})) AS {name}" for name in maps)
+    aimed = sql.name("referenced_data_file")
+    if "referenced_data_file" not in metadata.columns:
+        aimed = f"CAST(NULL AS STRING) AS {aimed}"
+    return metadata.selectExpr(
+        "content", "file_path", "file_format", "record_count", aimed, *picked
+    ).collect()
+
+
+def _touched(rows: list[Row]) -> frozenset[str] | None:
+    """The data files from which rows may be deleted; None when that can be any."""
+    aimed = {_aim(row) for row in rows if row["content"] != _DATA}
+    return None if None in aimed else frozenset(path for path in aimed if path)
+
+
+def _aim(row: Row) -> str | None:
+    """The one data file that a delete file speaks of; None when there may be more."""
+    if row["content"] != _POSITION_DELETES:
+        return None
+    if row["referenced_data_file"]:
+        return str(row["referenced_data_file"])
+    least, greatest = ((row[name] or {}).get(_AIMED_AT) for name in ("lower_bounds", "upper_bounds"))
+    return bytes(least).decode() if least is not None and least == greatest else None
+
+
+def _facts(row: Row, number: int, kind: str, *, nested: bool) -> Facts:
+    count = row["record_count"]
+    nulls = (row["null_value_counts"] or {}).get(number)
+    # In ORC, a field of a struct that is NULL is no value at all.
+    counted = (row["value_counts"] or {}).get(number) == count
+    if not counted or (nested and row["file_format"] != "PARQUET"):
+        nulls = None
+    least = _bound(kind, (row["lower_bounds"] or {}).get(number))
+    greatest = _bound(kind, (row["upper_bounds"] or {}).get(number))
+    if least is None or greatest is None or least > greatest:
+        return Facts(nulls)
+    stands = least == greatest and nulls is not None and nulls < count
+    values = frozenset({least}) if least == greatest else None
+    if kind == "string":
+        # Texts are cut after some characters; but where both bounds are the same, so are all values.
+        return Facts(nulls, values=values)
+    return Facts(nulls, least, greatest, stands, values)
+
+
+def _bound(kind: str, stored: bytes | None) -> Any | None:
+    """A bound by Iceberg's type now; None when it is of another type, as after some promotions."""
+    if stored is None or len(stored) not in _SIZES.get(kind, (len(stored),)):
+        return None
+    try:
+        if kind.startswith("decimal("):
+            return _decimal(bytes(stored), int(kind.rstrip(")").rpartition(",")[2]))
+        read = _READ.get(kind)
+        return read(bytes(stored)) if read else None
+    except (ValueError, ArithmeticError):
+        return None
+
+
+def _whole_number(stored: bytes) -> int:
+    return int.from_bytes(stored, "little", signed=True)
+
+
+def _instant(stored: bytes) -> dt.datetime:
+    return _EPOCH + dt.timedelta(microseconds=_whole_number(stored))
+
+
+def _decimal(stored: bytes, scale: int) -> Decimal:
+    # By text, because arithmetic would round to 28 digits.
+    return Decimal(f"{int.from_bytes(stored, 'big', signed=True)}E-{scale}")
+
+
+# Appendix D of Iceberg's specification: how one value is written. An int that was promoted stays short.
+_SIZES = {"int": (4,), "long": (4, 8), "date": (4,), "timestamp": (8,), "timestamptz": (8,)}
+_READ: dict[str, Callable[[bytes], Scalar]] = {
+    "int": _whole_number,
+    "long": _whole_number,
+    "date": lambda stored: _EPOCH.date() + dt.timedelta(days=_whole_number(stored)),
+    "timestamp": lambda stored: _instant(stored).replace(tzinfo=None),
+    "timestamptz": _instant,
+    "string": bytes.decode,
+}
