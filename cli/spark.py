@@ -5,24 +5,29 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.cli.world import World
 from dq.contracts.errors import MissingTool, Unreadable
+from dq.dataquality import lakehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def session(world: World, *, hive: bool = False) -> SparkSession:
+def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) -> SparkSession:
     """The active session of a `spark-submit`, else a local one on all cores of this machine.
 
     `hive` asks for a metastore: the one that a `hive-site.xml` names, else one in files below `.dq`.
+    `formats` are those that will be read: a session made here fetches the jars that they need from Maven,
+    once for the machine. A session that others started or set up (`PYSPARK_SUBMIT_ARGS`) brings its own.
     The zone of SQL is UTC, so that answers do not depend on the machine. Raises MissingTool without
     pyspark or Java, each with the command that mends it.
     """
     try:
+        import pyspark
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -51,6 +56,9 @@ def session(world: World, *, hive: bool = False) -> SparkSession:
         builder = builder.master("local[*]").config("spark.sql.shuffle.partitions", "8")
         # Tasks in Python take the first python3 on the path else, which may have neither dq nor pyarrow.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    needed = {} if _SETUP & set(world.environment) else lakehouse.settings(pyspark.__version__, formats)
+    for key, value in needed.items():
+        builder = builder.config(key, value)
     if hive:
         builder = builder.enableHiveSupport()
         if not {"SPARK_CONF_DIR", "HIVE_CONF_DIR"} & set(world.environment):
@@ -60,8 +68,21 @@ def session(world: World, *, hive: bool = False) -> SparkSession:
         made: SparkSession = builder.getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
         said = str(error).splitlines()[0]
-        raise Unreadable(f"Spark did not start: {said}", "Run 'dq doctor'.") from error
+        raise Unreadable(f"Spark did not start: {said}", _mend(needed)) from error
     return made
+
+
+# Whoever sets one of these says where Spark runs and what it is started with.
+_SETUP = {"SPARK_REMOTE", "MASTER", "PYSPARK_SUBMIT_ARGS"}
+
+
+def _mend(needed: Mapping[str, str]) -> str:
+    if not needed:
+        return "Run 'dq doctor'."
+    return (
+        f"Spark says above whether it could fetch {needed[lakehouse.PACKAGES]}. Where Maven cannot be reached,"
+        " hand the jars in: PYSPARK_SUBMIT_ARGS='--jars … pyspark-shell'."
+    )
 
 
 def _java(world: World) -> None:

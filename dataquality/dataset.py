@@ -14,7 +14,7 @@ from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.location import CATALOGS, resolve, server_of
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.types import DataType
-from dq.dataquality import sql
+from dq.dataquality import lakehouse, sql
 from dq.dataquality.column import field
 from dq.dataquality.measure import attempt
 from dq.dataquality.metric import Failure
@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 
 FORMATS = ("parquet", "orc", "json", "csv", "avro", "iceberg", "delta", "hudi")
 # Those that are nothing but files: partitions are in their paths.
-FILES = ("parquet", "orc", "json", "csv")
+FILES = ("parquet", "orc", "avro", "json", "csv")
+# What Hudi adds to every row for itself.
+_HUDI = (
+    "_hoodie_commit_time",
+    "_hoodie_commit_seqno",
+    "_hoodie_record_key",
+    "_hoodie_partition_path",
+    "_hoodie_file_name",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +91,23 @@ def open_frame(
 
     Partition columns have the contract's types. Types of json and csv are the contract's: a value that
     does not parse is an error when it is read, never a silent NULL. A place without any file gives no
-    rows. Raises Unreadable when there is no such place, or it cannot be opened.
+    rows. The columns that Hudi adds for itself are left out, unless the contract names them. Raises
+    Unreadable when there is no such place, or it cannot be opened.
     """
     frame = attempt(lambda: _read(spark, dataset))
     if isinstance(frame, Failure):
-        if "UNABLE_TO_INFER_SCHEMA" not in frame.message:
+        if not any(sign in frame.message for sign in _WITHOUT_FILES):
             reason = frame.message.rstrip(".")
             message = f"the data of {dataset.object} ({dataset}) cannot be opened: {reason}."
-            raise Unreadable(message, _mend(dataset, frame.message))
+            raise Unreadable(message, _mend(dataset, frame.message, spark.version))
         frame = spark.createDataFrame([], ddl(dataset.columns))
+    if set(_HUDI) <= set(frame.columns):
+        frame = frame.drop(*(name for name in _HUDI if name not in dataset.columns.names))
     return only(frame, partitions) if partitions else frame
+
+
+# What Spark says of a folder that is there and has no file.
+_WITHOUT_FILES = ("UNABLE_TO_INFER_SCHEMA", "No Avro files found")
 
 
 _GLOB = re.compile(r"/[^/]*[*?\[{]")
@@ -130,14 +145,39 @@ def _with_types(schema: DataType, dataset: Dataset, told: set[str]) -> DataType:
     return replace(schema, parts=parts)
 
 
-def _mend(dataset: Dataset, reason: str) -> str:
-    if "PATH_NOT_FOUND" in reason:
-        return "Check the server's path in the contract, and that something was delivered."
-    if "TABLE_OR_VIEW_NOT_FOUND" in reason:
-        return "Check the server's database, and that Spark uses the right catalog."
-    if "DATA_SOURCE_NOT_FOUND" in reason or "ClassNotFound" in reason:
-        return f"Start Spark with the jar for {dataset.format}; 'dq doctor' prints its coordinates."
-    return "Check that Spark may read it, and the format in the contract."
+_PATH = "Check the server's path in the contract, and that something was delivered."
+_JAR = "Start Spark with {jar}"
+# What Spark, Hadoop and the formats say, and how it is mended; the first that fits.
+_MENDS = (
+    ("PATH_NOT_FOUND", _PATH),
+    ("DELTA_TABLE_NOT_FOUND", f"{_PATH} A folder without Delta's log is no Delta table."),
+    ("TABLE_OR_VIEW_NOT_FOUND", "Check the server's database, and that Spark uses the right catalog."),
+    (
+        "REQUIRES_SINGLE_PART_NAMESPACE",
+        "Tell Spark the catalog that the server's database begins with: spark.sql.catalog.<name>=…",
+    ),
+    ("DATA_SOURCE_NOT_FOUND", _JAR),
+    ("DELTA_CONFIGURE_SPARK_SESSION", _JAR),
+    ("ClassNotFound", _JAR),
+    ("external data source module", _JAR),
+    ("No FileSystem for scheme", "Correct the path, or start Spark with the jar of this file system."),
+    (
+        "S3AFileSystem not found",
+        "Start Spark with spark.jars.packages=org.apache.hadoop:hadoop-aws:<the version of Spark's Hadoop>.",
+    ),
+    ("CANNOT_READ_FILE_FOOTER", "Deliver this file again, or correct the format in the contract."),
+)
+
+
+def _mend(dataset: Dataset, reason: str, spark: str) -> str:
+    found = next((mend for sign, mend in _MENDS if sign in reason), None)
+    if found == _JAR and dataset.format:
+        jar = ",".join(lakehouse.coordinates(spark, (dataset.format,)))
+        needed = f"spark.jars.packages={jar}" if jar else f"the jar for {dataset.format}"
+        return f"{_JAR.format(jar=needed)}; 'dq doctor' prints what every format needs."
+    if dataset.path and reason.startswith("[TABLE_OR_VIEW_NOT_FOUND]"):
+        return _PATH
+    return found or "Check that Spark may read it, and the format in the contract."
 
 
 def only(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> DataFrame:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import typer
@@ -66,10 +67,12 @@ def command(
     store = world.store()
     asked = [_partition(text) for text in partition]
     reports, failed = [], bool(loaded.findings)
-    for contract, one in _objects(loaded, object):
+    pairs = _objects(loaded, object)
+    formats = _formats(world, pairs, server)
+    for contract, one in pairs:
         for scope in _scopes(store, contract, one, asked, everything):
             try:
-                reports.append(run(world, store, contract, one, scope, channel, server))
+                reports.append(run(world, store, contract, one, scope, channel, server, formats))
                 if quarantine:
                     reports[-1] = set_apart(
                         world,
@@ -106,13 +109,15 @@ def run(
     partition: Partition | None,
     channel: str,
     server: str | None = None,
+    formats: Collection[str] = (),
 ) -> Report:
     """Tests one partition (None: the whole table), keeps the results, and records what they mean.
 
+    `formats` are those of all data that this process will read; without, that of this object alone.
     Results and incident are written in one transaction. Raises DqError when the data cannot be opened.
     """
-    spark = session(world)
     data = locate(contract, one, server, world.environment)
+    spark = session(world, formats=formats or _formats(world, [(contract, one)], server))
     scope = label(tuple(partition.items())) if partition else history.TABLE
     with store.read() as tx:
         earlier = history.counts(tx, contract.id, one.name)
@@ -164,6 +169,17 @@ def _objects(loaded: Loaded, name: str | None) -> list[tuple[Contract, SchemaObj
     if not pairs and name is not None:
         raise UsageError(f"no contract here has an object {name!r}.", "Check --object.")
     return pairs
+
+
+def _formats(world: World, pairs: Sequence[tuple[Contract, SchemaObject]], server: str | None) -> set[str]:
+    """The formats of all data that will be read: a session has the jars that it was started with."""
+    found = set()
+    for contract in {id(contract): contract for contract, _ in pairs}.values():
+        for one in contract.objects:
+            # What cannot be located is said where it is tested.
+            with suppress(UsageError):
+                found.add(locate(contract, one, server, world.environment).format or "")
+    return found
 
 
 def _scopes(
