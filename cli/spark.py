@@ -79,9 +79,10 @@ _SETUP = {"SPARK_REMOTE", "MASTER", "PYSPARK_SUBMIT_ARGS"}
 def _mend(needed: Mapping[str, str]) -> str:
     if not needed:
         return "Run 'dq doctor'."
+    jars = needed[lakehouse.PACKAGES]
     return (
-        f"Spark says above whether it could fetch {needed[lakehouse.PACKAGES]}. Where Maven cannot be reached,"
-        " hand the jars in: PYSPARK_SUBMIT_ARGS='--jars … pyspark-shell'."
+        f"Spark says above whether it could fetch {jars}. Where Maven cannot be reached, hand the jars in:"
+        " PYSPARK_SUBMIT_ARGS='--jars … pyspark-shell'."
     )
 
 

@@ -19,7 +19,7 @@ from dq.dataquality.column import Column
 from dq.dataquality.dataset import Dataset, locate, open_frame
 from dq.dataquality.levers import NONE, Lever
 from dq.dataquality.statistics import delta, iceberg
-from dq.dataquality.statistics.facts import Facts, File, Wanted
+from dq.dataquality.statistics.facts import UNKNOWN, Facts, File, Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -210,6 +210,107 @@ def test_deleted_rows_are_counted_by_the_scan(
     assert found is not None
     kept = [(1, True), (2, True)] if whole else [(1, True), (3, False)]
     assert sorted((one.rows, one.whole) for one in found) == kept
+
+
+EVOLVED = """
+    properties:
+      - {name: id, logicalType: integer, required: true, logicalTypeOptions: {maximum: 9000000000}}
+      - {name: c, logicalType: integer, required: true, logicalTypeOptions: {minimum: 10, maximum: 11}}
+      - {name: b, logicalType: integer, required: true, logicalTypeOptions: {maximum: 5}}
+      - {name: later, logicalType: integer, required: true}
+"""
+
+
+@FORMATS
+def test_facts_follow_a_column_and_not_its_name(table: Callable[..., Table], form: str) -> None:
+    made = table(form, columns="id INT, a INT, b INT", by="")
+    if form == "delta":
+        made.set(delta_enableTypeWidening="true")
+    made.insert("(1, 10, 20)")
+    for change in (
+        "RENAME COLUMN a TO c",
+        "DROP COLUMN b",
+        "ADD COLUMN b INT",
+        "ALTER COLUMN id TYPE BIGINT",
+        "ADD COLUMN later INT",
+    ):
+        made.sql(f"ALTER TABLE {{}} {change}")
+    made.insert("(8000000000, 11, 5, 7)")
+
+    report = made.both(body=EVOLVED)
+    found = made.files("id", "c", "b", "later")
+
+    failed = {(result.property, result.observed) for result in report.of(Status.FAIL)}
+    assert failed == {("b", "1 of 2 rows"), ("later", "1 of 2 rows")}
+    assert found is not None
+    least = {tuple(file.of(Column((name,))).least for name in ("id", "c", "b", "later")) for file in found}
+    assert least == {(1, 10, None, None), (8000000000, 11, 5, 7)}
+
+
+def test_a_table_with_hidden_partitions_that_change_is_proven(table: Callable[..., Table]) -> None:
+    orders = table("iceberg", by="days(at), truncate(2, state)")
+    orders.insert(GOOD)
+    orders.sql("ALTER TABLE {} ADD PARTITION FIELD day")
+    orders.sql("ALTER TABLE {} DROP PARTITION FIELD days(at)")
+    orders.insert(MORE)
+
+    whole = orders.both()
+    one = orders.both({"day": "2026-01-02"})
+
+    assert {result.status for report in (whole, one) for result in report.results} == {Status.PASS}
+    assert min(whole.proven, one.proven) >= 7
+
+
+SILENT = [
+    pytest.param("iceberg", "write.metadata.metrics.default", "none", id="iceberg"),
+    pytest.param("delta", "delta.dataSkippingStatsColumns", "price", id="delta"),
+]
+
+
+@pytest.mark.parametrize(("form", "name", "value"), SILENT)
+def test_what_was_not_written_down_is_not_known(
+    table: Callable[..., Table], form: str, name: str, value: str
+) -> None:
+    orders = table(form)
+    orders.sql(f"ALTER TABLE {{}} SET TBLPROPERTIES ('{name}'='{value}')")
+    orders.insert(GOOD)
+
+    report = orders.both()
+    found = orders.files("id", "state")
+
+    assert found is not None
+    assert [(one.rows, one.of(Column(("id",)))) for one in found] == [(1, UNKNOWN)]
+    assert {result.status for result in report.results} == {Status.PASS}
+
+
+def test_a_delta_table_with_a_file_without_statistics_tells_nothing(
+    spark: SparkSession, table: Callable[..., Table]
+) -> None:
+    orders = table("delta")
+    orders.insert(GOOD)
+    spark.conf.set("spark.databricks.delta.stats.collect", "false")
+    try:
+        orders.insert(MORE)
+    finally:
+        spark.conf.unset("spark.databricks.delta.stats.collect")
+
+    assert orders.files("id") is None
+    assert len(orders.files("id", partitions=({"day": "2026-01-01"},)) or []) == 1
+    assert {result.status for result in orders.both().results} == {Status.PASS}
+
+
+@FORMATS
+def test_only_a_table_as_it_stands_now_is_known(table: Callable[..., Table], form: str) -> None:
+    orders = table(form)
+    orders.insert(GOOD)
+    _, data = orders.dataset()
+    frame = open_frame(orders.spark, data)
+    nothing = Wanted()
+
+    assert SOURCES[form](frame, data, (), nothing) is not None
+    assert SOURCES[form](frame.where("id = 1"), data, (), nothing) is None
+    assert SOURCES[form](frame.unionAll(frame), data, (), nothing) is None
+    assert SOURCES[form](orders.spark.range(1).toDF("id"), data, (), nothing) is None
 
 
 EVERY = (

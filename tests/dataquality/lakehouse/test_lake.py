@@ -1,0 +1,216 @@
+"""The same rows in every format that can be read, however they came to be there: the same results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from fakes import lakehouse
+
+from dq.contracts.model import Contract
+from dq.contracts.outcome import Status
+from dq.contracts.parse import parse
+from dq.dataquality import Report, check
+from dq.dataquality.dataset import locate
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = lakehouse.MARKS
+
+CONTRACT = """
+apiVersion: v3.2.0
+kind: DataContract
+id: shop
+version: 1.0.0
+status: active
+servers: [{server: lake, %s}]
+schema:
+  - name: orders
+    quality: [{metric: rowCount, mustBe: 5}]
+    properties:
+      - {name: line, logicalType: integer, physicalType: int, required: true, unique: true}
+      - {name: id, logicalType: integer, physicalType: bigint, required: true}
+      - {name: price, logicalType: number, physicalType: "decimal(9,2)", logicalTypeOptions: {minimum: 0}}
+      - {name: at, logicalType: timestamp, logicalTypeOptions: {minimum: '2026-01-01T00:00:00Z'}}
+      - {name: state, logicalType: string, enum: [{value: open}, {value: paid}]}
+      - name: place
+        logicalType: object
+        properties:
+          - {name: zip, logicalType: integer, physicalType: int, required: true}
+          - {name: town, logicalType: string}
+      - {name: tags, logicalType: array, logicalTypeOptions: {minItems: 1}, items: {logicalType: string}}
+      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+"""
+ROWS = """
+SELECT INT(line) AS line, BIGINT(id) AS id, CAST(price AS DECIMAL(9,2)) AS price, CAST(at AS TIMESTAMP) AS at,
+    state, NAMED_STRUCT('zip', INT(zip), 'town', 'X') AS place, ARRAY('a', state) AS tags, DATE(day) AS day
+FROM VALUES
+    (1, 1, 1.50, '2026-01-01 10:00:00.123456', 'open', 7, '2026-01-01'),
+    (2, NULL, 2.50, '2026-01-01 11:00:00', 'paid', NULL, '2026-01-01'),
+    (3, 3, -1, '2025-12-31 23:59:59.999999', 'lost', 7, '2026-01-02'),
+    (4, 3, NULL, NULL, NULL, 7, '2026-01-02'),
+    (5, 5, 0, '2026-01-02 00:00:00', 'open', 7, '2026-01-02')
+AS t(line, id, price, at, state, zip, day)
+"""
+# The same, written in another way: what has to be mended afterwards.
+RAW = """
+SELECT line, id, IF(line = 5, CAST(99 AS DECIMAL(9,2)), price) AS price, at, state, place, tags, day FROM ([rows])
+UNION ALL SELECT line + 100, id, price, at, 'junk', place, tags, day FROM ([rows])
+""".replace("[rows]", ROWS)
+MENDED = (
+    "DELETE FROM {} WHERE line > 103",
+    "MERGE INTO {} AS t USING (SELECT 5 AS line, 0 AS price) AS s ON t.line = s.line"
+    " WHEN MATCHED THEN UPDATE SET price = s.price",
+    "UPDATE {} SET state = 'gone' WHERE line > 100",
+    "DELETE FROM {} WHERE state = 'gone'",
+)
+
+Place = tuple[str, "DataFrame | None"]
+
+
+def contract(server: str) -> Contract:
+    parsed = parse((CONTRACT % server).encode(), "shop.odcs.yaml")
+    assert parsed.contract is not None, parsed.findings
+    return parsed.contract
+
+
+def reports(spark: SparkSession, place: Place) -> list[Report]:
+    """The reports on the whole table, and on one of its days."""
+    server, frame = place
+    made = contract(server)
+    data = frame if frame is not None else locate(made, made.objects[0], None, {})
+    return [
+        check(made, data, spark=spark, partitions=partitions)
+        for partitions in (None, [{"day": "2026-01-02"}])
+    ]
+
+
+def files(form: str) -> Callable[[SparkSession, Path], Place]:
+    def write(spark: SparkSession, folder: Path) -> Place:
+        # JSON has milliseconds unless it is told.
+        instants = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+        writer = spark.sql(ROWS).coalesce(1).write.option("timestampFormat", instants)
+        writer.partitionBy("day").format(form).save(str(folder / "t"))
+        return f"type: local, path: '{folder / 't'}', format: {form}", None
+
+    return write
+
+
+def table(spark: SparkSession, folder: Path) -> Place:
+    spark.sql("DROP TABLE IF EXISTS orders")
+    spark.sql(ROWS).write.partitionBy("day").saveAsTable("orders")
+    return "type: hive, host: h, database: default", None
+
+
+def view(spark: SparkSession, folder: Path) -> Place:
+    spark.sql("DROP TABLE IF EXISTS orders")
+    spark.sql(ROWS).createOrReplaceTempView("orders")
+    return "type: hive, host: h, database: ''", None
+
+
+def frame(spark: SparkSession, folder: Path) -> Place:
+    return "type: local, path: nowhere, format: parquet", spark.sql(ROWS)
+
+
+def iceberg(mode: str, *, path: bool) -> Callable[[SparkSession, Path], Place]:
+    def write(spark: SparkSession, folder: Path) -> Place:
+        name = f"{lakehouse.CATALOG}.{folder.name.replace('-', '_')}.orders"
+        modes = ", ".join(f"'write.{step}.mode'='{mode}'" for step in ("delete", "update", "merge"))
+        spark.sql(
+            f"CREATE TABLE {name} USING iceberg PARTITIONED BY (day) TBLPROPERTIES ({modes})"
+            + " AS [rows]".replace("[rows]", RAW)
+        )
+        for statement in MENDED:
+            spark.sql(statement.replace("{}", name))
+        if not path:
+            return f"type: hive, host: h, database: {name.rpartition('.')[0]}", None
+        spark.sql(f"CALL {lakehouse.CATALOG}.system.rewrite_data_files(table => '{name}')")
+        warehouse = spark.conf.get(f"spark.sql.catalog.{lakehouse.CATALOG}.warehouse")
+        return f"type: local, path: '{warehouse}/{name.split('.')[1]}/orders', format: iceberg", None
+
+    return write
+
+
+def delta(vectors: str, *, path: bool) -> Callable[[SparkSession, Path], Place]:
+    def write(spark: SparkSession, folder: Path) -> Place:
+        spark.sql("DROP TABLE IF EXISTS orders")
+        spark.sql(
+            f"CREATE TABLE orders USING delta PARTITIONED BY (day) LOCATION '{folder}/t'"
+            f" TBLPROPERTIES ('delta.enableDeletionVectors'='{vectors}')"
+            + " AS [rows]".replace("[rows]", RAW)
+        )
+        for statement in MENDED:
+            spark.sql(statement.replace("{}", "orders"))
+        if not path:
+            return "type: hive, host: h, database: default", None
+        spark.sql("OPTIMIZE orders")
+        spark.sql("DROP TABLE orders")
+        return f"type: local, path: '{folder}/t', format: delta", None
+
+    return write
+
+
+def hudi(kind: str, query: str = "") -> Callable[[SparkSession, Path], Place]:
+    def write(spark: SparkSession, folder: Path) -> Place:
+        path = str(folder / "t")
+        options = {
+            "hoodie.table.name": "orders",
+            "hoodie.datasource.write.recordkey.field": "line",
+            "hoodie.datasource.write.precombine.field": "line",
+            "hoodie.datasource.write.partitionpath.field": "day",
+            "hoodie.datasource.write.hive_style_partitioning": "true",
+            "hoodie.datasource.write.table.type": kind,
+            "hoodie.upsert.shuffle.parallelism": "2",
+            "hoodie.delete.shuffle.parallelism": "2",
+            "hoodie.compact.inline": "true" if query else "false",
+            "hoodie.compact.inline.max.delta.commits": "1",
+        }
+        writer = spark.sql(RAW).write.format("hudi").options(**options)
+        writer.mode("overwrite").save(path)
+        for action, rows in (("upsert", spark.sql(ROWS)), ("delete", spark.sql(RAW).where("line > 100"))):
+            changed = rows.write.format("hudi").options(**options)
+            changed.option("hoodie.datasource.write.operation", action).mode("append").save(path)
+        if not query:
+            return f"type: local, path: '{path}', format: hudi", None
+        read = spark.read.format("hudi").option("hoodie.datasource.query.type", query).load(path)
+        return f"type: local, path: '{path}', format: hudi", read.drop(*read.columns[:5])
+
+    return write
+
+
+PLACES: dict[str, Callable[[SparkSession, Path], Place]] = {
+    "orc": files("orc"),
+    "avro": files("avro"),
+    "json": files("json"),
+    "a table of Spark": table,
+    "a view": view,
+    "a DataFrame": frame,
+    "iceberg, copy on write, compacted": iceberg("copy-on-write", path=True),
+    "iceberg, merge on read": iceberg("merge-on-read", path=False),
+    "delta, deletion vectors": delta("true", path=False),
+    "delta, copy on write, compacted": delta("false", path=True),
+}
+if "hudi" in lakehouse.FORMATS:
+    PLACES |= {
+        "hudi, copy on write": hudi("COPY_ON_WRITE"),
+        "hudi, merge on read": hudi("MERGE_ON_READ"),
+        "hudi, merge on read, compacted and read optimised": hudi("MERGE_ON_READ", "read_optimized"),
+    }
+
+
+@pytest.fixture(scope="module")
+def expected(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
+    return reports(spark, files("parquet")(spark, tmp_path_factory.mktemp("parquet")))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_same_rows_have_the_same_results_wherever_they_lie(
+    spark: SparkSession, tmp_path: Path, expected: list[Report], place: str
+) -> None:
+    found = reports(spark, PLACES[place](spark, tmp_path))
+
+    assert [report.results for report in found] == [report.results for report in expected]
+    assert [len(report.of(Status.FAIL)) for report in found] == [5, 4]
