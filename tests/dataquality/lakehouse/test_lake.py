@@ -57,7 +57,8 @@ AS t(line, id, price, at, state, zip, day)
 """
 # The same, written in another way: what has to be mended afterwards.
 RAW = """
-SELECT line, id, IF(line = 5, CAST(99 AS DECIMAL(9,2)), price) AS price, at, state, place, tags, day FROM ([rows])
+SELECT line, id, IF(line = 5, CAST(99 AS DECIMAL(9,2)), price) AS price, at, state, place, tags, day
+FROM ([rows])
 UNION ALL SELECT line + 100, id, price, at, 'junk', place, tags, day FROM ([rows])
 """.replace("[rows]", ROWS)
 MENDED = (
