@@ -256,6 +256,7 @@ def _spark_errors() -> tuple[type[Exception], ...]:
 
 _CAUSE = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE)
 _NOISE = re.compile(r" SQLSTATE: \w+$|^\[[A-Z_.0-9]+\] Job aborted due to stage failure: ")
+_FILE = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
 MAX_MESSAGE = 300
 
 
@@ -269,7 +270,10 @@ def cleaned(error: Exception) -> str:
         java = java.getCause()
     lines = [line for text in said if (line := _line(text))]
     classed = [line for line in lines if line.startswith("[")]
-    return (classed or lines or [type(error).__name__])[-1][:MAX_MESSAGE]
+    shown = (classed or lines or [type(error).__name__])[-1][:MAX_MESSAGE]
+    # The cause that says what is wrong need not say where.
+    file = next((match[1] for text in said if (match := _FILE.search(text))), None)
+    return shown if file is None or file in shown else f"{shown} (in {file})"
 
 
 def _line(text: str) -> str:
