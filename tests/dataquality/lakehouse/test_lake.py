@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes import lakehouse
 
+from dq.contracts.errors import Unreadable
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.parse import parse
 from dq.dataquality import Report, check
-from dq.dataquality.dataset import locate
+from dq.dataquality.dataset import locate, open_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,7 +47,8 @@ schema:
 """
 ROWS = """
 SELECT INT(line) AS line, BIGINT(id) AS id, CAST(price AS DECIMAL(9,2)) AS price, CAST(at AS TIMESTAMP) AS at,
-    state, NAMED_STRUCT('zip', INT(zip), 'town', 'X') AS place, ARRAY('a', state) AS tags, DATE(day) AS day
+    state, NAMED_STRUCT('zip', INT(zip), 'town', 'X') AS place, ARRAY('a', COALESCE(state, '-')) AS tags,
+    DATE(day) AS day
 FROM VALUES
     (1, 1, 1.50, '2026-01-01 10:00:00.123456', 'open', 7, '2026-01-01'),
     (2, NULL, 2.50, '2026-01-01 11:00:00', 'paid', NULL, '2026-01-01'),
@@ -215,3 +217,64 @@ def test_the_same_rows_have_the_same_results_wherever_they_lie(
 
     assert [report.results for report in found] == [report.results for report in expected]
     assert [len(report.of(Status.FAIL)) for report in found] == [5, 4]
+
+
+def gone(spark: SparkSession, folder: Path, place: str) -> tuple[Place, str]:
+    """A table one of whose data files was deleted by hand, and the file's name."""
+    made = PLACES[place](spark, folder)
+    path = Path(made[0].partition("path: '")[2].partition("'")[0])
+    listed = set(spark.sql("SELECT input_file_name() FROM [t]".replace("[t]", tables(made[0]))).collect())
+    lost = sorted(row[0].rpartition("/")[2] for row in listed)[0]
+    (found,) = path.rglob(lost)
+    found.unlink()
+    return made, lost
+
+
+def tables(server: str) -> str:
+    path = server.partition("path: '")[2].partition("'")[0]
+    if "format: delta" in server:
+        return f"delta.`{path}`"
+    return f"{lakehouse.CATALOG}.{path.split('/')[-2]}.orders"
+
+
+@pytest.mark.parametrize("place", ["iceberg, copy on write, compacted", "delta, copy on write, compacted"])
+def test_a_data_file_that_is_gone_is_named_and_other_partitions_keep_their_results(
+    spark: SparkSession, tmp_path: Path, expected: list[Report], place: str
+) -> None:
+    (server, _), lost = gone(spark, tmp_path, place)
+    made = contract(server)
+    data = locate(made, made.objects[0], None, {})
+
+    whole = check(made, data, spark=spark)
+
+    scanned = next(result for result in whole.results if result.check == "unique")
+    assert scanned.status is Status.ERROR
+    assert lost in scanned.message
+    assert next(result for result in whole.results if result.check == "columns").status is Status.PASS
+    assert whole.exit_code in (1, 3)
+
+
+def test_an_avro_file_that_is_none_cannot_be_opened(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "part.avro").write_text("this is not avro")
+    made = contract(f"type: local, path: '{tmp_path}', format: avro")
+
+    with pytest.raises(Unreadable, match="Not an Avro data file"):
+        open_frame(spark, locate(made, made.objects[0], None, {}))
+
+
+def test_an_avro_folder_without_files_has_no_rows(spark: SparkSession, tmp_path: Path) -> None:
+    made = contract(f"type: local, path: '{tmp_path}', format: avro")
+
+    assert open_frame(spark, locate(made, made.objects[0], None, {})).count() == 0
+
+
+@pytest.mark.parametrize(
+    ("form", "said"), [("delta", "no Delta table"), ("iceberg", "Check the server's path")]
+)
+def test_a_folder_that_is_no_table_says_so(spark: SparkSession, tmp_path: Path, form: str, said: str) -> None:
+    made = contract(f"type: local, path: '{tmp_path}', format: {form}")
+
+    with pytest.raises(Unreadable) as raised:
+        open_frame(spark, locate(made, made.objects[0], None, {}))
+
+    assert said in raised.value.mend
