@@ -20,11 +20,9 @@ JARS: Mapping[str, Mapping[str, str]] = {
     },
 }
 
-# What a session must be started with. Several formats can name the same setting of a list.
+# What a session must be started with to read. Iceberg's SQL extensions are for writing, and those for Spark
+# 3.5 break Delta's UPDATE and MERGE in the same session (Iceberg 1.10.1, Delta 3.3.2).
 _SETTINGS: Mapping[str, Mapping[str, str]] = {
-    "iceberg": {
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-    },
     "delta": {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -34,7 +32,6 @@ _SETTINGS: Mapping[str, Mapping[str, str]] = {
         "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
     },
 }
-_LISTS = frozenset({"spark.sql.extensions"})
 
 PACKAGES = "spark.jars.packages"
 
@@ -59,6 +56,5 @@ def settings(spark: str, formats: Collection[str]) -> dict[str, str]:
         return {}
     found: dict[str, str] = {PACKAGES: ",".join(jars)}
     for name, wanted in _SETTINGS.items():
-        for key, value in wanted.items() if name in formats else ():
-            found[key] = f"{found[key]},{value}" if key in _LISTS and key in found else value
+        found |= wanted if name in formats else {}
     return found

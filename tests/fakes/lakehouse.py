@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dq.dataquality import lakehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 try:
     SPARK = version("pyspark")
@@ -38,3 +42,18 @@ def settings(home: Path) -> dict[str, str]:
         # Delta makes 50 tasks of every look at a log, small as it is.
         "spark.databricks.delta.snapshotPartitions": "2",
     }
+
+
+def loaded(spark: SparkSession, name: str) -> Any:
+    """Iceberg's own table of this name, for what needs no SQL extension this way."""
+    jvm: Any = spark._jvm
+    spark.sql(f"REFRESH TABLE {name}")
+    return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+
+
+def compact(spark: SparkSession, name: str) -> None:
+    """Writes all files of an Iceberg table anew, without the rows that were deleted."""
+    jvm: Any = spark._jvm
+    actions = jvm.org.apache.iceberg.spark.actions.SparkActions.get(spark._jsparkSession)
+    actions.rewriteDataFiles(loaded(spark, name)).option("rewrite-all", "true").execute()
+    spark.sql(f"REFRESH TABLE {name}")
