@@ -1,6 +1,6 @@
 """Spark with the jars of the lakehouse formats, and where its tables are.
 
-A test module asks for it with `pytestmark = lakehouse.MARKS`: its `spark` is then a session of its own in a JVM
+A test module asks for it with `pytestmark = lakehouse.MARKS`: its `spark` is then a session in a JVM
 of its own, which the other tests never see (see the fixture in `tests/conftest.py`).
 """
 
