@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dq.dataquality.dataset import Dataset
 from dq.dataquality.statistics import delta, iceberg, parquet
 from dq.dataquality.statistics.facts import Source
+from dq.dataquality.statistics.relation import certain, relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,11 +20,22 @@ SOURCES: dict[str, Source] = {
 
 
 def source_of(frame: DataFrame, dataset: Dataset | None) -> Source | None:
-    """The source for a frame, by the format of its dataset.
+    """The source for a frame: by the format of the path, else, and for a table by its name, by its plan.
 
-    A frame that was handed in, and a table of Spark's catalog whose contract says no format, are tried as
-    Parquet, which looks at the plan. Through Spark Connect nothing can be seen of a plan.
+    The contract need not say the format of a table that Spark's catalog knows. Through Spark Connect
+    nothing can be seen of a plan.
     """
     if not hasattr(frame, "_jdf"):
         return None
-    return SOURCES.get((dataset.format if dataset else None) or "parquet")
+    if dataset is not None and dataset.path is not None:
+        return SOURCES.get(dataset.format or "")
+    return SOURCES[certain(lambda: _format(frame)) or "parquet"]
+
+
+def _format(frame: DataFrame) -> str:
+    """What the frame may be, by the class of its leaf; the source will look closer."""
+    if relation(frame, "DataSourceV2Relation") is not None:
+        return "iceberg"
+    leaf = relation(frame, "LogicalRelation")
+    made = leaf.relation().location().getClass().getName() if leaf is not None else ""
+    return "delta" if made.startswith("org.apache.spark.sql.delta.") else "parquet"

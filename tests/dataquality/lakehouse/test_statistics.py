@@ -130,9 +130,12 @@ def test_what_the_log_says_proves_bounds_nulls_and_counts(table: Callable[..., T
     orders.insert(GOOD, MORE)
 
     report = orders.both()
+    made, _ = orders.dataset()
+    by_name = check(made, orders.spark.table(orders.name), levers=STATISTICS)
 
     assert {result.status for result in report.results} == {Status.PASS}
     assert report.proven >= 7
+    assert by_name.proven == report.proven
 
 
 @FORMATS
