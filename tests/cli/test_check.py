@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fakes.lake import write_days
 
@@ -208,3 +210,47 @@ def test_each_run_learns_from_those_before_it_and_knows_its_time(tmp_path):
     assert {one["latency"] for one in ends} == {("pass", "2 h old")}
     # A warning does not fail the run.
     assert found.returncode == 0, found.stderr
+
+
+DELTA = """
+apiVersion: v3.2.0
+kind: DataContract
+id: shop
+version: 1.0.0
+servers: [{server: lake, type: local, path: orders, format: delta}]
+schema:
+  - name: orders
+    quality: [{metric: rowCount, mustBe: 2}]
+    properties: [{name: id, logicalType: integer, physicalType: bigint, required: true}]
+"""
+COLUMNS = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_delta_table_is_read_without_setting_up_spark(tmp_path):
+    (tmp_path / "shop.odcs.yaml").write_text(DELTA)
+    log = tmp_path / "orders" / "_delta_log"
+    log.mkdir(parents=True)
+    for name in ("kept", "removed"):
+        pq.write_table(pa.table({"id": [1, None]}), tmp_path / "orders" / f"{name}.parquet")
+    size = (tmp_path / "orders" / "kept.parquet").stat().st_size
+    written = {"partitionValues": {}, "size": size, "modificationTime": 0, "dataChange": True}
+    table = {"id": "t", "format": {"provider": "parquet", "options": {}}, "partitionColumns": []}
+    actions = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"metaData": {**table, "schemaString": json.dumps(COLUMNS), "configuration": {}}},
+        {"add": {"path": "kept.parquet", **written}},
+    ]
+    (log / f"{0:020}.json").write_text("\n".join(json.dumps(action) for action in actions))
+
+    done = run(tmp_path, "check", "--format", "json", "--channel", "console")
+
+    assert done.returncode == 1, done.stderr
+    results = {one["check"]: one["status"] for one in json.loads(done.stdout)[0]["results"]}
+    assert results == {
+        "row_count": "pass",
+        "columns": "pass",
+        "required": "fail",
+        "additional_columns": "pass",
+    }
