@@ -171,9 +171,12 @@ _MENDS = (
 
 def _mend(dataset: Dataset, reason: str, spark: str) -> str:
     found = next((mend for sign, mend in _MENDS if sign in reason), None)
-    if found == _JAR and dataset.format:
-        jar = ",".join(lakehouse.coordinates(spark, (dataset.format,)))
-        needed = f"spark.jars.packages={jar}" if jar else f"the jar for {dataset.format}"
+    if found == _JAR:
+        # A table of the catalog may be of another format than the contract says.
+        named = re.search(r"data source: (\w+)", reason)
+        form = named[1].lower() if named else dataset.format or ""
+        jar = ",".join(lakehouse.coordinates(spark, (form,)))
+        needed = f"spark.jars.packages={jar}" if jar else f"the jar for {form}".rstrip()
         return f"{_JAR.format(jar=needed)}; 'dq doctor' prints what every format needs."
     if dataset.path and reason.startswith("[TABLE_OR_VIEW_NOT_FOUND]"):
         return _PATH
