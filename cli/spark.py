@@ -53,7 +53,9 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
         )
     )
     if "SPARK_REMOTE" not in world.environment and "MASTER" not in world.environment:
+        # What is meant for a cluster makes 200 and 50 tasks of little work.
         builder = builder.master("local[*]").config("spark.sql.shuffle.partitions", "8")
+        builder = builder.config("spark.databricks.delta.snapshotPartitions", "8")
         # Tasks in Python take the first python3 on the path else, which may have neither dq nor pyarrow.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     needed = {} if _SETUP & set(world.environment) else lakehouse.settings(pyspark.__version__, formats)
