@@ -14,6 +14,7 @@ from dq.contracts.errors import MissingTool, Unreadable
 from dq.dataquality import lakehouse
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 
@@ -44,6 +45,8 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
         .config("spark.sql.session.timeZone", "UTC")
         # As Spark 4 does by itself: a cast that fails is an error, not a NULL that nobody notices.
         .config("spark.sql.ansi.enabled", "true")
+        # Several objects are tested at once: a large one must not keep the small ones waiting.
+        .config("spark.scheduler.mode", "FAIR")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.warehouse.dir", str(settings / "warehouse"))
@@ -86,6 +89,31 @@ def _mend(needed: Mapping[str, str]) -> str:
         f"Spark says above whether it could fetch {jars}. Where Maven cannot be reached, hand the jars in:"
         " PYSPARK_SUBMIT_ARGS='--jars … pyspark-shell'."
     )
+
+
+def spark_context(spark: SparkSession) -> SparkContext | None:
+    """The session's context; None on Spark Connect, which has none."""
+    return getattr(spark, "sparkContext", None)
+
+
+def label(spark: SparkSession, group: str, description: str) -> None:
+    """Names the jobs that this thread will run, so that Spark's pages tell what they are for."""
+    context = spark_context(spark)
+    if context is not None:
+        context.setJobGroup(group, description)
+    else:
+        spark.clearTags()
+        # The one sign that a tag may not hold.
+        spark.addTag(group.replace(",", ";"))
+
+
+def cancel(spark: SparkSession) -> None:
+    """Ends every job of this application."""
+    context = spark_context(spark)
+    if context is not None:
+        context.cancelAllJobs()
+    else:
+        spark.interruptAll()
 
 
 def _java(world: World) -> None:

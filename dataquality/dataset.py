@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from dq.contracts.columns import catalog_type
 from dq.contracts.errors import Unreadable, UsageError
@@ -108,6 +109,36 @@ def open_frame(
 
 # What Spark says of a folder that is there and has no file.
 _WITHOUT_FILES = ("UNABLE_TO_INFER_SCHEMA", "No Avro files found")
+
+
+def open_folders(
+    spark: SparkSession, dataset: Dataset, schema: DataType, folders: Sequence[str]
+) -> DataFrame:
+    """The rows of these folders of a dataset of files, with the whole dataset's schema."""
+    assert dataset.path is not None
+    assert dataset.format is not None
+    reader = spark.read.format(dataset.format).options(**dict(dataset.options))
+    reader = reader.option("basePath", _GLOB.split(dataset.path, maxsplit=1)[0])
+    if dataset.format in ("json", "csv"):
+        reader = reader.option("mode", "FAILFAST")
+    if dataset.format == "csv":
+        reader = reader.option("header", "true")
+    return reader.schema(ddl(schema)).load([unquote(folder) for folder in folders])
+
+
+# Of so little, one task reads all before several have joined their answers by a shuffle. Counted on Spark
+# 4.0, a key and plain predicates on 1,000 rows: 3 jobs for a table instead of 6.
+SMALL_BYTES, SMALL_FILES = 4 << 20, 8
+
+
+def in_one_task(frame: DataFrame) -> DataFrame:
+    """The frame in one partition where it is small files, so that no pass over it needs a shuffle."""
+    if not hasattr(frame, "_jdf"):
+        # Spark Connect shows nothing of a plan.
+        return frame
+    # A number of Scala or of Python, by the version of py4j.
+    size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    return frame.coalesce(1) if size <= SMALL_BYTES and 0 < len(frame.inputFiles()) <= SMALL_FILES else frame
 
 
 _GLOB = re.compile(r"/[^/]*[*?\[{]")

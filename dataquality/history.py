@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, and_, func, insert, select
+from sqlalchemy import Connection, and_, func, insert, or_, select
 
 from dq.contracts.outcome import Breach, CheckResult, IncidentKey, Recovery, Row, Severity, Status
 from dq.dataquality.occasion import Earlier, Partition
@@ -14,14 +14,16 @@ from dq.dataquality.tables import check_result, check_run
 
 GROUP = "quality"
 TABLE = "table"
+BROKEN = (Status.FAIL, Status.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One stored result, with the scope and the time of its run."""
+    """One stored result, with the scope, the time and the contract's version of its run."""
 
     contract: str
     object: str
+    version: str
     scope: str
     at: datetime
     clause: str
@@ -45,11 +47,23 @@ def save(
     results: Iterable[CheckResult],
     jobs: int,
     now: datetime,
+    rules: Sequence[str] = (),
 ) -> int:
-    """Adds a run with its results; gives the run's id. History is only ever added to."""
+    """Adds a run with its results; gives the run's id. History is only ever added to.
+
+    `rules` are the words that chose the clauses of a run that did not ask for all of them.
+    """
     run = tx.execute(
         insert(check_run)
-        .values(contract=contract, object=object, contract_version=version, scope=scope, at=now, jobs=jobs)
+        .values(
+            contract=contract,
+            object=object,
+            contract_version=version,
+            scope=scope,
+            at=now,
+            jobs=jobs,
+            rules=list(rules) or None,
+        )
         .returning(check_run.c.id)
     ).scalar_one()
     rows = [
@@ -78,16 +92,28 @@ def _plain(value: object) -> object:
 
 
 def verdict(
-    contract: str, object: str, scope: str, results: Sequence[CheckResult], now: datetime
-) -> Breach | Recovery:
+    contract: str,
+    object: str,
+    scope: str,
+    results: Sequence[CheckResult],
+    now: datetime,
+    unasked: Sequence[Line] | None = None,
+) -> Breach | Recovery | None:
     """What a run means for the object's quality incident: broken for this scope, or made good.
 
-    A check that could not be measured breaks the promise too: nobody knows whether it holds.
+    A check that could not be measured breaks the promise too: nobody knows whether it holds. `unasked`,
+    of a run of some clauses, are the standing results of the scope that it did not renew: while one of them
+    is broken, such a run makes nothing good, and says nothing (None).
     """
     key = IncidentKey(contract, object, GROUP)
-    broken = [one for one in results if one.status in (Status.FAIL, Status.ERROR)]
+    broken = [one for one in results if one.status in BROKEN]
     if not broken:
-        return Recovery(key, scope, now, (("checked", f"{scope}: all {len(results)} checks pass"),))
+        if any(one.status in BROKEN for one in unasked or ()):
+            return None
+        said = f"all {len(results)} checks pass"
+        if unasked is not None:
+            said = f"the checks that were asked for pass ({len(results)}), and no other one is known to fail"
+        return Recovery(key, scope, now, (("checked", f"{scope}: {said}"),))
     worst = max((one.severity for one in broken), key=lambda severity: severity.rank)
     facts = [(_what(one), f"{one.observed}, promised {one.allowed}") for one in broken[:8]]
     if len(broken) > 8:
@@ -103,23 +129,41 @@ def _what(result: CheckResult) -> str:
 
 
 def latest(tx: Connection, contract: str, object: str) -> list[Line]:
-    """The results of the newest run of each scope of an object, by scope and clause."""
-    newest = (
-        select(func.max(check_run.c.id).label("id"))
-        .where(check_run.c.contract == contract, check_run.c.object == object)
+    """The standing results of each scope of an object, by scope and clause.
+
+    They are those of the newest run of all clauses, each replaced by the newest answer of a later run of
+    some clauses, where that was of the same version of the contract.
+    """
+    return [line for _, line in _standing(tx, contract, object)]
+
+
+def unasked(tx: Connection, run: int, contract: str, object: str, scope: str) -> list[Line]:
+    """The standing results of a scope that are of an earlier run than this one."""
+    found = _standing(tx, contract, object)
+    return [line for made_by, line in found if line.scope == scope and made_by != run]
+
+
+def _standing(tx: Connection, contract: str, object: str) -> list[tuple[int, Line]]:
+    here = and_(check_run.c.contract == contract, check_run.c.object == object)
+    whole = (
+        select(func.max(check_run.c.id).label("id"), check_run.c.scope)
+        .where(here, check_run.c.rules.is_(None))
         .group_by(check_run.c.scope)
         .subquery()
     )
     rows = tx.execute(
         select(check_run, check_result)
-        .join(newest, newest.c.id == check_run.c.id)
         .join(check_result, check_result.c.run_id == check_run.c.id)
-        .order_by(check_run.c.scope, check_result.c.clause)
+        .outerjoin(whole, whole.c.scope == check_run.c.scope)
+        .where(here, or_(whole.c.id.is_(None), check_run.c.id >= whole.c.id))
+        .order_by(check_run.c.id)
     )
-    return [
-        Line(
+    newest: dict[tuple[str, ...], tuple[int, Line]] = {}
+    for row in rows:
+        line = Line(
             row.contract,
             row.object,
+            row.contract_version,
             row.scope,
             row.at,
             row.clause,
@@ -132,13 +176,15 @@ def latest(tx: Connection, contract: str, object: str) -> list[Line]:
             row.message,
             row.samples,
         )
-        for row in rows
-    ]
+        # A path may mean something else in another version of the contract.
+        same = (line.scope, line.version, line.clause, line.check, line.property)
+        newest[same] = (row.run_id, line)
+    return sorted(newest.values(), key=lambda found: (found[1].scope, found[1].clause, found[0]))
 
 
 def checked(tx: Connection, contract: str, object: str) -> set[str]:
-    """The scopes of an object that have a run."""
-    here = and_(check_run.c.contract == contract, check_run.c.object == object)
+    """The scopes of an object that have a run of all its clauses."""
+    here = and_(check_run.c.contract == contract, check_run.c.object == object, check_run.c.rules.is_(None))
     return set(tx.execute(select(check_run.c.scope).where(here)).scalars())
 
 

@@ -118,11 +118,11 @@ def _row(frame: DataFrame, metrics: tuple[Metric, ...]) -> list[Any]:
     if len({metric.where for metric in metrics}) == 1 and metrics[0].where:
         # A filter reaches the scan, which then reads no other partition.
         frame, metrics = frame.where(metrics[0].where), tuple(replace(one, where="") for one in metrics)
-    asked = [f"{_question(metric)} AS `{index}`" for index, metric in enumerate(metrics)]
+    asked = [f"{question(metric)} AS `{index}`" for index, metric in enumerate(metrics)]
     return list(frame.selectExpr(*asked).collect()[0])
 
 
-def _question(metric: Metric) -> str:
+def question(metric: Metric) -> str:
     """The aggregate over CASE: the same number as with FILTER (WHERE …), whose generated code is so much
     longer that 120 of them take four times the CPU (Spark 4.0)."""
     if not metric.where:

@@ -34,7 +34,7 @@ class Report:
     `partitions` are those that were asked for, empty for the whole table. `passes` is the number of
     passes over the data that the measurement took, without those for samples; `proven` is the number of
     clauses that statistics answered without one. `at` is the time that the caller gave. `quarantine` is
-    there when bad rows were to be written apart.
+    there when bad rows were to be written apart. `rules` are the words that chose the clauses; empty: all.
     """
 
     contract: str
@@ -47,6 +47,7 @@ class Report:
     proven: int = 0
     at: datetime | None = None
     quarantine: Quarantined | None = None
+    rules: tuple[str, ...] = ()
 
     def of(self, *statuses: Status) -> tuple[CheckResult, ...]:
         """The results with one of these statuses."""
@@ -93,6 +94,7 @@ class Report:
             "object": self.object,
             "partitions": [dict(one) for one in self.partitions],
             "at": self.at.isoformat() if self.at else None,
+            "rules": list(self.rules),
             "passes": self.passes,
             "proven": self.proven,
             "counts": self.counts(),

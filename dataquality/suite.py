@@ -14,7 +14,7 @@ from dq.contracts.outcome import CheckResult, Status
 from dq.dataquality import sql
 from dq.dataquality.accounting import accounts
 from dq.dataquality.clause import Clause, Rows, refuse
-from dq.dataquality.dataset import Dataset, only, open_frame
+from dq.dataquality.dataset import Dataset, in_one_task, only, open_frame
 from dq.dataquality.judge import result
 from dq.dataquality.kernels.run import WORTH_ROWS
 from dq.dataquality.kind import Shelf, built_in, clauses_of
@@ -23,10 +23,13 @@ from dq.dataquality.measure import Others, implied, measure, schema_of
 from dq.dataquality.metric import Answers, Failure, Metric
 from dq.dataquality.moment import before
 from dq.dataquality.occasion import Earlier, Occasion
+from dq.dataquality.parts import Memory, recalled
 from dq.dataquality.plan import plan
 from dq.dataquality.report import Partition, Report
 from dq.dataquality.samples import samples
-from dq.dataquality.shortcut import shortcut
+from dq.dataquality.shortcut import Shortcut, shortcut
+from dq.dataquality.statistics.facts import Partitions
+from dq.dataquality.wanted import refuse_unknown, testable, wanted, without
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,6 +48,8 @@ def check(
     history: Sequence[Earlier] | None = None,
     levers: Set[Lever] = ALL,
     tasks_from: int = WORTH_ROWS,
+    rules: Sequence[str] = (),
+    memory: Memory | None = None,
 ) -> Report:
     """Every clause of one object of the contract, tested on its data.
 
@@ -56,31 +61,33 @@ def check(
     itself need not be among them. A relationship to one that is not given is an error. `history` is what
     earlier runs counted (`history.counts`), for rules that compare with it. `levers` are the ways to read
     less; no verdict depends on them. Those that run Python tasks are used from `tasks_from` rows on.
+    `rules` limits the test to the clauses of these checks, paths, or ids or names of quality rules; the
+    report's account says which ones it left out. With a `memory`, what is promised of the table is told
+    from kept counts of its folders and new ones of those that changed; `now` must then be the real time.
 
-    Raises UsageError for an unknown object or partition column and a `now` without zone, and Unreadable
-    when the data cannot be opened. What is wrong inside the data is in the report.
+    Raises UsageError for an unknown object, partition column or rule and a `now` without zone, and
+    Unreadable when the data cannot be opened. What is wrong inside the data is in the report.
     """
     if now is not None and now.utcoffset() is None:
         raise UsageError(f"now={now} names no instant.", "Give it a zone: datetime.now(timezone.utc).")
     one = pick(contract, object_name)
     asked = tuple(tuple(sorted(each.items())) for each in partitions or ())
-    table = opened(data, spark)
-    scoped = only(table, partitions) if partitions else table
     shelf = built_in() if kinds is None else kinds
     found = clauses_of(contract, one, shelf)
+    refuse_unknown([(contract, one, found)], rules)
+    chosen = wanted(one, found, rules)
     occasion = Occasion(now, asked, None if history is None else tuple(history))
-    clauses = [
-        _scope(_windowed(replace(clause, occasion=occasion)), asked)
-        for clause in found
-        if not (clause.documented or clause.left_out)
-    ]
+    clauses = [on(clause, occasion) for clause in testable(chosen)]
+    table = opened(data, spark)
+    scoped = only(table, partitions) if partitions else table
     given = others_of(one, table, others or {}, spark)
     results: dict[str, CheckResult] = {}
     passes = proven = 0
     for rows, frame, parts in ((Rows.PARTITION, scoped, partitions or ()), (Rows.TABLE, table, ())):
         mine = [clause for clause in clauses if clause.rows is rows]
         source = data if isinstance(data, Dataset) else None
-        known = shortcut(_asked(mine, shelf), table, source, parts, levers, tasks_from)
+        keeper = memory if rows is Rows.TABLE else None
+        known = _shortcut(_asked(mine, shelf), table, source, parts, levers, tasks_from, keeper, now)
         answers, ran = _measured(frame, mine, shelf, given, known.answers)
         judged = {clause.path: _judged(clause, answers, shelf) for clause in mine}
         results |= _sampled(frame, one, mine, judged, given)
@@ -93,10 +100,11 @@ def check(
         object=one.name,
         partitions=asked,
         results=ordered,
-        accounts=accounts(contract, one, found),
+        accounts=without(accounts(contract, one, found), found, chosen),
         passes=passes,
         proven=proven,
         at=now,
+        rules=tuple(rules),
     )
 
 
@@ -139,6 +147,11 @@ def others_of(
     return found
 
 
+def on(clause: Clause, occasion: Occasion) -> Clause:
+    """The clause as it is asked on an occasion: with its window, and the rows that it must see."""
+    return in_scope(_windowed(replace(clause, occasion=occasion)), occasion.partitions)
+
+
 def _windowed(clause: Clause) -> Clause:
     """The clause on the rows that its window leaves, counted back from the time of the run."""
     if clause.window is None or clause.refused:
@@ -151,7 +164,7 @@ def _windowed(clause: Clause) -> Clause:
     return replace(clause, where=where, note=f"{time.column} within {length}")
 
 
-def _scope(clause: Clause, asked: tuple[Partition, ...]) -> Clause:
+def in_scope(clause: Clause, asked: tuple[Partition, ...]) -> Clause:
     """The clause with the rows that it must see when these partitions are asked for."""
     if not asked:
         return replace(clause, rows=Rows.PARTITION)
@@ -170,6 +183,29 @@ def _asked(clauses: Sequence[Clause], kinds: Shelf) -> dict[Metric, None]:
     return dict.fromkeys(metric for clause in sound for metric in kinds[clause.check].metrics(clause))
 
 
+def _shortcut(
+    metrics: Mapping[Metric, None],
+    table: DataFrame,
+    source: Dataset | None,
+    parts: Partitions,
+    levers: Set[Lever],
+    tasks_from: int,
+    memory: Memory | None,
+    now: datetime | None,
+) -> Shortcut:
+    """What is known without a scan of the rows: by statistics, by kept counts, and by Python tasks."""
+    if memory is None or now is None:
+        return shortcut(metrics, table, source, parts, levers, tasks_from)
+    told = shortcut(metrics, table, source, parts, levers & {Lever.STATISTICS}, tasks_from)
+    kept = recalled([one for one in metrics if one not in told.answers], table, source, memory, now)
+    known = {**told.answers, **kept.answers}
+    rest = [one for one in metrics if one not in known]
+    last = (
+        shortcut(rest, table, source, parts, levers - {Lever.STATISTICS}, tasks_from) if rest else Shortcut()
+    )
+    return Shortcut({**known, **last.answers}, told.proven, told.passes + kept.passes + last.passes)
+
+
 def _by_statistics(clause: Clause, proven: frozenset[Metric], kinds: Shelf) -> bool:
     asked = () if clause.refused else kinds[clause.check].metrics(clause)
     return bool(asked) and proven.issuperset(asked)
@@ -186,12 +222,13 @@ def _measured(
         return {}, 0
     schema = schema_of(frame)
     made = plan((one for one in _asked(clauses, kinds) if one not in known), schema)
-    answers = measure(frame, made, others, known)
+    small = in_one_task(frame) if made.passes else frame
+    answers = measure(small, made, others, known)
     passes = sum(not implied(one, answers) for one in made.passes)
     more = [one for clause in clauses if not clause.refused for one in _further(clause, answers, kinds)]
     second = plan((one for one in more if one not in answers), schema)
     if second.passes or second.failures:
-        answers = {**answers, **measure(frame, second, others)}
+        answers = {**answers, **measure(small, second, others)}
     return answers, passes + len(second.passes)
 
 

@@ -91,6 +91,8 @@ check_run = Table(
     Column("scope", Text, nullable=False),
     Column("at", UtcDateTime, nullable=False),
     Column("jobs", Integer, nullable=False),
+    # The words that chose its clauses; NULL when it asked for all of them.
+    Column("rules", Json),
     Index("ix_check_run_what", "contract", "object", "at"),
 )
 
@@ -108,4 +110,17 @@ check_result = Table(
     Column("message", Text, nullable=False),
     Column("value", Float),
     Column("samples", Json, nullable=False),
+)
+
+part_count = Table(
+    "part_count",
+    metadata,
+    # The path of the table's data, and the address of one folder in it.
+    Column("dataset", Text, primary_key=True),
+    Column("folder", Text, primary_key=True),
+    # Of the names, sizes and times of its files when they were counted.
+    Column("print", String(64), nullable=False),
+    # Counts of rows by the digest of their question.
+    Column("counts", Json, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
 )

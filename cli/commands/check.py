@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli import alerting, show
+from dq.cli import alerting, check_show, show
 from dq.cli.alerting import CHANNEL
+from dq.cli.check_run import Failed, Setup, T, Work, foresee, refused, run, run_all
 from dq.cli.loading import Loaded, load
-from dq.cli.quarantining import QUARANTINE, UNMASKED, set_apart
+from dq.cli.progress import Progress
+from dq.cli.quarantining import QUARANTINE, UNMASKED
+from dq.cli.selection import Task, asked, formats, name_of, objects, tasks, with_rules
 from dq.cli.spark import session
-from dq.cli.world import World, here
-from dq.contracts.errors import DqError, UsageError
-from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CheckResult, CycleStatus, Status
-from dq.dataquality import Report, history
-from dq.dataquality import check as measure
-from dq.dataquality.accounting import State
-from dq.dataquality.dataset import Dataset, locate
-from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.probe import label
-from dq.dataquality.reference import has_relationships
-from dq.store.engine import Store
+from dq.cli.together import at_once, together
+from dq.cli.world import here, processors
+from dq.contracts.errors import Unreadable
+from dq.dataquality import Report
+from dq.dataquality import results_table as results
 
-Partition = Mapping[str, str]
-_ARRIVED = (CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE)
-# What is shown for a person; JSON has everything.
-_SAMPLES = 3
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def command(
@@ -40,9 +34,29 @@ def command(
     partition: list[str] = typer.Option(
         [], "--partition", help="Only this one, such as day=2026-11-20/region=eu."
     ),
+    cycle: list[str] = typer.Option(
+        [], "--cycle", help="The delivery that was due at this instant, such as 2026-11-20T06:00:00Z."
+    ),
+    since: str = typer.Option(
+        None, "--since", help="What was delivered since this instant, tested before or not."
+    ),
     everything: bool = typer.Option(False, "--all", help="The whole table."),
     object: str = typer.Option(None, "--object", help="Only this object."),
+    rule: list[str] = typer.Option(
+        [], "--rule", help="Only the clauses of this check, path, or id or name of a quality rule."
+    ),
     server: str = typer.Option(None, "--server", help="The server, where a contract has several."),
+    parallel: int = typer.Option(
+        None, "--parallel", min=1, help="How many objects are tested at once; by default by the processors."
+    ),
+    results_table: str = typer.Option(
+        None,
+        "--results-table",
+        help="Append the results to this table of Spark, or to this folder of Parquet.",
+    ),
+    dry_run: bool = typer.Option(
+        False, "--dry-run", help="Show what would be read, and read only the schema."
+    ),
     channel: str = CHANNEL,
     quarantine: str = QUARANTINE,
     quarantine_unmasked: bool = UNMASKED,
@@ -51,196 +65,83 @@ def command(
 ) -> None:
     """Test the data against its contracts, on Spark.
 
-    By default each partition that was delivered and not tested yet, and the whole table where no delivery
-    is promised. Results are kept in the store; a broken promise opens an incident, and a later run that
-    finds it kept resolves it.
+    By default each partition that was delivered and not tested yet, and the whole table where nobody knows
+    what was delivered when. Results are kept in the store; a broken promise opens an incident, and a later
+    run that finds it kept resolves it. A run with --rule resolves nothing that it did not ask for.
+    Several objects are tested at once, in one Spark application; one that cannot be tested stops no other.
 
-    Exit codes: 0 kept, 1 an error-level check failed, 3 something could not be measured, 4 an alert could
-    not be delivered.
+    Exit codes: 0 kept, 1 an error-level check failed, 2 the options cannot be understood, 3 something could
+    not be measured, 4 an alert could not be delivered.
 
     Example: dq check flights.odcs.yaml --partition flight_date=2013-11-03
     """
     world = here(as_of)
+    what = asked(partition, cycle, since, everything)
     loaded = load(paths or [Path()])
     for finding in loaded.findings:
         show.note(str(finding))
     store = world.store()
-    asked = [_partition(text) for text in partition]
-    reports, failed = [], bool(loaded.findings)
-    pairs = _objects(loaded, object)
-    formats = _formats(world, pairs, server)
-    for contract, one in pairs:
-        for scope in _scopes(store, contract, one, asked, everything):
-            try:
-                reports.append(run(world, store, contract, one, scope, channel, server, formats))
-                if quarantine:
-                    reports[-1] = set_apart(
-                        world,
-                        contract,
-                        one,
-                        scope,
-                        server,
-                        _others(world, contract, one, server),
-                        reports[-1],
-                        quarantine,
-                        quarantine_unmasked,
-                    )
-            except DqError as error:
-                show.note(f"dq: {contract.id} {one.name}: {error.message}\n    {error.mend}")
-                failed = True
-    if format is show.Format.JSON:
-        show.as_json([report.as_dict() for report in reports])
+    pairs = with_rules(objects(loaded, object), rule)
+    todo = tasks(store, pairs, what)
+    read = formats(world, pairs, server)
+    tell = alerting.teller(world, loaded.contracts, channel)
+    # Without a metastore, Spark would forget a table's name with the end of this process.
+    hive = bool(results_table) and not results.is_path(results.place(results_table))
+    threads = parallel or at_once(processors())
+    if dry_run:
+        given = Setup(world, store, session(world, formats=read), tell, server, tuple(rule))
+        raise typer.Exit(_foresee(given, todo, threads, loaded, format))
+    if any(task.scopes for task in todo):
+        spark = session(world, hive=hive, formats=read)
+        apart = (quarantine, quarantine_unmasked)
+        given = Setup(world, store, spark, tell, server, tuple(rule), *apart)
+        done, bugs = _each(given, todo, run, threads)
     else:
-        for report in reports:
-            describe(report)
-        if not reports and not failed:
-            show.line("Nothing new was delivered. Name a --partition, or say --all.")
+        done, bugs = [failed for task in todo for failed in refused(task)], []
+    check_show.reports(done, loaded.findings, format)
     write = show.note if format is show.Format.JSON else show.line
     undelivered = alerting.report(alerting.send(world, store, write))
-    codes = [undelivered, *(report.exit_code for report in reports), 3 if failed else 0]
+    if results_table:
+        _append(session(world, hive=hive), done, loaded, world.now(), results_table)
+    _raise(bugs)
+    codes = [undelivered, *(one.exit_code for one in done), Unreadable.exit_code if loaded.findings else 0]
     raise typer.Exit(next((code for code in (4, 3, 1) if code in codes), 0))
 
 
-def run(
-    world: World,
-    store: Store,
-    contract: Contract,
-    one: SchemaObject,
-    partition: Partition | None,
-    channel: str,
-    server: str | None = None,
-    formats: Collection[str] = (),
-) -> Report:
-    """Tests one partition (None: the whole table), keeps the results, and records what they mean.
-
-    `formats` are those of all data that this process will read; without, that of this object alone.
-    Results and incident are written in one transaction. Raises DqError when the data cannot be opened.
-    """
-    data = locate(contract, one, server, world.environment)
-    spark = session(world, formats=formats or _formats(world, [(contract, one)], server))
-    scope = label(tuple(partition.items())) if partition else history.TABLE
-    with store.read() as tx:
-        earlier = history.counts(tx, contract.id, one.name)
-    with show.step(f"checking {one.name} {scope}"):
-        report = measure(
-            contract,
-            data,
-            one.name,
-            spark=spark,
-            partitions=[partition] if partition else None,
-            now=world.now(),
-            others=_others(world, contract, one, server),
-            history=earlier,
-        )
-    tell = alerting.teller(world, [contract], channel)
-    with store.write() as tx:
-        history.save(
-            tx,
-            contract=contract.id,
-            object=one.name,
-            version=contract.version,
-            scope=scope,
-            results=report.results,
-            jobs=report.passes,
-            now=world.now(),
-        )
-        tell(tx, history.verdict(contract.id, one.name, scope, report.results, world.now()))
-    return report
+def _foresee(given: Setup, todo: Sequence[Task], threads: int, loaded: Loaded, form: show.Format) -> int:
+    seen, bugs = _each(given, todo, foresee, threads)
+    check_show.outlines(seen, loaded.findings, form)
+    _raise(bugs)
+    return Unreadable.exit_code if loaded.findings or any(isinstance(one, Failed) for one in seen) else 0
 
 
-def _others(world: World, contract: Contract, one: SchemaObject, server: str | None) -> dict[str, Dataset]:
-    """The contract's other objects, where their data can be found, for relationships."""
-    found = {}
-    for other in contract.objects if has_relationships(one) else ():
-        try:
-            found[other.name] = locate(contract, other, server, world.environment)
-        except UsageError as error:
-            show.note(f"dq: {error.message} {error.mend}")
-    return found
+def _each(
+    given: Setup, todo: Sequence[Task], work: Work[T], threads: int
+) -> tuple[list[T | Failed], list[Exception]]:
+    """What the work gave for all scopes, in the order of the contracts, and what it may not raise: bugs."""
+    progress = Progress(sum(len(task.scopes) for task in todo))
+    answers = together(given.spark, todo, lambda task: run_all(given, task, work, progress), threads)
+    progress.close()
+    done = [one for answer in answers if not isinstance(answer, Exception) for one in answer]
+    return done, [answer for answer in answers if isinstance(answer, Exception)]
 
 
-def _objects(loaded: Loaded, name: str | None) -> list[tuple[Contract, SchemaObject]]:
-    pairs = [
-        (contract, one)
-        for contract in loaded.contracts
-        for one in contract.objects
-        if name is None or name in (one.name, one.id)
-    ]
-    if not pairs and name is not None:
-        raise UsageError(f"no contract here has an object {name!r}.", "Check --object.")
-    return pairs
+def _append(
+    spark: SparkSession, done: Sequence[Report | Failed], loaded: Loaded, now: datetime, target: str
+) -> None:
+    """All results as rows of one write; what could not be tested has a row too."""
+    rows = [results.broken(finding, now) for finding in loaded.findings]
+    for one in done:
+        if isinstance(one, Report):
+            rows += results.lines(one, now)
+        else:
+            scope = name_of(one.scope)
+            rows.append(results.untested(one.contract, one.object.name, scope, now, str(one.error)))
+    if rows:
+        with show.step(f"appending {len(rows)} results to {target}"):
+            results.append(spark, rows, target)
 
 
-def _formats(world: World, pairs: Sequence[tuple[Contract, SchemaObject]], server: str | None) -> set[str]:
-    """The formats of all data that will be read: a session has the jars that it was started with."""
-    found = set()
-    for contract in {id(contract): contract for contract, _ in pairs}.values():
-        for one in contract.objects:
-            # What cannot be located is said where it is tested.
-            with suppress(UsageError):
-                found.add(locate(contract, one, server, world.environment).format or "")
-    return found
-
-
-def _scopes(
-    store: Store, contract: Contract, one: SchemaObject, asked: Sequence[Partition], everything: bool
-) -> list[Partition | None]:
-    """The scopes to test, each with a run of its own; None is the whole table."""
-    if asked:
-        return list(asked)
-    promised = any(kept for kept in contract.sla_properties if kept.schedule)
-    if everything or not one.partition_keys() or not promised:
-        return [None]
-    with store.read() as tx:
-        tested = history.checked(tx, contract.id, one.name)
-        arrived = {
-            label(partition): dict(partition)
-            for kept in ledger.of_object(tx, contract.id, one.name)
-            if kept.status in _ARRIVED
-            for partition in kept.cycle.partitions
-        }
-    return [partition for name, partition in arrived.items() if name not in tested]
-
-
-def _partition(text: str) -> Partition:
-    pairs = {}
-    for part in text.split("/"):
-        key, equals, value = part.partition("=")
-        if not equals or not key:
-            raise UsageError(f"--partition {text!r} is not of the form key=value.", "Write day=2026-11-20.")
-        pairs[key] = value
-    return pairs
-
-
-def describe(report: Report, *, quiet: bool = False) -> None:
-    """The report for a reader; `quiet` shows only what is not as promised."""
-    scope = ", ".join(label(partition) for partition in report.partitions) or "whole table"
-    counts = report.counts()
-    if not quiet:
-        show.line(typer.style(f"{report.contract}/{report.object} {scope}", bold=True))
-    for result in report.results:
-        if result.status is not Status.PASS:
-            _result(result, quiet=quiet)
-    if quiet:
-        return
-    said = ", ".join(f"{number} {status}" for status, number in counts.items() if number) or "no checks"
-    if report.quarantine is not None:
-        rows, path = report.quarantine.rows, report.quarantine.path
-        show.line(f"  Quarantine: {rows:,} row(s) in {path}." if path else "  Quarantine: nothing to write.")
-    states = Counter(account.state for account in report.accounts)
-    clauses = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
-    show.line(f"  {said}, in {report.passes} passes. Clauses: {clauses}.")
-
-
-def _result(result: CheckResult, *, quiet: bool) -> None:
-    good = {Status.FAIL: False, Status.ERROR: None}.get(result.status)
-    if result.status is Status.SKIPPED:
-        if not quiet:
-            show.line(f"  - {result.property} {result.check}: {result.observed}")
-        return
-    what = " ".join(part for part in (result.property, result.check) if part)
-    show.line(f"  {show.mark(good)} {result.severity} {what}: {result.message}")
-    for sample in result.samples[:_SAMPLES]:
-        show.line("      " + ", ".join(f"{key}={value}" for key, value in sample.items()))
-    if len(result.samples) > _SAMPLES:
-        show.line(f"      … {len(result.samples) - _SAMPLES} more in --format json")
+def _raise(bugs: Sequence[Exception]) -> None:
+    if bugs:
+        raise bugs[0] if len(bugs) == 1 else ExceptionGroup("bugs in the runs of several objects", bugs)

@@ -10,12 +10,15 @@ from pathlib import Path
 import typer
 
 from dq.cli import alerting, producer, show, story
-from dq.cli.commands import check, register, status, watch
+from dq.cli.check_run import Setup, run
+from dq.cli.check_show import describe
+from dq.cli.commands import register, status, watch
 from dq.cli.gate import judge
 from dq.cli.loading import Loaded, load, slos, watched
 from dq.cli.spark import session
 from dq.cli.world import World, here
 from dq.contracts.errors import UsageError
+from dq.dataquality import history
 from dq.dataquality.delivery.watch import tick
 from dq.registry.catalog import Settings, open_catalog
 from dq.store.engine import Store
@@ -101,7 +104,10 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
         done = tick(store, watching, now.now(), alerting.teller(now, loaded.contracts, CHANNEL), since=None)
         if event.object:
             partition = {one.partition_keys()[0].column: day} if day else None
-            check.describe(check.run(now, store, contract, one, partition, CHANNEL), quiet=True)
+            tell = alerting.teller(now, [contract], CHANNEL)
+            with show.step(f"checking {one.name} {day or history.TABLE}"):
+                report = run(Setup(now, store, made.spark, tell), contract, one, partition)
+            describe(report, quiet=True)
         watch.describe(done, quiet=True)
         alerting.report(alerting.send(now, store, show.line))
 

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, and_, insert, select, update
 from dq.contracts.outcome import CycleStatus
 from dq.contracts.promise import Slo
 from dq.contracts.schedule import Cycle, Note
+from dq.contracts.schedule.cycle import Partition
 from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.probe import Receipt
 from dq.dataquality.delivery.status import Judgement
@@ -106,6 +107,25 @@ def of_object(tx: Connection, contract: str, one: str) -> list[Kept]:
     columns = cycles_table.c
     here = and_(columns.contract == contract, columns.object == one)
     return [kept(row) for row in tx.execute(select(cycles_table).where(here).order_by(columns.due_at))]
+
+
+def delivered_since(tx: Connection, contract: str, one: str, since: datetime) -> list[Partition]:
+    """What arrived at this instant or later, by cycles and by receipts, in the order of its arrival.
+
+    A partition that was delivered twice may stand there twice; one without columns is a whole snapshot.
+    """
+    found = [
+        (kept.delivered_at, partition)
+        for kept in of_object(tx, contract, one)
+        if kept.delivered_at is not None and kept.delivered_at >= since
+        for partition in kept.cycle.partitions or ((),)
+    ]
+    columns = receipt.c
+    here = and_(columns.contract == contract, columns.object == one, columns.delivered_at >= since)
+    for row in tx.execute(select(receipt).where(here)):
+        pairs = [part.partition("=") for part in row.partition.split("/") if part]
+        found.append((row.delivered_at, tuple((column, value) for column, _, value in pairs)))
+    return [partition for _, partition in sorted(found)]
 
 
 def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select have no shape to name

@@ -131,7 +131,8 @@ def _tried(metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File]) -
         return {metric: None if metric.proof is Proof.EXTREME else 0 for metric in asked}
     columns = [sorted(values, key=repr) for values in candidates.values()]
     rows = [tuple(values[at] if at < len(values) else None for values in columns) for at in range(longest)]
-    made = frame.sparkSession.createDataFrame(rows, _shape(frame, candidates))
+    # In one task: several would need a shuffle, and a job more, to add up so little.
+    made = frame.sparkSession.createDataFrame(rows, _shape(frame, candidates)).coalesce(1)
     answers = measure(made, plan(asked, schema_of(made)))
     return {
         metric: answers[metric]

@@ -1,0 +1,181 @@
+"""One run of a check: an object on one scope, measured, kept, and told of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlalchemy import Connection
+
+from dq.cli import show
+from dq.cli.progress import Progress
+from dq.cli.quarantining import set_apart
+from dq.cli.selection import Partition, Task, name_of
+from dq.cli.spark import label
+from dq.cli.world import World
+from dq.contracts.errors import DqError, Unreadable, UsageError
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import Breach, Recovery
+from dq.dataquality import Report, history
+from dq.dataquality import check as measure
+from dq.dataquality.dataset import Dataset, locate
+from dq.dataquality.occasion import Earlier
+from dq.dataquality.outline import Outline, outline
+from dq.dataquality.part_ledger import PartLedger
+from dq.dataquality.reference import has_relationships
+from dq.store.engine import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Tell = Callable[[Connection, Breach | Recovery], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What all runs of one command share. `tell` records a breach or a recovery, see `alerting.teller`.
+
+    `quarantine` is where bad rows are written apart, `unmasked` with classified columns.
+    """
+
+    world: World
+    store: Store
+    spark: SparkSession
+    tell: Tell
+    server: str | None = None
+    rules: tuple[str, ...] = ()
+    quarantine: str | None = None
+    unmasked: bool = False
+
+
+T = TypeVar("T")
+Work = Callable[[Setup, Contract, SchemaObject, Partition | None], T]
+"""What is done with one scope of an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A scope of an object (None: all of it) that could not be tested at all, and why."""
+
+    contract: Contract
+    object: SchemaObject
+    scope: Partition | None
+    error: DqError
+
+    @property
+    def exit_code(self) -> int:
+        """Nobody knows whether the promise is kept, whatever the reason."""
+        return Unreadable.exit_code
+
+
+def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | None) -> Report:
+    """Tests one partition (None: the whole table), keeps the results, and records what they mean.
+
+    Results and incident are written in one short transaction. Raises DqError when the data cannot be opened.
+    """
+    world = given.world
+    what = f"{contract.id}/{one.name}"
+    others = _others(given, contract, one)
+    label(given.spark, f"dq check {what}", f"dq check {what} {contract.version} {name_of(scope)}")
+    report = measure(
+        contract,
+        locate(contract, one, given.server, world.environment),
+        one.name,
+        spark=given.spark,
+        partitions=[scope] if scope else None,
+        now=world.now(),
+        others=others,
+        history=_earlier(given, contract, one),
+        rules=given.rules,
+        # Whether a file has settled can be told by the real time only.
+        memory=None if world.as_of else PartLedger(given.store, world.now()),
+    )
+    keep(given, report, name_of(scope))
+    if given.quarantine:
+        report = set_apart(
+            world,
+            contract,
+            one,
+            scope,
+            given.server,
+            others,
+            report,
+            given.quarantine,
+            given.unmasked,
+        )
+    return report
+
+
+def _earlier(given: Setup, contract: Contract, one: SchemaObject) -> Sequence[Earlier]:
+    with given.store.read() as tx:
+        return history.counts(tx, contract.id, one.name)
+
+
+def keep(given: Setup, report: Report, scope: str) -> None:
+    """Writes a run and what it means for the incident.
+
+    A run of some clauses opens an incident for what it found broken, and resolves one only when nothing
+    that it did not ask for is known to be broken.
+    """
+    now = given.world.now()
+    with given.store.write() as tx:
+        made = history.save(
+            tx,
+            contract=report.contract,
+            object=report.object,
+            version=report.version,
+            scope=scope,
+            results=report.results,
+            jobs=report.passes,
+            now=now,
+            rules=report.rules,
+        )
+        others = history.unasked(tx, made, report.contract, report.object, scope) if report.rules else None
+        event = history.verdict(report.contract, report.object, scope, report.results, now, others)
+        if event is not None:
+            given.tell(tx, event)
+
+
+def foresee(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | None) -> Outline:
+    """What `run` would do; nothing is measured and nothing kept. Raises what `run` raises."""
+    what = f"dq check --dry-run {contract.id}/{one.name}"
+    label(given.spark, what, what)
+    return outline(
+        contract,
+        locate(contract, one, given.server, given.world.environment),
+        one.name,
+        spark=given.spark,
+        partitions=[scope] if scope else None,
+        now=given.world.now(),
+        history=_earlier(given, contract, one),
+        rules=given.rules,
+    )
+
+
+def refused(task: Task) -> list[Failed]:
+    """What was asked for of an object, and has no data to be tested."""
+    return [Failed(task.contract, task.object, None, error) for error in task.refused]
+
+
+def run_all(given: Setup, task: Task, work: Work[T], progress: Progress) -> list[T | Failed]:
+    """The work on every scope of a task, one after another; what cannot be opened is a value too."""
+    done: list[T | Failed] = [*refused(task)]
+    for scope in task.scopes:
+        with progress.step(f"{task} {name_of(scope)}"):
+            try:
+                done.append(work(given, task.contract, task.object, scope))
+            except DqError as error:
+                done.append(Failed(task.contract, task.object, scope, error))
+    return done
+
+
+def _others(given: Setup, contract: Contract, one: SchemaObject) -> dict[str, Dataset]:
+    """The contract's other objects, where their data can be found, for relationships."""
+    found = {}
+    for other in contract.objects if has_relationships(one) else ():
+        try:
+            found[other.name] = locate(contract, other, given.server, given.world.environment)
+        except UsageError as error:
+            show.note(f"dq: {error.message} {error.mend}")
+    return found

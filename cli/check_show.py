@@ -1,0 +1,146 @@
+"""What checks found, for people on a terminal and for machines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import typer
+
+from dq.cli import show
+from dq.cli.check_run import Failed
+from dq.cli.selection import name_of
+from dq.contracts.outcome import CheckResult, Finding, Status
+from dq.dataquality import Report
+from dq.dataquality.accounting import JsonObject, State
+from dq.dataquality.clause import Rows
+from dq.dataquality.delivery.probe import label
+from dq.dataquality.metric import Kind
+from dq.dataquality.outline import Outline
+
+T = TypeVar("T", Report, Outline)
+# What is shown for a person; JSON has everything.
+_SAMPLES = 3
+
+
+def reports(done: Sequence[Report | Failed], findings: Sequence[Finding], form: show.Format) -> None:
+    """What all runs found. In JSON, what could not be tested has an entry with its `error` and no results."""
+    _print(
+        done,
+        findings,
+        form,
+        lambda one: describe(one),
+        "Nothing new was delivered. Name a --partition, or say --all.",
+    )
+
+
+def outlines(seen: Sequence[Outline | Failed], findings: Sequence[Finding], form: show.Format) -> None:
+    """What all runs would do."""
+    _print(seen, findings, form, foreseen, "Nothing would be tested. Name a --partition, or say --all.")
+
+
+def _print(
+    found: Sequence[T | Failed],
+    findings: Sequence[Finding],
+    form: show.Format,
+    describe: Callable[[T], None],
+    nothing: str,
+) -> None:
+    for one in found:
+        if isinstance(one, Failed):
+            failure(one)
+    if form is show.Format.JSON:
+        broken: list[JsonObject] = [_untested(None, None, [], str(finding)) for finding in findings]
+        show.as_json([*broken, *(_entry(one) for one in found)])
+        return
+    for one in found:
+        if not isinstance(one, Failed):
+            describe(one)
+    if not found and not findings:
+        show.line(nothing)
+
+
+def _entry(one: Report | Outline | Failed) -> JsonObject:
+    if not isinstance(one, Failed):
+        return {**one.as_dict(), "error": None}
+    partitions = [dict(one.scope)] if one.scope else []
+    return _untested(one.contract.id, one.object.name, partitions, str(one.error), one.contract.version)
+
+
+def _untested(
+    contract: str | None,
+    name: str | None,
+    partitions: list[dict[str, str]],
+    error: str,
+    version: str | None = None,
+) -> JsonObject:
+    return {
+        "contract": contract,
+        "version": version,
+        "object": name,
+        "partitions": partitions,
+        "results": [],
+        "error": error,
+    }
+
+
+def failure(one: Failed) -> None:
+    """What could not be tested, on stderr."""
+    scope = f" {name_of(one.scope)}" if one.scope else ""
+    show.note(f"dq: {one.contract.id}/{one.object.name}{scope}: {one.error.message}\n    {one.error.mend}")
+
+
+def describe(report: Report, *, quiet: bool = False) -> None:
+    """The report for a reader; `quiet` shows only what is not as promised."""
+    scope = ", ".join(label(partition) for partition in report.partitions) or "whole table"
+    counts = report.counts()
+    if not quiet:
+        show.line(typer.style(f"{report.contract}/{report.object} {scope}", bold=True))
+    for result in report.results:
+        if result.status is not Status.PASS:
+            _result(result, quiet=quiet)
+    if quiet:
+        return
+    said = ", ".join(f"{number} {status}" for status, number in counts.items() if number) or "no checks"
+    if report.quarantine is not None:
+        rows, path = report.quarantine.rows, report.quarantine.path
+        show.line(f"  Quarantine: {rows:,} row(s) in {path}." if path else "  Quarantine: nothing to write.")
+    states = Counter(account.state for account in report.accounts)
+    clauses = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
+    show.line(f"  {said}, in {report.passes} passes. Clauses: {clauses}.")
+    if report.rules:
+        show.line(f"  Only {', '.join(report.rules)}: this run says nothing of the other clauses.")
+
+
+def foreseen(plan: Outline) -> None:
+    """What a run would do, for a reader."""
+    scope = ", ".join(label(partition) for partition in plan.partitions) or "whole table"
+    show.line(typer.style(f"{plan.contract}/{plan.object} {scope}", bold=True))
+    jobs = [one for one in plan.passes if one.kind is not Kind.SCHEMA]
+    for one in plan.passes:
+        number = f"{jobs.index(one) + 1}." if one in jobs else "- "
+        where = ", on the whole table" if plan.partitions and one.rows is Rows.TABLE else ""
+        questions = f"{one.questions} question{'' if one.questions == 1 else 's'}"
+        show.line(f"  {number} {one.says}{where}: {questions} for {len(one.clauses)} clauses")
+        show.line(f"     {', '.join(one.clauses)}")
+    for path, reason in plan.errors:
+        show.line(f"  {show.mark(None)} {path} will be an error: {reason}")
+    for account in plan.untested:
+        if account.state is State.NOT_EVALUATED:
+            show.line(f"  - {account.path} is not tested: {account.reason}")
+    show.line("  What the files' statistics prove is not scanned.")
+
+
+def _result(result: CheckResult, *, quiet: bool) -> None:
+    good = {Status.FAIL: False, Status.ERROR: None}.get(result.status)
+    if result.status is Status.SKIPPED:
+        if not quiet:
+            show.line(f"  - {result.property} {result.check}: {result.observed}")
+        return
+    what = " ".join(part for part in (result.property, result.check) if part)
+    show.line(f"  {show.mark(good)} {result.severity} {what}: {result.message}")
+    for sample in result.samples[:_SAMPLES]:
+        show.line("      " + ", ".join(f"{key}={value}" for key, value in sample.items()))
+    if len(result.samples) > _SAMPLES:
+        show.line(f"      … {len(result.samples) - _SAMPLES} more in --format json")

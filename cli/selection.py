@@ -1,0 +1,201 @@
+"""What a check is about: which objects, and which of their rows, by options that exclude each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from dq.cli.loading import Loaded
+from dq.cli.world import World, instant
+from dq.contracts import promise
+from dq.contracts.errors import DqError, Unreadable, UsageError
+from dq.contracts.form import nearest
+from dq.contracts.model import Contract, SchemaObject
+from dq.dataquality import history
+from dq.dataquality.dataset import locate
+from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.probe import label
+from dq.dataquality.kind import built_in, clauses_of
+from dq.dataquality.wanted import refuse_unknown, testable, wanted
+from dq.store.engine import Store
+
+Partition = Mapping[str, str]
+Pair = tuple[Contract, SchemaObject]
+# So many due instants are shown to somebody who named one that is not known.
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which rows were asked for; at most one of these is given, and none stands for what is new."""
+
+    partitions: tuple[Partition, ...] = ()
+    cycles: tuple[datetime, ...] = ()
+    since: datetime | None = None
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One object and its scopes, each with a run of its own (None: the whole table).
+
+    `refused` is what was asked for and cannot be tested, with the reason.
+    """
+
+    contract: Contract
+    object: SchemaObject
+    scopes: tuple[Partition | None, ...]
+    refused: tuple[DqError, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.contract.id}/{self.object.name}"
+
+
+def asked(partitions: Sequence[str], cycles: Sequence[str], since: str | None, everything: bool) -> Asked:
+    """The options as one value. Raises UsageError where they exclude each other or cannot be read."""
+    given = {"--partition": partitions, "--cycle": cycles, "--since": since, "--all": everything}
+    names = [name for name, value in given.items() if value]
+    if len(names) > 1:
+        raise UsageError(f"{' and '.join(names)} exclude each other.", f"Give one of {', '.join(given)}.")
+    return Asked(
+        tuple(_partition(text) for text in dict.fromkeys(partitions)),
+        tuple(instant(text) for text in dict.fromkeys(cycles)),
+        instant(since) if since else None,
+        everything,
+    )
+
+
+def objects(loaded: Loaded, name: str | None) -> list[Pair]:
+    """The objects of all contracts, or those of this name or id. Raises UsageError when there is none."""
+    pairs = [(contract, one) for contract in loaded.contracts for one in contract.objects]
+    if name is None:
+        return pairs
+    found = [(contract, one) for contract, one in pairs if name in (one.name, one.id)]
+    if not found:
+        near = nearest(name, [one.name for _, one in pairs])
+        mend = f"Did you mean {near!r}?" if near else "Check --object."
+        raise UsageError(f"no contract here has an object {name!r}.", mend)
+    return found
+
+
+def with_rules(pairs: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
+    """The objects that have a clause of these names. Raises UsageError for a name that none of them has."""
+    if not words:
+        return list(pairs)
+    found = [(contract, one, clauses_of(contract, one, built_in())) for contract, one in pairs]
+    refuse_unknown(found, words)
+    return [(contract, one) for contract, one, clauses in found if testable(wanted(one, clauses, words))]
+
+
+def tasks(store: Store, pairs: Sequence[Pair], what: Asked) -> list[Task]:
+    """What to test of each object, in the order of the contracts.
+
+    By default each partition that was delivered and has no run of all clauses, and the whole table where
+    nobody knows what was delivered when. Raises UsageError for a cycle that no object has.
+    """
+    with store.read() as tx:
+        if what.cycles:
+            return _of_cycles(tx, pairs, what.cycles)
+        return [Task(contract, one, _scopes(tx, contract, one, what)) for contract, one in pairs]
+
+
+Scopes = tuple[Partition | None, ...]
+
+
+def _scopes(tx: Connection, contract: Contract, one: SchemaObject, what: Asked) -> Scopes:
+    if what.partitions:
+        return what.partitions
+    if what.everything or not _delivered_by_promise(tx, contract, one):
+        return (None,)
+    if what.since is not None:
+        return _once(ledger.delivered_since(tx, contract.id, one.name, what.since))
+    if not one.partition_keys():
+        return (None,)
+    tested = history.checked(tx, contract.id, one.name)
+    arrived = [kept for kept in ledger.of_object(tx, contract.id, one.name) if kept.delivered_at is not None]
+    # A delivery without a partition is new each time, and what was tested of it says nothing.
+    return tuple(scope for scope in _named(arrived) if scope is None or name_of(scope) not in tested)
+
+
+def _delivered_by_promise(tx: Connection, contract: Contract, one: SchemaObject) -> bool:
+    """Whether it is known when the object is delivered: it has a promise that is watched, or receipts."""
+    ready, _ = promise.read(contract)
+    return any(slo.object is one for slo in ready) or bool(ledger.receipts(tx, contract.id, one.name))
+
+
+def _of_cycles(tx: Connection, pairs: Sequence[Pair], wanted: Sequence[datetime]) -> list[Task]:
+    made: list[Task] = []
+    known: dict[datetime, None] = {}
+    for contract, one in pairs:
+        cycles = ledger.of_object(tx, contract.id, one.name)
+        known |= {kept.cycle.due_at: None for kept in cycles}
+        mine = [kept for due in wanted for kept in cycles if kept.cycle.due_at == due]
+        here = [kept for kept in mine if kept.delivered_at is not None]
+        refused = tuple(_undelivered(kept) for kept in mine if kept.delivered_at is None)
+        made.append(Task(contract, one, _named(here), refused))
+    for due in wanted:
+        if due not in known:
+            raise UsageError(
+                f"no delivery of these objects is known that was due {_z(due)}.", _near(due, known)
+            )
+    return made
+
+
+def _undelivered(kept: Kept) -> DqError:
+    message = (
+        f"the delivery that was due {_z(kept.cycle.due_at)} is {kept.status}, so that there is no data of it."
+    )
+    return Unreadable(message, "Name what there is with --partition, or run 'dq watch' first.")
+
+
+def _near(due: datetime, known: Iterable[datetime]) -> str:
+    near = sorted(known, key=lambda one: abs(one - due))[:_SHOWN]
+    if not near:
+        return "The ledger is empty; run 'dq watch' first, or name a --partition."
+    return f"Known are {', '.join(_z(one) for one in sorted(near))}, among others."
+
+
+def _z(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _named(cycles: Iterable[Kept]) -> Scopes:
+    return _once(part for kept in cycles for part in kept.cycle.partitions or ((),))
+
+
+def _once(partitions: Iterable[Sequence[tuple[str, str]]]) -> Scopes:
+    """Each partition once, in this order; one without columns stands for the whole table."""
+    return tuple(
+        dict(pairs) or None for pairs in {label(tuple(one)): tuple(one) for one in partitions}.values()
+    )
+
+
+def name_of(scope: Partition | None) -> str:
+    """A scope as history knows it."""
+    return label(tuple(scope.items())) if scope else history.TABLE
+
+
+def _partition(text: str) -> Partition:
+    pairs = {}
+    for part in text.split("/"):
+        key, equals, value = part.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--partition {text!r} is not of the form key=value.", "Write day=2026-11-20.")
+        pairs[key] = value
+    return pairs
+
+
+def formats(world: World, pairs: Sequence[Pair], server: str | None) -> set[str]:
+    """The formats of all data that will be read: a session has the jars that it was started with."""
+    found = set()
+    for contract in {id(contract): contract for contract, _ in pairs}.values():
+        for one in contract.objects:
+            # What cannot be located is said where it is tested.
+            with suppress(UsageError):
+                found.add(locate(contract, one, server, world.environment).format or "")
+    return found

@@ -1,0 +1,224 @@
+"""Counts kept for each folder of a table, so that a promise about all of it is told from what is new.
+
+A kept count belongs to a folder as it was: to the names, sizes and times of its files. Where these cannot be
+had, or do not agree with what Spark listed, nothing is reused and nothing is kept: a count that is taken
+again costs time, and a wrong one would be a promise that looks kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote, urlsplit
+
+from dq.contracts.errors import Unreadable
+from dq.dataquality.dataset import FILES, Dataset, open_folders
+from dq.dataquality.delivery.files import Files, files_for
+from dq.dataquality.measure import attempt, question, schema_of
+from dq.dataquality.metric import Answer, Failure, Kind, Merge, Metric
+from dq.dataquality.plan import plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# A file this young may be written again within one tick of the storage's clock, and look the same.
+SETTLED_AFTER = timedelta(seconds=60)
+# So many files at most: their counts come to the driver.
+MOST_FILES = 50_000
+_AT_A_TIME = 16
+# Words whose value changes from one run to the next although the data does not.
+_FLEETING = re.compile(
+    r"\b(current_\w+|localtimestamp|now|today|yesterday|tomorrow|session_user|user|rand\w*)\b", re.I
+)
+_SETTINGS = (
+    "spark.sql.ansi.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.caseSensitive",
+    "spark.sql.files.ignoreMissingFiles",
+    "spark.sql.files.ignoreCorruptFiles",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is kept of one folder: the print of its files, and counts by the digest of their question."""
+
+    print: str
+    counts: Mapping[str, int]
+
+
+class Memory(Protocol):
+    """Where parts are kept, by the dataset's path and their folder."""
+
+    def recall(self, dataset: str) -> Mapping[str, Part]:
+        """Every part of a dataset."""
+        ...
+
+    def remember(self, dataset: str, parts: Mapping[str, Part]) -> None:
+        """Keeps parts in the place of earlier ones of the same folders."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Answers for the whole table, and the passes over new folders that they took."""
+
+    answers: Mapping[Metric, Answer] = field(default_factory=dict)
+    passes: int = 0
+
+
+def recalled(
+    metrics: Iterable[Metric], table: DataFrame, dataset: Dataset | None, memory: Memory, now: datetime
+) -> Recalled:
+    """The counts over the whole table that kept ones of unchanged folders and new ones of the rest give.
+
+    Only for partitioned tables of plain files. What cannot be told for certain is left out. `now` must be
+    the real time: it says which files have settled.
+    """
+    if dataset is None or not dataset.path or dataset.format not in FILES or not dataset.partitions:
+        return Recalled()
+    made = plan([metric for metric in metrics if _counts(metric)], schema_of(table))
+    asked = {metric: _digest(metric, table, dataset) for one in made.passes for metric in one.metrics}
+    listed = _listed(table) if asked else None
+    prints = _prints(listed, now) if listed else None
+    if not listed or prints is None:
+        return Recalled()
+    kept = memory.recall(dataset.path)
+    counts = {
+        folder: dict(kept[folder].counts) if folder in kept and kept[folder].print == prints[folder] else {}
+        for folder in listed
+    }
+    missing = [folder for folder in listed if not counts[folder].keys() >= set(asked.values())]
+    if missing:
+        addresses = [listed[folder].address for folder in missing]
+        frame = table if len(missing) == len(listed) else _opened(table, dataset, addresses)
+        if frame is None:
+            return Recalled()
+        for one in made.passes:
+            new = attempt(lambda one=one: _by_folder(frame, one.metrics, listed))  # type: ignore[misc]
+            if new is None or isinstance(new, Failure):
+                return Recalled()
+            for folder in missing:
+                found = new.get(folder, (0,) * len(one.metrics))
+                counts[folder] |= {
+                    asked[metric]: count for metric, count in zip(one.metrics, found, strict=True)
+                }
+        settled = {folder: Part(prints[folder] or "", counts[folder]) for folder in missing if prints[folder]}
+        memory.remember(dataset.path, settled)
+    answers = {metric: sum(part[digest] for part in counts.values()) for metric, digest in asked.items()}
+    return Recalled(answers, len(made.passes) if missing else 0)
+
+
+def _counts(metric: Metric) -> bool:
+    """Whether the metric counts rows, so that the counts of parts add up, and is the same at any time."""
+    summed = metric.merge is Merge.SUM and metric.aggregate == "count"
+    fleeting = _FLEETING.search(f"{metric.value} {metric.where}")
+    return summed and metric.kind in (Kind.ROWS, Kind.INTERPRETED) and fleeting is None
+
+
+def _digest(metric: Metric, table: DataFrame, dataset: Dataset) -> str:
+    """The question, and all else that its answer depends on besides the files."""
+    spark = table.sparkSession
+    settings = [str(spark.conf.get(name)) for name in _SETTINGS]
+    told = (
+        metric.kind.value,
+        question(metric),
+        table.schema.json(),
+        dataset.format or "",
+        repr(dataset.options),
+        spark.version,
+        *settings,
+    )
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """Where Spark says a folder is, and the names of the files that it found there."""
+
+    address: str
+    names: set[str] = field(default_factory=set)
+
+
+def _listed(table: DataFrame) -> dict[str, _Folder] | None:
+    """What Spark found, by the folder's place; None where there are too many files."""
+    files = attempt(table.inputFiles)
+    if isinstance(files, Failure) or len(files) > MOST_FILES:
+        return None
+    found: dict[str, _Folder] = {}
+    for file in files:
+        address, _, name = file.rpartition("/")
+        found.setdefault(_place(address), _Folder(address)).names.add(unquote(name))
+    return found
+
+
+def _prints(listed: Mapping[str, _Folder], now: datetime) -> dict[str, str | None] | None:
+    """The print of each folder, None for one that has not settled; None when one cannot be known."""
+    schemes = {urlsplit(place).scheme for place in listed}
+    if len(schemes) != 1:
+        return None
+    files = files_for(next(iter(listed)))
+    try:
+        with ThreadPoolExecutor(1 if schemes == {""} else _AT_A_TIME) as pool:
+            seen = list(pool.map(lambda place: _print(files, place, listed[place].names, now), listed))
+    except Unreadable:
+        return None
+    if any(one is None for one in seen):
+        return None
+    return dict(zip(listed, (one or None for one in seen), strict=True))
+
+
+def _print(files: Files, place: str, names: set[str], now: datetime) -> str | None:
+    """The print of a folder, "" when it has not settled, None when Spark listed something else."""
+    inside = [one for one in files.inside(place) if not one.name.startswith(("_", "."))]
+    if {one.name for one in inside} != names:
+        return None
+    if any(now - one.modified_at < SETTLED_AFTER for one in inside):
+        return ""
+    told = sorted(f"{one.name}\n{one.size}\n{one.modified_at.isoformat()}" for one in inside)
+    return hashlib.sha256("\n\n".join(told).encode()).hexdigest()
+
+
+def _place(folder: str) -> str:
+    """A folder as `files_for` reads it, one text for it whoever names it; a plain path on this machine."""
+    parts = urlsplit(folder)
+    if parts.scheme in ("", "file"):
+        return unquote(parts.path)
+    scheme = "s3" if parts.scheme in ("s3a", "s3n") else parts.scheme
+    return f"{scheme}://{parts.netloc}{unquote(parts.path)}"
+
+
+def _opened(table: DataFrame, dataset: Dataset, folders: Sequence[str]) -> DataFrame | None:
+    """These folders alone; None where Spark would take the name of one for a pattern."""
+    if any(sign in unquote(folder) for folder in folders for sign in "*?[]{}\\"):
+        return None
+    frame = attempt(lambda: open_folders(table.sparkSession, dataset, schema_of(table), folders))
+    return None if isinstance(frame, Failure) else frame
+
+
+def _by_folder(
+    frame: DataFrame, metrics: Sequence[Metric], listed: Mapping[str, _Folder]
+) -> dict[str, tuple[int, ...]] | None:
+    """The counts of each folder with a row; None when a row is of a file that was not listed.
+
+    Grouped by file, which is the same text for all rows of a task: cheaper than to cut the folder out of it.
+    """
+    from pyspark.sql.functions import expr
+
+    asked = [expr(question(metric)).alias(f"_dq_{index}") for index, metric in enumerate(metrics)]
+    rows = frame.groupBy(expr("_metadata.file_path").alias("_dq_file")).agg(*asked).collect()
+    found: dict[str, tuple[int, ...]] = {}
+    for file, *counts in rows:
+        address, _, name = file.rpartition("/")
+        # Spark writes file:/ here and file:/// in its list.
+        folder = _place(address)
+        if folder not in listed or unquote(name) not in listed[folder].names:
+            return None
+        before = found.get(folder, (0,) * len(counts))
+        found[folder] = tuple(one + other for one, other in zip(before, counts, strict=True))
+    return found

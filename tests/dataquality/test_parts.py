@@ -1,0 +1,178 @@
+"""Counts of folders are kept, add up to the whole, and are never reused for what has changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dq.contracts.model import Contract
+from dq.contracts.outcome import Status
+from dq.contracts.parse import parse
+from dq.dataquality import Report, check
+from dq.dataquality.dataset import locate
+from dq.dataquality.parts import Part
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+TABLE = "customProperties: [{property: scope, vendor: dq, value: {rows: table}}]"
+TEXT = f"""\
+apiVersion: v3.2.0
+kind: DataContract
+id: shop
+version: 1.0.0
+servers: [{{server: lake, type: local, path: FOLDER, format: FORMAT}}]
+schema:
+  - name: orders
+    quality: [{{metric: rowCount, mustBe: 6, {TABLE}}}]
+    properties:
+      - {{name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}}
+      - name: id
+        logicalType: integer
+        physicalType: bigint
+        quality: [{{metric: nullValues, mustBe: 1, {TABLE}}}]
+"""
+DAYS = {"2026-05-10": ["1", "2", ""], "2026-05-11": ["3", "4"], "2026-05-12": ["5"]}
+LAST = [{"day": "2026-05-12"}]
+
+
+@dataclass
+class Kept:
+    """A memory in a dictionary, which tells what was remembered last."""
+
+    parts: dict[str, Part] = field(default_factory=dict)
+    last: list[str] = field(default_factory=list)
+
+    def recall(self, dataset: str) -> Mapping[str, Part]:
+        return self.parts
+
+    def remember(self, dataset: str, parts: Mapping[str, Part]) -> None:
+        self.last = sorted(folder.rpartition("=")[2] for folder in parts)
+        self.parts |= parts
+
+
+def write(folder: Path, day: str, ids: list[str], minutes_old: float = 60) -> None:
+    """A day as CSV, which keeps no statistics beside its values."""
+    file = folder / f"day={day}" / "part-0.csv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("id,state\n" + "".join(f"{one},x\n" for one in ids))
+    at = datetime.now(UTC).timestamp() - minutes_old * 60
+    os.utime(file, (at, at))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    for day, ids in DAYS.items():
+        write(tmp_path, day, ids)
+    return tmp_path
+
+
+def contract(lake: Path, form: str = "csv") -> Contract:
+    text = TEXT.replace("FOLDER", str(lake)).replace("FORMAT", form)
+    parsed = parse(text.encode(), "shop.odcs.yaml")
+    assert parsed.contract is not None
+    assert not parsed.findings
+    return parsed.contract
+
+
+def run(spark: SparkSession, made: Contract, memory: Kept | None) -> Report:
+    data = locate(made, made.objects[0], None, {})
+    return check(made, data, spark=spark, partitions=LAST, now=datetime.now(UTC), memory=memory)
+
+
+def observed(report: Report) -> list[str]:
+    return [one.observed for one in report.results if one.check in ("row_count", "null_values")]
+
+
+def test_kept_parts_equal_the_whole_and_only_the_new_one_is_counted(spark: SparkSession, lake: Path) -> None:
+    made, memory = contract(lake), Kept()
+
+    whole = run(spark, made, None)
+    first = run(spark, made, memory)
+    all_three = memory.last
+    memory.last = []
+    again = run(spark, made, memory)
+    nothing = memory.last
+    write(lake, "2026-05-13", ["7", "8"])
+    more = run(spark, made, memory)
+
+    assert observed(whole) == observed(first) == observed(again) == ["6 rows", "1 of 6 rows"]
+    assert all_three == list(DAYS)
+    assert nothing == []
+    assert again.passes == first.passes - 1
+    assert (observed(more), memory.last) == (["8 rows", "1 of 8 rows"], ["2026-05-13"])
+
+
+@pytest.mark.parametrize("ids", [["1", "2", "9"], ["1", "", ""], []], ids=["as long", "other", "none"])
+def test_a_day_that_was_written_again_is_counted_anew(
+    spark: SparkSession, lake: Path, ids: list[str]
+) -> None:
+    made, memory = contract(lake), Kept()
+    run(spark, made, memory)
+
+    write(lake, "2026-05-10", ids, minutes_old=30)
+    again = run(spark, made, memory)
+
+    assert memory.last == ["2026-05-10"]
+    assert observed(again) == observed(run(spark, made, None))
+
+
+def test_a_day_that_is_gone_counts_no_more(spark: SparkSession, lake: Path) -> None:
+    made, memory = contract(lake), Kept()
+    run(spark, made, memory)
+
+    (lake / "day=2026-05-11" / "part-0.csv").unlink()
+    again = run(spark, made, memory)
+
+    assert observed(again) == ["4 rows", "1 of 4 rows"]
+
+
+def test_files_that_were_just_written_are_counted_and_not_kept(spark: SparkSession, lake: Path) -> None:
+    made, memory = contract(lake), Kept()
+    write(lake, "2026-05-12", ["5"], minutes_old=0)
+
+    report = run(spark, made, memory)
+
+    assert observed(report) == ["6 rows", "1 of 6 rows"]
+    assert memory.last == ["2026-05-10", "2026-05-11"]
+
+
+def test_another_type_in_the_contract_is_another_question(spark: SparkSession, lake: Path) -> None:
+    memory = Kept()
+    run(spark, contract(lake), memory)
+    memory.last = []
+    text = TEXT.replace("physicalType: bigint", "physicalType: int")
+    other = parse(text.replace("FOLDER", str(lake)).replace("FORMAT", "csv").encode(), "s.odcs.yaml").contract
+    assert other is not None
+
+    run(spark, other, memory)
+
+    assert memory.last == list(DAYS)
+
+
+def test_what_cannot_be_counted_is_an_error_and_is_not_kept(spark: SparkSession, lake: Path) -> None:
+    made, memory = contract(lake), Kept()
+    write(lake, "2026-05-11", ["3", "broken"])
+
+    report = run(spark, made, memory)
+
+    assert Status.ERROR in {one.status for one in report.results if one.check == "null_values"}
+    assert memory.last == []
+
+
+def test_a_clock_that_is_behind_the_files_keeps_nothing(spark: SparkSession, lake: Path) -> None:
+    made, memory = contract(lake), Kept()
+    data = locate(made, made.objects[0], None, {})
+
+    past = datetime.now(UTC) - timedelta(days=2)
+    check(made, data, spark=spark, partitions=LAST, now=past, memory=memory)
+
+    assert memory.parts == {}
