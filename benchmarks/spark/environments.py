@@ -12,7 +12,7 @@ from pathlib import Path
 SPARK = f"pyspark=={importlib.metadata.version('pyspark')}"
 # The newest Spark that pydeequ knows.
 EARLIER_SPARK = "pyspark==3.5.9"
-DEEQU = "com.amazon.deequ:deequ:2.0.21-spark-3.5"
+DEEQU = "com.amazon.deequ:deequ:2.0.7-spark-3.5"
 # The same Spark for all that run on it; pandas as each of them bears it.
 PACKAGES: dict[str, tuple[str, ...]] = {
     "tools": ("tpchgen-cli==4.0.0", "duckdb==2.0.0"),

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 # Below, Spark answers before the Python workers have started (about 0.3 s of CPU each).
 WORTH_ROWS = 1_000_000
-# So many different values of one column come to the driver, over all tasks: 40 MB of integers.
-MOST_DISTINCT = 5_000_000
+# So many different values of one column come to the driver, over all tasks: 80 MB of integers.
+MOST_DISTINCT = 10_000_000
 _KEYS = INTEGERS | {"decimal", "date", "string", "boolean"}
 # Of these, Spark may have written values in another calendar than it reads; known bounds exclude it.
 _DATED = frozenset({"date"})

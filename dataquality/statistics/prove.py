@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
+from dq.dataquality import sql
 from dq.dataquality.column import Column
 from dq.dataquality.measure import measure, schema_of
 from dq.dataquality.metric import Answer, Failure, Kind, Metric, Proof, Value
@@ -14,7 +16,6 @@ from dq.dataquality.statistics.facts import File, Scalar, Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
 # So many values of one column are tried; what has more is cheaper to scan than to prove.
 MOST_CANDIDATES = 10_000
@@ -129,10 +130,7 @@ def _tried(metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File]) -
     longest = max(len(values) for values in candidates.values())
     if longest == 0:
         return {metric: None if metric.proof is Proof.EXTREME else 0 for metric in asked}
-    columns = [sorted(values, key=repr) for values in candidates.values()]
-    rows = [tuple(values[at] if at < len(values) else None for values in columns) for at in range(longest)]
-    # In one task: several would need a shuffle, and a job more, to add up so little.
-    made = frame.sparkSession.createDataFrame(rows, _shape(frame, candidates)).coalesce(1)
+    made = _listed(frame, candidates, longest)
     answers = measure(made, plan(asked, schema_of(made)))
     return {
         metric: answers[metric]
@@ -184,14 +182,35 @@ def _ends(metric: Metric, files: Sequence[File]) -> frozenset[Scalar] | None:
     return frozenset(found)
 
 
-def _shape(frame: DataFrame, columns: Iterable[Column]) -> StructType:
-    """The schema of a frame with these columns alone, each one nullable."""
-    from pyspark.sql.types import StructType
+def _listed(frame: DataFrame, candidates: Mapping[Column, frozenset[Scalar]], rows: int) -> DataFrame:
+    """A frame with these values in columns of the table's own types, NULL where a column has fewer.
 
-    names = {str(column.steps[0]).lower() for column in columns}
-    fields = {field.name.lower(): field for field in frame.schema.fields if field.name.lower() in names}
-    made = StructType()
-    for column in columns:
-        field = fields[str(column.steps[0]).lower()]
-        made.add(field.name, field.dataType, nullable=True)
-    return made
+    It is written as SQL, because rows that come from Python would start Python workers; and in one task,
+    because several need a shuffle, and a job more, to add up so little.
+    """
+    types = {field.name.lower(): field for field in frame.schema.fields}
+    fields = [types[str(column.steps[0]).lower()] for column in candidates]
+    columns = [[_literal(value) for value in sorted(values, key=repr)] for values in candidates.values()]
+    cells = zip(*(one + ["NULL"] * (rows - len(one)) for one in columns), strict=True)
+    values = ", ".join(f"({', '.join(row)})" for row in cells)
+    cast = ", ".join(
+        f"CAST(c{at} AS {field.dataType.simpleString()}) AS {sql.name(field.name)}"
+        for at, field in enumerate(fields)
+    )
+    names = ", ".join(f"c{at}" for at in range(len(fields)))
+    query = f"SELECT {cast} FROM VALUES {values} AS listed({names})"  # noqa: S608  # every value is quoted
+    return frame.sparkSession.sql(query).coalesce(1)
+
+
+def _literal(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, dt.datetime):
+        return sql.timestamp(value) if value.tzinfo else sql.civil_timestamp(value)
+    if isinstance(value, dt.date):
+        return sql.date(value)
+    if isinstance(value, str):
+        return sql.text(value)
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    return sql.number(value)
