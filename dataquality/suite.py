@@ -89,7 +89,7 @@ def check(
         keeper = memory if rows is Rows.TABLE else None
         known = _shortcut(_asked(mine, shelf), table, source, parts, levers, tasks_from, keeper, now)
         answers, ran = _measured(frame, mine, shelf, given, known.answers)
-        judged = {clause.path: _judged(clause, answers, shelf) for clause in mine}
+        judged = {clause.path: answered(clause, answers, shelf) for clause in mine}
         results |= _sampled(frame, one, mine, judged, given)
         passes += ran + known.passes
         proven += sum(_by_statistics(clause, known.proven, shelf) for clause in mine)
@@ -240,7 +240,8 @@ def _further(clause: Clause, answers: Answers, kinds: Shelf) -> tuple[Metric, ..
     return kind.then(clause, values) if len(values) == len(first) else ()
 
 
-def _judged(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:
+def answered(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:
+    """The result of a clause from the answers to its questions; an error where one of them has none."""
     subject = f"{clause.object}.{clause.property}" if clause.property else clause.object
     if clause.refused:
         return result(clause, Status.ERROR, "not tested", f"{subject}: {clause.refused}")

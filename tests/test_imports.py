@@ -35,3 +35,13 @@ def imported() -> set[str]:
 @pytest.mark.parametrize("module", HEAVY)
 def test_linting_a_contract_does_not_import(imported: set[str], module: str) -> None:
     assert module not in imported
+
+
+@pytest.mark.parametrize("module", ["pyspark", "pandas", "pandera", "numpy", "pyarrow", "sqlglot", "polars"])
+def test_the_python_interface_waits_with_engines_until_they_are_asked_for(python: set[str], module: str):
+    assert module not in python
+
+
+@pytest.fixture(scope="module")
+def python() -> set[str]:
+    return _imported("import dq.dataquality\n")

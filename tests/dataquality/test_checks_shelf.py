@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 import importlib
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fakes.examples import contract_of
 
 from dq.contracts import shelf
-from dq.contracts.model import Contract
-from dq.contracts.parse import parse
 from dq.dataquality import check
 from dq.dataquality.kind import CheckKind, Example, built_in
 
@@ -22,20 +20,6 @@ CASES = [
     for example in kind.examples
 ]
 SECTIONS = ("Why: ", "Bad: ", "Good: ", "Nulls: ", "Mend: ")
-
-
-def contract_of(example: Example) -> Contract:
-    written = textwrap.dedent(example.contract).strip()
-    head = "apiVersion: v3.2.0\nkind: DataContract\nid: example\nversion: 1.0.0\nschema:\n  - name: t\n"
-    if written.startswith("{"):
-        head, written = head.removesuffix("  - name: t\n"), "- {name: t, " + written[1:]
-        body = textwrap.indent(written, "  ")
-    else:
-        body = textwrap.indent(written, "    ")
-    levels = f"slaProperties: {example.levels}\n" if example.levels else ""
-    parsed = parse((head + body + "\n" + levels).encode(), "example.odcs.yaml")
-    assert parsed.contract is not None, parsed.findings
-    return parsed.contract
 
 
 @pytest.mark.spark

@@ -1,0 +1,1 @@
+"""Clauses on rows in memory, without Spark and Java: the same predicates, read by Python."""

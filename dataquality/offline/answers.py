@@ -1,0 +1,102 @@
+"""Metrics asked of rows in memory: the same questions as on Spark, and the same answers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+
+from dq.dataquality.clause import Clause
+from dq.dataquality.column import Column
+from dq.dataquality.metric import SCHEMA, Answer, Failure, Kind, Metric
+from dq.dataquality.offline.expression import Cells, NoReading, predicate
+from dq.dataquality.offline.rows import Rows
+from dq.dataquality.offline.values import Incomparable, key
+from dq.dataquality.plan import plan
+
+_COUNTED = (Kind.ROWS, Kind.INTERPRETED)
+_KEYED = (Kind.DISTINCT, Kind.DUPLICATES)
+_OTHERS = {
+    Kind.SQL: "a query needs Spark",
+    Kind.UNMATCHED: "the keys would have to be looked up in another object",
+}
+
+
+def unanswerable(metric: Metric) -> str | None:
+    """Why rows in memory cannot answer a metric, or None when they can."""
+    if metric.kind is Kind.SCHEMA:
+        return None
+    if metric.kind not in (*_COUNTED, *_KEYED):
+        return _OTHERS.get(metric.kind, f"a question of the kind {metric.kind} needs Spark")
+    if metric.kind in _COUNTED and (metric.aggregate, metric.value) != ("count", "1"):
+        return f"{metric.aggregate} of a column needs Spark"
+    try:
+        _holds(metric.where)
+    except NoReading as error:
+        return str(error)
+    return None
+
+
+def measure(rows: Rows, metrics: Iterable[Metric]) -> dict[Metric, Answer]:
+    """Every metric with its value, or with a Failure that says why it has none."""
+    made = plan(metrics, rows.schema)
+    answers: dict[Metric, Answer] = {SCHEMA: rows.schema, **dict(made.failures)}
+    for one in made.passes:
+        answers |= {metric: _answer(rows, metric) for metric in one.metrics}
+    return answers
+
+
+def _answer(rows: Rows, metric: Metric) -> Answer:
+    reason = unanswerable(metric)
+    if reason is not None:
+        return Failure(reason)
+    try:
+        chosen = [cells for cells in rows.cells if _holds(metric.where)(cells)]
+        if metric.kind in _COUNTED:
+            return len(chosen)
+        keys = [made for cells in chosen if (made := _key(cells, metric.keys)) is not None]
+        return len(set(keys)) if metric.kind is Kind.DISTINCT else len(keys) - len(set(keys))
+    except Incomparable as error:
+        return Failure(str(error))
+
+
+def broken(rows: Rows, clause: Clause) -> list[bool] | None:
+    """For each row whether it breaks the clause, or repeats a key; None where that is not of single rows.
+
+    Raises Incomparable and NoReading where the clause cannot be measured.
+    """
+    if not clause.breaks and not clause.keys:
+        return None
+    within = _holds(clause.where)
+    if clause.breaks:
+        breaks = _holds(clause.breaks)
+        return [within(cells) and breaks(cells) for cells in rows.cells]
+    seen: set[object] = set()
+    found = []
+    for cells in rows.cells:
+        made = _key(cells, clause.keys) if within(cells) else None
+        found.append(made is not None and made in seen)
+        seen.add(made)
+    return found
+
+
+@functools.lru_cache(1024)
+def _holds(where: str) -> Callable[[Cells], bool]:
+    return predicate(where) if where else lambda _cells: True
+
+
+def _key(cells: Cells, columns: Sequence[Column]) -> object:
+    """The row's key, None when a part of it is NULL."""
+    values = [_value(cells, column) for column in columns]
+    return None if any(one is None for one in values) else tuple(key(one) for one in values)
+
+
+def _value(cells: Cells, column: Column) -> object:
+    value: object = cells
+    for step in column.steps:
+        if value is None:
+            return None
+        assert isinstance(value, dict)
+        wanted = str(step)
+        name = wanted if wanted in value else next(one for one in value if one.lower() == wanted.lower())
+        value = value[name]
+    return value

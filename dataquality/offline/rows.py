@@ -1,0 +1,126 @@
+"""Rows in memory with their types, from any frame that Arrow understands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dq.contracts.types import DataType
+from dq.dataquality.column import field
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The types of the columns (a struct), and each row as values of Python by the columns' names."""
+
+    schema: DataType
+    cells: tuple[Mapping[str, object], ...]
+
+
+def of_arrow(table: pa.Table, promised: DataType) -> Rows:
+    """The rows of an Arrow table. A column of nothing but NULL has the promised type, as it shows none.
+
+    Nanoseconds are cut to microseconds, which is what Spark keeps.
+    """
+    return _rows(((name, table.column(at)) for at, name in enumerate(table.column_names)), promised)
+
+
+def of_pandas(frame: pd.DataFrame, promised: DataType) -> Rows:
+    """The rows of a pandas frame. NaN is NULL, but in columns with a type of Arrow, which know both.
+
+    A column whose values have no common type is of the type "mixed", which carries no promise.
+    """
+    return _rows(((str(name), _series(frame.iloc[:, at])) for at, name in enumerate(frame.columns)), promised)
+
+
+def _series(series: pd.Series[Any]) -> pa.ChunkedArray | pa.Array | list[object]:
+    import pyarrow as pa
+
+    try:
+        return pa.Array.from_pandas(series)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return [None if value is None or value != value else value for value in series]
+
+
+def _rows(columns: Iterable[tuple[str, Any]], promised: DataType) -> Rows:
+    names, types, values = [], [], []
+    for name, column in columns:
+        kind, listed = _column(column)
+        names.append(name)
+        types.append((field(promised, name) or kind) if kind.name == "void" else kind)
+        values.append(listed)
+    cells = tuple(dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
+    return Rows(DataType("struct", (), tuple(types), tuple(names)), cells)
+
+
+def _column(column: Any) -> tuple[DataType, list[object]]:
+    import pyarrow as pa
+
+    if isinstance(column, list):
+        return DataType("mixed"), column
+    try:
+        return data_type(column.type), _microseconds(column).to_pylist()
+    except (ValueError, OverflowError, pa.ArrowInvalid):
+        # Instants that no datetime of Python can hold.
+        return DataType("mixed"), [None] * len(column)
+
+
+def _microseconds(column: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        return column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    return column
+
+
+# Arrow's name of a type -> ours. Spark reads unsigned integers as the next larger signed ones.
+_NAMES = {
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "uint8": "smallint",
+    "uint16": "int",
+    "uint32": "bigint",
+    "halffloat": "float",
+    "float": "float",
+    "double": "double",
+    "bool": "boolean",
+    "string": "string",
+    "large_string": "string",
+    "string_view": "string",
+    "binary": "binary",
+    "large_binary": "binary",
+    "date32[day]": "date",
+    "date64[ms]": "date",
+    "null": "void",
+}
+
+
+def data_type(arrow: pa.DataType) -> DataType:
+    """The type of Spark that holds values of this type of Arrow; one that has none keeps Arrow's name."""
+    import pyarrow as pa
+
+    known = pa.types
+    if known.is_dictionary(arrow):
+        return data_type(arrow.value_type)
+    if known.is_timestamp(arrow):
+        return DataType("timestamp" if arrow.tz else "timestamp_ntz")
+    if known.is_decimal(arrow):
+        return DataType("decimal", (arrow.precision, arrow.scale))
+    if known.is_uint64(arrow):
+        return DataType("decimal", (20, 0))
+    if known.is_struct(arrow):
+        fields = [arrow.field(at) for at in range(arrow.num_fields)]
+        parts = tuple(data_type(one.type) for one in fields)
+        return DataType("struct", (), parts, tuple(one.name for one in fields))
+    if known.is_map(arrow):
+        return DataType("map", (), (data_type(arrow.key_type), data_type(arrow.item_type)))
+    if known.is_list(arrow) or known.is_large_list(arrow) or known.is_fixed_size_list(arrow):
+        return DataType("array", (), (data_type(arrow.value_type),))
+    return DataType(_NAMES.get(str(arrow), str(arrow)))

@@ -1,0 +1,136 @@
+"""How Spark compares and counts values, for values of Python: NULL is None, an instant is aware."""
+
+from __future__ import annotations
+
+import calendar
+import datetime as dt
+import decimal
+import math
+import re
+from collections.abc import Hashable, Mapping
+from decimal import Decimal
+
+# Enough digits that no remainder or sum of two of Spark's decimals is rounded.
+EXACT = decimal.Context(prec=120, rounding=decimal.ROUND_HALF_UP)
+
+
+class Incomparable(TypeError):
+    """Two values of types that Spark would cast before it compares them."""
+
+
+def order(one: object, other: object) -> int:
+    """Below zero, zero or above zero. NaN equals NaN and stands above every number; -0.0 equals 0.0.
+
+    A float and an exact number are compared as floats, as Spark does.
+    """
+    one, other = _alike(one, other)
+    if _nan(one) or _nan(other):
+        return int(_nan(one)) - int(_nan(other))
+    try:
+        return int(one > other) - int(one < other)  # type: ignore[operator]  # they are alike
+    except TypeError as error:
+        raise Incomparable(f"a {type(one).__name__} and a {type(other).__name__} are not compared") from error
+
+
+def _alike(one: object, other: object) -> tuple[object, object]:
+    numbers = isinstance(one, int | float | Decimal) and isinstance(other, int | float | Decimal)
+    if isinstance(one, bool) is not isinstance(other, bool):
+        raise Incomparable("a boolean is compared with something else")
+    if numbers and (isinstance(one, float) or isinstance(other, float)):
+        return float(one), float(other)  # type: ignore[arg-type]  # both are numbers
+    if isinstance(one, dt.date) and isinstance(other, str):
+        return one, _same_kind(one, other)
+    if isinstance(other, dt.date) and isinstance(one, str):
+        return _same_kind(other, one), other
+    return one, other
+
+
+def _same_kind(pattern: dt.date, text: str) -> dt.date:
+    try:
+        return type(pattern).fromisoformat(text)
+    except ValueError as error:
+        raise Incomparable("a text that is no date is compared with one") from error
+
+
+def _nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def key(value: object) -> Hashable:
+    """Something hashable that is equal for values which Spark groups together."""
+    if _nan(value):
+        return ("NaN",)
+    if isinstance(value, Mapping):
+        return tuple(key(part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return tuple(key(part) for part in value)
+    if isinstance(value, Hashable):
+        return value
+    raise Incomparable(f"a {type(value).__name__} has no key")
+
+
+def remainder(one: object, other: object) -> object:
+    """The rest of a division, with the sign of the dividend; exact for exact numbers."""
+    if isinstance(one, float) or isinstance(other, float):
+        return math.fmod(float(one), float(other))  # type: ignore[arg-type]  # both are numbers
+    if not isinstance(one, int | Decimal) or not isinstance(other, int | Decimal):
+        raise Incomparable("something that is no number is divided")
+    return EXACT.remainder(Decimal(one), Decimal(other))
+
+
+def as_decimal(value: object, precision: int, scale: int) -> Decimal | None:
+    """A number as a decimal of this size, None where it does not fit; of a float, its shortest decimal."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        value = repr(value)
+    if not isinstance(value, int | str | Decimal):
+        raise Incomparable("something that is no number is cast to decimal")
+    try:
+        made = EXACT.quantize(Decimal(value), Decimal(1).scaleb(-scale))
+    except decimal.InvalidOperation:
+        return None
+    return made if abs(made) < Decimal(1).scaleb(precision - scale) else None
+
+
+_DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
+
+
+def as_day(text: str) -> tuple[int, int, int] | None:
+    """Year, month and day of a text, None where there is no such day. The year 0 exists, as in Spark."""
+    match = _DAY.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day = (int(part) for part in match.groups())
+    # Years repeat after 400; the calendar begins with year 1.
+    if not 1 <= month <= 12 or not 1 <= day <= calendar.monthrange(year % 400 + 400, month)[1]:
+        return None
+    return year, month, day
+
+
+# What one character after a backslash may be in a pattern of Java, so that Python reads it alike.
+_ALIKE = frozenset("dDwWbBAntrf")
+_ESCAPE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|z|.)", re.DOTALL)
+
+
+def pattern(java: str) -> re.Pattern[str] | None:
+    """The pattern of Java as one of Python that finds the same texts; None for what Python does not know."""
+    unknown = False
+
+    def same(match: re.Match[str]) -> str:
+        nonlocal unknown
+        escape = match.group()
+        if escape == r"\z":
+            return r"\Z"
+        letter = escape[1]
+        unknown = unknown or (letter.isalnum() and len(escape) == 2 and letter not in _ALIKE)
+        return escape
+
+    made = _ESCAPE.sub(same, java)
+    if unknown:
+        return None
+    try:
+        # Classes of Java such as \d and \w are those of ASCII.
+        return re.compile(made, re.ASCII)
+    except re.error:
+        return None

@@ -1,0 +1,59 @@
+"""A schema for pandas frames."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pandera.pandas import Check, Column, DataFrameSchema
+
+from dq.dataquality.clause import Clause
+from dq.dataquality.offline.answers import broken
+from dq.dataquality.offline.rows import Rows, of_pandas
+from dq.dataquality.pandera._verdicts import Verdicts, kept, pandera_check, results_of
+from dq.dataquality.pandera.export import Export, struct, unaskable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+unable = unaskable
+
+
+def schema(export: Export) -> DataFrameSchema:
+    """The schema; a check of single rows shows which rows break it."""
+    promised = struct(export.one)
+
+    def measured(frame: pd.DataFrame) -> tuple[Any, Rows]:
+        rows = of_pandas(frame, promised)
+        return results_of(rows, export.clauses, export.kinds), rows
+
+    verdicts = Verdicts(measured)
+    return DataFrameSchema(
+        columns={
+            one.name: Column(
+                nullable=one.nullable,
+                title=one.title,
+                description=one.description,
+                metadata={"type": one.type},
+            )
+            for one in export.columns
+        },
+        checks=[
+            pandera_check(Check, export, clause, partial(_test, verdicts, clause, at == 0))
+            for at, clause in enumerate(export.clauses)
+        ],
+        name=export.one.name,
+        description=export.one.description,
+        metadata=export.metadata,
+        unique_column_names=True,
+    )
+
+
+def _test(verdicts: Verdicts, clause: Clause, first: bool, frame: pd.DataFrame) -> bool | pd.Series[bool]:
+    import pandas as pd
+
+    results, rows = verdicts.of(frame, first=first)
+    if kept(results[clause.path]):
+        return True
+    found = broken(rows, clause) if clause.threshold is None else None
+    return False if found is None else pd.Series([not one for one in found], index=frame.index, dtype=bool)

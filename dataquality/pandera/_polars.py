@@ -1,0 +1,67 @@
+"""A schema for polars frames."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import polars as pl
+from pandera.polars import Check, Column, DataFrameSchema, PolarsData
+
+from dq.contracts.model import SchemaObject
+from dq.dataquality.clause import Clause
+from dq.dataquality.column import columns
+from dq.dataquality.kind import Shelf
+from dq.dataquality.offline.answers import broken
+from dq.dataquality.offline.rows import Rows, of_arrow
+from dq.dataquality.pandera._verdicts import Broken, Verdicts, kept, pandera_check, results_of
+from dq.dataquality.pandera.export import Export, struct, unaskable
+
+
+def unable(one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:
+    """Why polars cannot test a clause, or None: it has no maps, and rows in memory answer no queries."""
+    for prop, _ in columns(one):
+        path = prop.path()
+        if prop.map is not None and (clause.path == path or clause.path.startswith(f"{path}.")):
+            return "polars has no type for a map"
+    return unaskable(one, clause, kinds)
+
+
+def schema(export: Export) -> DataFrameSchema:
+    """The schema; a check of single rows shows which rows break it."""
+    promised = struct(export.one)
+
+    def measured(frame: pl.LazyFrame) -> tuple[Any, Rows]:
+        rows = of_arrow(frame.collect().to_arrow(), promised)
+        return results_of(rows, export.clauses, export.kinds), rows
+
+    verdicts = Verdicts(measured)
+    return DataFrameSchema(
+        columns={
+            one.name: Column(
+                nullable=one.nullable,
+                title=one.title,
+                description=one.description,
+                metadata={"type": one.type},
+            )
+            for one in export.columns
+        },
+        checks=[
+            pandera_check(Check, export, clause, partial(_test, verdicts, clause, at == 0))
+            for at, clause in enumerate(export.clauses)
+        ],
+        name=export.one.name,
+        description=export.one.description,
+        metadata=export.metadata,
+    )
+
+
+def _test(verdicts: Verdicts, clause: Clause, first: bool, data: PolarsData) -> bool | pl.LazyFrame:
+    results, rows = verdicts.of(data.lazyframe, first=first)
+    if kept(results[clause.path]):
+        return True
+    found = broken(rows, clause) if clause.threshold is None else None
+    if found is None:
+        # A bare False makes pandera 0.35 mix flags and texts in one column of its list of failures.
+        raise Broken(results[clause.path].message)
+    return pl.LazyFrame({"kept": [not one for one in found]})

@@ -1,0 +1,56 @@
+"""A schema for Spark's frames: all clauses in the few passes that `dq check` takes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pandera.pyspark import Check, Column, DataFrameSchema
+
+from dq.contracts.model import SchemaObject
+from dq.dataquality.clause import Clause
+from dq.dataquality.kind import Shelf
+from dq.dataquality.pandera._verdicts import Verdicts, kept, pandera_check
+from dq.dataquality.pandera.export import Export
+from dq.dataquality.suite import check
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def unable(_one: SchemaObject, _clause: Clause, _kinds: Shelf) -> str | None:
+    """None: Spark answers every clause of one frame."""
+    return None
+
+
+def schema(export: Export) -> DataFrameSchema:
+    """The schema. Its errors stand in `frame.pandera.errors`, as always with Spark."""
+
+    def measured(frame: DataFrame) -> tuple[Any, None]:
+        report = check(export.contract, frame, export.one.name)
+        return {result.clause: result for result in report.results}, None
+
+    verdicts = Verdicts(measured)
+    return DataFrameSchema(
+        columns={
+            one.name: Column(
+                nullable=one.nullable,
+                title=one.title,
+                description=one.description,
+                metadata={"type": one.type},
+            )
+            for one in export.columns
+        },
+        checks=[
+            pandera_check(Check, export, clause, partial(_test, verdicts, clause, at == 0))
+            for at, clause in enumerate(export.clauses)
+        ],
+        name=export.one.name,
+        description=export.one.description,
+        metadata=export.metadata,
+    )
+
+
+def _test(verdicts: Verdicts, clause: Clause, first: bool, frame: DataFrame) -> bool:
+    results, _ = verdicts.of(frame, first=first)
+    return kept(results[clause.path])

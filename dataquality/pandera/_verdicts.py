@@ -1,0 +1,75 @@
+"""The results of all clauses of a frame, measured once for all checks of a schema."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dq.contracts.errors import Unreadable
+from dq.contracts.outcome import CheckResult, Status
+from dq.dataquality.clause import Clause
+from dq.dataquality.kind import Shelf
+from dq.dataquality.offline.answers import measure
+from dq.dataquality.offline.rows import Rows
+from dq.dataquality.pandera.export import Export
+from dq.dataquality.report import Violated
+from dq.dataquality.suite import answered
+
+Results = Mapping[str, CheckResult]
+Measured = tuple[Results, Any]
+"""The results by clause, and what a backend keeps to show the rows."""
+
+
+class NotMeasured(Unreadable):
+    """A clause could not be measured on this frame: neither kept nor broken."""
+
+
+class Broken(Violated):
+    """A clause about the whole of a frame is broken."""
+
+
+class Verdicts:
+    """Remembers the last frame that was measured, because pandera runs one check after the other.
+
+    A frame may be changed between two validations: the first check of a schema always measures anew.
+    """
+
+    def __init__(self, measured: Callable[[Any], Measured]) -> None:
+        self._measured = measured
+        self._last: tuple[Callable[[], Any], Measured] | None = None
+
+    def of(self, frame: Any, *, first: bool) -> Measured:
+        """The results of this frame."""
+        if first or self._last is None or self._last[0]() is not frame:
+            self._last = weakref.ref(frame), self._measured(frame)
+        return self._last[1]
+
+
+def kept(result: CheckResult) -> bool:
+    """Whether a clause is kept. Raises NotMeasured, with the reason, for one without an answer."""
+    if result.status is Status.ERROR:
+        raise NotMeasured(result.message)
+    return result.status is not Status.FAIL
+
+
+def results_of(rows: Rows, clauses: tuple[Clause, ...], kinds: Shelf) -> Results:
+    """The results of clauses on rows in memory, judged as those of Spark are."""
+    answers = measure(rows, (one for clause in clauses for one in kinds[clause.check].metrics(clause)))
+    return {clause.path: answered(clause, answers, kinds) for clause in clauses}
+
+
+def pandera_check(
+    check: Callable[..., Any], export: Export, clause: Clause, function: Callable[[Any], Any]
+) -> Any:
+    """A check of pandera for a clause: called as its path, a warning where the clause is no more."""
+    subject = f"{clause.object}.{clause.property}" if clause.property else clause.object
+    return check(
+        function,
+        name=clause.path,
+        error=f"{subject}: {clause.check}, allowed: {clause.allowed} ({clause.path} at {clause.at})",
+        title=clause.check,
+        description=export.kinds[clause.check].summary,
+        raise_warning=not clause.severity.blocks,
+        ignore_na=False,
+    )

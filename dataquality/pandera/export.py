@@ -1,0 +1,189 @@
+"""From an object's clauses to a pandera schema, and the list of what such a schema cannot hold."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dq.contracts.columns import catalog_type, physical_type
+from dq.contracts.errors import MissingTool, UsageError
+from dq.contracts.form import nearest
+from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.types import DataType
+from dq.dataquality.accounting import State, accounts
+from dq.dataquality.clause import Clause
+from dq.dataquality.kind import Shelf, built_in, clauses_of
+from dq.dataquality.literal import FLOATS, logical
+from dq.dataquality.suite import pick
+
+# Backend -> the module of ours that fills it.
+BACKENDS = {"pandas": "_pandas", "polars": "_polars", "pyspark": "_pyspark"}
+INSTALL = "pip install 'dq-contracts[spark]'"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A clause that the schema does not test, and why."""
+
+    clause: str
+    property: str
+    says: str
+    reason: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What pandera itself tests of a column: that it is there, by its exact name, and that it has no NULL."""
+
+    name: str
+    nullable: bool
+    type: str
+    title: str | None
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What goes into a schema: columns, and the clauses that are checks of it."""
+
+    contract: Contract
+    one: SchemaObject
+    columns: tuple[Column, ...]
+    clauses: tuple[Clause, ...]
+    kinds: Shelf
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def metadata(self) -> dict[str, object]:
+        """The schema's metadata: whose it is, and what it leaves out."""
+        return {
+            "dq": {
+                "contract": self.contract.id,
+                "version": self.contract.version,
+                "object": self.one.name,
+                "left_out": self.left_out,
+            }
+        }
+
+
+def schema(contract: Contract, object_name: str | None = None, backend: str = "pyspark") -> Any:
+    """A pandera `DataFrameSchema` for one object of the contract, with one check per clause.
+
+    `object_name` may be left out when the contract has one object. A check is called as its clause's path
+    in the contract, and gives what `dq check` gives; a clause of a milder severity than error warns. What
+    the schema cannot test is in its metadata, see `left_out`.
+
+    Raises UsageError for an unknown object or backend, and MissingTool where pandera or the backend's
+    library is not installed.
+    """
+    if backend not in BACKENDS:
+        hint = nearest(backend, list(BACKENDS)) or ", ".join(BACKENDS)
+        raise UsageError(f"there is no backend {backend!r}.", f"Did you mean {hint}?")
+    try:
+        module = importlib.import_module(f"{__package__}.{BACKENDS[backend]}")
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in ("", "dq"):
+            raise
+        install = "pip install polars" if missing == "polars" else INSTALL
+        raise MissingTool(
+            f"A schema for {backend} needs {missing}, which is not installed.", install
+        ) from error
+    found = export(contract, pick(contract, object_name), module.unable, floats_hide_nan=backend == "polars")
+    return module.schema(found)
+
+
+def left_out(made: Any) -> tuple[LeftOut, ...]:
+    """What a schema that `schema` made does not test, and why, in the order of the contract."""
+    found: tuple[LeftOut, ...] = made.metadata["dq"]["left_out"]
+    return found
+
+
+Unable = Callable[[SchemaObject, Clause, Shelf], str | None]
+"""Why a backend cannot test a clause, or None when it can."""
+
+
+def export(contract: Contract, one: SchemaObject, unable: Unable, *, floats_hide_nan: bool = False) -> Export:
+    """The columns and checks of a schema; with `floats_hide_nan`, pandera takes NaN in floats for NULL."""
+    kinds = built_in()
+    found = clauses_of(contract, one, kinds)
+    reasons = {clause.path: _reason(one, clause, kinds, unable) for clause in found}
+    columns = tuple(_columns(one, floats_hide_nan=floats_hide_nan))
+    native = {column.name for column in columns if not column.nullable}
+    tested = [clause for clause in found if reasons[clause.path] is None]
+    return Export(
+        contract,
+        one,
+        columns,
+        tuple(clause for clause in tested if not _native(clause, native)),
+        kinds,
+        tuple(_left_out(contract, one, found, reasons)),
+    )
+
+
+def _reason(one: SchemaObject, clause: Clause, kinds: Shelf, unable: Unable) -> str | None:
+    stated = clause.documented or clause.left_out or clause.refused
+    if stated:
+        return stated
+    if clause.target is not None:
+        return "it looks keys up in another object, and a schema sees one frame"
+    return unable(one, clause, kinds)
+
+
+def _native(clause: Clause, native: set[str]) -> bool:
+    """Whether pandera's own `nullable=False` says all of the clause."""
+    nulls = clause.check == "required" or (clause.check == "primary_key" and not clause.keys)
+    return nulls and clause.property in native
+
+
+def _columns(one: SchemaObject, *, floats_hide_nan: bool) -> Iterator[Column]:
+    for prop in one.properties:
+        required = bool(prop.required) or prop in one.primary_key()
+        hidden = floats_hide_nan and _may_float(prop)
+        promised = physical_type(prop)
+        yield Column(
+            prop.column,
+            not required or hidden,
+            str(promised or logical(prop) or "any type"),
+            prop.business_name,
+            prop.description,
+        )
+
+
+def _may_float(prop: Property) -> bool:
+    promised = physical_type(prop)
+    return promised.name in FLOATS if promised else logical(prop) in ("number", "")
+
+
+def _left_out(
+    contract: Contract, one: SchemaObject, found: Sequence[Clause], reasons: dict[str, str | None]
+) -> Iterator[LeftOut]:
+    """What stays untested: what dq itself does not enforce, and what this backend cannot."""
+    said = [
+        clause if (reason := reasons[clause.path]) is None else replace(clause, left_out=reason)
+        for clause in found
+    ]
+    for account in accounts(contract, one, said):
+        reason = account.reason
+        if account.state is State.ENFORCED and reason == "dq watch":
+            reason = "it is about deliveries, which 'dq watch' judges"
+        elif account.state is not State.NOT_EVALUATED:
+            continue
+        yield LeftOut(account.path, account.property, account.clause, reason, str(account.at))
+
+
+def unaskable(_one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:
+    """Why rows in memory cannot answer a clause, or None."""
+    from dq.dataquality.offline.answers import unanswerable
+
+    reasons = (unanswerable(metric) for metric in kinds[clause.check].metrics(clause))
+    return next((reason for reason in reasons if reason), None)
+
+
+def struct(one: SchemaObject) -> DataType:
+    """The object's columns as a struct type, for columns of a frame that show no type."""
+    types = tuple(catalog_type(prop) for prop in one.properties)
+    return DataType("struct", (), types, tuple(prop.column for prop in one.properties))
