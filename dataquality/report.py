@@ -9,6 +9,7 @@ from datetime import datetime
 from dq.contracts.errors import DqError, Unreadable
 from dq.contracts.outcome import CheckResult, Status
 from dq.dataquality.accounting import Account, JsonObject
+from dq.dataquality.notebook import html
 
 Partition = tuple[tuple[str, str], ...]
 
@@ -17,6 +18,9 @@ class Violated(DqError):
     """The data breaks its contract: at least one check of severity error or critical failed."""
 
     exit_code = 1
+
+
+_VERDICTS = {0: "kept", Violated.exit_code: "broken", Unreadable.exit_code: "could not tell"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,23 @@ class Report:
         )
         mend = "Mend the data or the contract; do not publish this delivery."
         raise (Violated if broken else Unreadable)(f"{message}.", mend)
+
+    def __repr__(self) -> str:
+        """What a prompt shows: the verdict, and a line for each result that is not as promised."""
+        open_ = self.of(Status.FAIL, Status.ERROR)
+        lines = [f"  {one.status} {one.severity} {one.message}" for one in open_[:20]]
+        more = [f"  … {len(open_) - 20} more"] if len(open_) > 20 else []
+        return "\n".join([f"<{self._title()}: {self._verdict()}>", *lines, *more])
+
+    def _repr_html_(self) -> str:
+        return html(self._title(), self._verdict(), self.results)
+
+    def _title(self) -> str:
+        return f"{self.contract} {self.version}, {self.object}"
+
+    def _verdict(self) -> str:
+        counted = ", ".join(f"{number} {status}" for status, number in self.counts().items() if number)
+        return f"{_VERDICTS[self.exit_code]} ({counted or 'no checks'})"
 
     def counts(self) -> dict[str, int]:
         """How many results have each status."""

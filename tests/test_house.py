@@ -23,11 +23,11 @@ def test_every_folder_with_code_is_a_package_that_is_installed():
         ".".join(("dq", *folder.parent.relative_to(ROOT).parts))
         for room in (*ROOMS, "examples")
         for folder in (ROOT / room).rglob("__init__.py")
-    }
+    } | {"dq"}  # the folder `api`
     assert listed == on_disk
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", ["api", *ROOMS])
 def test_every_room_says_that_it_is_typed(room):
     assert (ROOT / room / "py.typed").is_file()
 

@@ -1,0 +1,54 @@
+"""The contract that a caller of the Python interface means: a file, a text, or one already read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dq.contracts.errors import DqError, Unreadable
+from dq.contracts.model import Contract
+from dq.contracts.outcome import Finding
+from dq.contracts.parse import parse
+
+# What findings in a text name as its file.
+TEXT = "(text)"
+
+
+class BrokenContract(DqError):
+    """The contract has errors, all of which are in `findings`: nothing can be tested by it."""
+
+    exit_code = 3
+
+    def __init__(self, message: str, mend: str, findings: tuple[Finding, ...]) -> None:
+        super().__init__(message, mend)
+        self.findings = findings
+
+
+def read(given: Contract | Path | str) -> Contract:
+    """The contract. A `str` with a line break is YAML, every other one a path.
+
+    Raises Unreadable for a file that cannot be read, and BrokenContract, with every finding, for one that
+    has errors.
+    """
+    if isinstance(given, Contract):
+        return given
+    if isinstance(given, str) and "\n" in given:
+        return _parsed(given.encode(), TEXT)
+    try:
+        data = Path(given).read_bytes()
+    except OSError as error:
+        raise Unreadable(
+            f"the contract {str(given)!r} cannot be read: {error.strerror}.",
+            "Give the path of a contract's file, its text, or a Contract.",
+        ) from error
+    return _parsed(data, str(given))
+
+
+def _parsed(data: bytes, file: str) -> Contract:
+    parsed = parse(data, file)
+    wrong = tuple(finding for finding in parsed.findings if finding.severity.blocks)
+    if parsed.contract is not None and not wrong:
+        return parsed.contract
+    number = f"{len(wrong)} error{'' if len(wrong) == 1 else 's'}"
+    listed = "".join(f"\n    {finding}" for finding in wrong)
+    where = "the contract" if file == TEXT else file
+    raise BrokenContract(f"{where} has {number}:{listed}", "Run 'dq validate' after mending them.", wrong)

@@ -1,0 +1,40 @@
+"""The check as a pipeline calls it: `dq.check("orders.odcs.yaml", frame)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dq.contracts.given import read
+from dq.contracts.model import Contract
+from dq.dataquality import suite
+from dq.dataquality.dataset import Dataset
+from dq.dataquality.report import Report
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def check(
+    contract: Contract | Path | str,
+    data: DataFrame | Dataset,
+    object: str | None = None,
+    *,
+    partitions: Sequence[Mapping[str, str]] | None = None,
+    others: Mapping[str, DataFrame | Dataset] | None = None,
+    spark: SparkSession | None = None,
+    now: datetime | None = None,
+) -> Report:
+    """Every clause of one object of the contract, tested on its data, as `dq check` does.
+
+    `contract` is the path of its file, its YAML as a text, or one already read; `object` may be left out
+    when it has one object. The other arguments are those of `dataquality.suite.check`.
+
+    Raises BrokenContract with every finding for a contract that has errors. What is wrong with the data is
+    in the report: call its `raise_for_status()` before you publish.
+    """
+    return suite.check(
+        read(contract), data, object, spark=spark, partitions=partitions, now=now, others=others
+    )
