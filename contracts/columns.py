@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dq.contracts.model import Property
+from dq.contracts.model import Property, SchemaObject
 from dq.contracts.types import CARRIERS, DataType, NotAType, parse
 
 
@@ -53,3 +53,9 @@ def catalog_type(prop: Property) -> DataType:
         # Without its fields nothing can be said of its structure; text holds it as JSON.
         return DataType("string")
     return DataType(CARRIERS[prop.logical_type or "string"][0])
+
+
+def row_type(one: SchemaObject) -> DataType:
+    """The object's columns as one struct type, by their names in the data."""
+    types = tuple(catalog_type(prop) for prop in one.properties)
+    return DataType("struct", (), types, tuple(prop.column for prop in one.properties))

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from dq.contracts.columns import catalog_type
+from dq.contracts.columns import row_type
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.location import CATALOGS, resolve, server_of
 from dq.contracts.model import Contract, SchemaObject
@@ -66,8 +66,7 @@ def locate(
     an unknown or ambiguous server, a variable without a value, and a format that cannot be read.
     """
     place = resolve(contract, one, server_name, variables)
-    types = tuple(catalog_type(prop) for prop in one.properties)
-    columns = DataType("struct", (), types, tuple(prop.column for prop in one.properties))
+    columns = row_type(one)
     partitions = tuple(prop.column for prop in one.partition_keys())
     if place.type in CATALOGS or not place.path:
         parts = [part for part in place.database.split(".") if part]

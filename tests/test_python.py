@@ -52,7 +52,7 @@ def test_a_broken_contract_is_one_error_with_every_finding() -> None:
         dq.check(ORDERS.replace("name: id", "nam: id").replace("version:", "versin:"), None)
 
     assert isinstance(raised.value, BrokenContract)
-    assert len(raised.value.findings) > 2
+    assert len(raised.value.findings) > 1
     assert all(str(finding) in str(raised.value) for finding in raised.value.findings)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
 from dq.dataquality.column import field
+from dq.dataquality.offline.arrow import arrow_type, data_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +37,16 @@ def of_pandas(frame: pd.DataFrame, promised: DataType) -> Rows:
     A column whose values have no common type is of the type "mixed", which carries no promise.
     """
     return _rows(((str(name), _series(frame.iloc[:, at])) for at, name in enumerate(frame.columns)), promised)
+
+
+def to_pandas(rows: Rows) -> pd.DataFrame:
+    """The rows as a pandas frame with types of Arrow, which keep NULL and NaN apart."""
+    import pandas as pd
+    import pyarrow as pa
+
+    kinds = zip(rows.schema.names, rows.schema.parts, strict=True)
+    arrays = [pa.array([cells[name] for cells in rows.cells], type=arrow_type(kind)) for name, kind in kinds]
+    return pa.table(arrays, names=list(rows.schema.names)).to_pandas(types_mapper=pd.ArrowDtype)
 
 
 def _series(series: pd.Series[Any]) -> pa.ChunkedArray | pa.Array | list[object]:
@@ -76,51 +87,3 @@ def _microseconds(column: Any) -> Any:
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         return column.cast(pa.timestamp("us", column.type.tz), safe=False)
     return column
-
-
-# Arrow's name of a type -> ours. Spark reads unsigned integers as the next larger signed ones.
-_NAMES = {
-    "int8": "tinyint",
-    "int16": "smallint",
-    "int32": "int",
-    "int64": "bigint",
-    "uint8": "smallint",
-    "uint16": "int",
-    "uint32": "bigint",
-    "halffloat": "float",
-    "float": "float",
-    "double": "double",
-    "bool": "boolean",
-    "string": "string",
-    "large_string": "string",
-    "string_view": "string",
-    "binary": "binary",
-    "large_binary": "binary",
-    "date32[day]": "date",
-    "date64[ms]": "date",
-    "null": "void",
-}
-
-
-def data_type(arrow: pa.DataType) -> DataType:
-    """The type of Spark that holds values of this type of Arrow; one that has none keeps Arrow's name."""
-    import pyarrow as pa
-
-    known = pa.types
-    if known.is_dictionary(arrow):
-        return data_type(arrow.value_type)
-    if known.is_timestamp(arrow):
-        return DataType("timestamp" if arrow.tz else "timestamp_ntz")
-    if known.is_decimal(arrow):
-        return DataType("decimal", (arrow.precision, arrow.scale))
-    if known.is_uint64(arrow):
-        return DataType("decimal", (20, 0))
-    if known.is_struct(arrow):
-        fields = [arrow.field(at) for at in range(arrow.num_fields)]
-        parts = tuple(data_type(one.type) for one in fields)
-        return DataType("struct", (), parts, tuple(one.name for one in fields))
-    if known.is_map(arrow):
-        return DataType("map", (), (data_type(arrow.key_type), data_type(arrow.item_type)))
-    if known.is_list(arrow) or known.is_large_list(arrow) or known.is_fixed_size_list(arrow):
-        return DataType("array", (), (data_type(arrow.value_type),))
-    return DataType(_NAMES.get(str(arrow), str(arrow)))

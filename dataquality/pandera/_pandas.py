@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from pandera.pandas import Check, Column, DataFrameSchema
 
+from dq.contracts.columns import row_type
 from dq.dataquality.clause import Clause
 from dq.dataquality.offline.answers import broken
 from dq.dataquality.offline.rows import Rows, of_pandas
 from dq.dataquality.pandera._verdicts import Verdicts, kept, pandera_check, results_of
-from dq.dataquality.pandera.export import Export, struct, unaskable
+from dq.dataquality.pandera.export import Export, unaskable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +22,7 @@ unable = unaskable
 
 def schema(export: Export) -> DataFrameSchema:
     """The schema; a check of single rows shows which rows break it."""
-    promised = struct(export.one)
+    promised = row_type(export.one)
 
     def measured(frame: pd.DataFrame) -> tuple[Any, Rows]:
         rows = of_pandas(frame, promised)

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 from pandera.polars import Check, Column, DataFrameSchema, PolarsData
 
+from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
 from dq.dataquality.clause import Clause
 from dq.dataquality.column import columns
@@ -15,7 +16,7 @@ from dq.dataquality.kind import Shelf
 from dq.dataquality.offline.answers import broken
 from dq.dataquality.offline.rows import Rows, of_arrow
 from dq.dataquality.pandera._verdicts import Broken, Verdicts, kept, pandera_check, results_of
-from dq.dataquality.pandera.export import Export, struct, unaskable
+from dq.dataquality.pandera.export import Export, unaskable
 
 
 def unable(one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:
@@ -29,7 +30,7 @@ def unable(one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:
 
 def schema(export: Export) -> DataFrameSchema:
     """The schema; a check of single rows shows which rows break it."""
-    promised = struct(export.one)
+    promised = row_type(export.one)
 
     def measured(frame: pl.LazyFrame) -> tuple[Any, Rows]:
         rows = of_arrow(frame.collect().to_arrow(), promised)

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dq.contracts.columns import catalog_type, physical_type
+from dq.contracts.columns import physical_type
 from dq.contracts.errors import MissingTool, UsageError
 from dq.contracts.form import nearest
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.types import DataType
 from dq.dataquality.accounting import State, accounts
 from dq.dataquality.clause import Clause
 from dq.dataquality.kind import Shelf, built_in, clauses_of
@@ -181,9 +180,3 @@ def unaskable(_one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:
 
     reasons = (unanswerable(metric) for metric in kinds[clause.check].metrics(clause))
     return next((reason for reason in reasons if reason), None)
-
-
-def struct(one: SchemaObject) -> DataType:
-    """The object's columns as a struct type, for columns of a frame that show no type."""
-    types = tuple(catalog_type(prop) for prop in one.properties)
-    return DataType("struct", (), types, tuple(prop.column for prop in one.properties))

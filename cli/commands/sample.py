@@ -1,0 +1,149 @@
+"""dq sample"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from dq.cli import show
+from dq.cli.loading import load
+from dq.contracts.errors import MissingTool, UsageError
+from dq.contracts.form import nearest
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import CheckResult, Finding, Row, Status
+from dq.validators.lint import Linted
+from dq.validators.report import Screen, names
+from dq.validators.report import report as report_of
+
+if TYPE_CHECKING:
+    from dq.dataquality import Report
+
+# What is shown for a person; JSON has everything.
+_SAMPLES = 5
+
+
+def command(
+    contract: Path = typer.Argument(..., help="The contract's file."),
+    files: list[str] = typer.Argument(..., help="Sample files: FILE, or FILE=OBJECT."),
+    format: str = typer.Option("text", "--format", help=f"How to report: {', '.join(names())}."),
+    delimiter: str = typer.Option(",", "--delimiter", help="Between the values of CSV."),
+    encoding: str = typer.Option("utf-8", "--encoding", help="Of CSV and JSON lines."),
+) -> None:
+    """Test a small sample file against its contract, without Spark and Java.
+
+    Reads CSV, JSON lines and Parquet. A CSV value that is none of its column's type is a failure with its
+    line. What only the whole table can show (row counts, relationships, freshness, SQL rules) is listed as
+    not tested; keys and shares are tested within the sample. Without =OBJECT a file belongs to the object
+    of its name, or to the only one.
+
+    Exit codes: 0 kept, 1 an error-level check failed, 2 a file or option cannot be understood, 3 something
+    could not be read or measured.
+
+    Example: dq sample orders.odcs.yaml samples/orders.csv
+    """
+    if format not in names():
+        hint = nearest(format, names()) or ", ".join(names())
+        raise UsageError(f"there is no report format {format!r}.", f"Did you mean {hint}?")
+    if len(delimiter) != 1:
+        raise UsageError(f"--delimiter {delimiter!r} is not one character.", "Write --delimiter ';'.")
+    loaded = load([contract])
+    for finding in loaded.findings:
+        show.note(str(finding))
+    if not loaded.contracts:
+        raise typer.Exit(3)
+    promised = loaded.contracts[0]
+    pairs = [_pair(promised, text) for text in files]
+    reports = [_report(promised, one, file, delimiter, encoding) for file, one in pairs]
+    if format == "json":
+        show.as_json([report.as_dict() for report in reports])
+    else:
+        findings = [_finding(promised, one, place) for one, place in _open(reports, pairs)]
+        listed = Linted(
+            tuple(sorted(findings, key=lambda one: one.at)),
+            (str(contract),),
+            {str(contract): contract.read_bytes()},
+        )
+        screen = Screen(color=sys.stdout.isatty(), width=shutil.get_terminal_size((100, 24)).columns)
+        if findings or format != "text":
+            text = report_of(format).render(listed, screen).rstrip("\n")
+            show.line(text)
+        if format == "text":
+            for report, (file, _) in zip(reports, pairs, strict=True):
+                _describe(report, file)
+    codes = [report.exit_code for report in reports]
+    raise typer.Exit(next((code for code in (1, 3) if code in codes), 0))
+
+
+def _pair(contract: Contract, text: str) -> tuple[Path, SchemaObject]:
+    """The file and the object that it is a sample of."""
+    name, equals, wanted = text.rpartition("=")
+    # A file's name may hold an equals sign, as folders of partitions do.
+    if not equals or (contract.object(wanted) is None and Path(text).exists()):
+        name, wanted = text, ""
+    path = Path(name)
+    own = {path.stem, path.name.split(".")[0]}
+    found = (
+        contract.object(wanted)
+        if wanted
+        else next((one for one in contract.objects if one.name in own), None)
+    )
+    if found is None and not wanted and len(contract.objects) == 1:
+        found = contract.objects[0]
+    if found is None:
+        known = ", ".join(one.name for one in contract.objects) or "none"
+        raise UsageError(
+            f"{text}: contract {contract.id!r} has the objects {known}.", f"Write {name}=OBJECT."
+        )
+    return path, found
+
+
+def _report(contract: Contract, one: SchemaObject, file: Path, delimiter: str, encoding: str) -> Report:
+    try:
+        from dq.dataquality import sample
+
+        return sample.check(contract, one, sample.read(file, one, delimiter, encoding))
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "dq":
+            raise
+        raise MissingTool(
+            f"Testing a sample needs {error.name}.", "pip install 'dq-contracts[spark]'  # no Java is needed"
+        ) from error
+
+
+def _open(
+    reports: Sequence[Report], pairs: Sequence[tuple[Path, SchemaObject]]
+) -> list[tuple[CheckResult, Path]]:
+    return [
+        (result, file)
+        for report, (file, _) in zip(reports, pairs, strict=True)
+        for result in report.of(Status.FAIL, Status.ERROR)
+    ]
+
+
+def _finding(contract: Contract, result: CheckResult, file: Path) -> Finding:
+    """A result as a finding at its clause, so that every report of the gate can show it."""
+    rows = "; ".join(_shown(sample) for sample in result.samples[:_SAMPLES])
+    more = len(result.samples) - _SAMPLES
+    where = f"In {file}: {rows}{f' and {more} more' if more > 0 else ''}." if rows else f"In {file}."
+    rule = f"sample-{result.check.replace('_', '-')}"
+    return Finding(rule, result.severity, f"{result.message}.", where, result.at, result.clause, contract.id)
+
+
+def _shown(sample: Row) -> str:
+    (place, number), *values = sample.items()
+    listed = ", ".join(f"{name}={value!r}" for name, value in values)
+    return f"{place} {number} ({listed})" if listed else f"{place} {number}"
+
+
+def _describe(report: Report, file: Path) -> None:
+    counts = ", ".join(f"{number} {status}" for status, number in report.counts().items() if number)
+    show.line(typer.style(f"{file} as {report.object}: {counts or 'no checks'}.", bold=True))
+    untested = [one for one in report.accounts if one.state == "not evaluated" or one.reason == "dq watch"]
+    for one in untested:
+        reason = "deliveries are judged by 'dq watch'" if one.reason == "dq watch" else one.reason
+        show.line(f"  not tested: {one.property or one.object} {one.clause}: {reason}")

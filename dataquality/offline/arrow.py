@@ -1,0 +1,90 @@
+"""TABLE: the types of contracts and those of Arrow, in both directions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dq.contracts.types import DataType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Arrow's name of a type -> ours. Spark reads unsigned integers as the next larger signed ones.
+_NAMES = {
+    "int8": "tinyint",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "uint8": "smallint",
+    "uint16": "int",
+    "uint32": "bigint",
+    "halffloat": "float",
+    "float": "float",
+    "double": "double",
+    "bool": "boolean",
+    "string": "string",
+    "large_string": "string",
+    "string_view": "string",
+    "binary": "binary",
+    "large_binary": "binary",
+    "date32[day]": "date",
+    "date64[ms]": "date",
+    "null": "void",
+}
+# The other way; what is not here has a rule of its own below, or is a text.
+_ARROW = {
+    "tinyint": "int8",
+    "smallint": "int16",
+    "int": "int32",
+    "bigint": "int64",
+    "float": "float32",
+    "double": "float64",
+    "boolean": "bool",
+    "string": "string",
+    "binary": "binary",
+    "date": "date32",
+}
+
+
+def data_type(arrow: pa.DataType) -> DataType:
+    """The type of Spark that holds values of this type of Arrow; one that has none keeps Arrow's name."""
+    import pyarrow as pa
+
+    known = pa.types
+    if known.is_dictionary(arrow):
+        return data_type(arrow.value_type)
+    if known.is_timestamp(arrow):
+        return DataType("timestamp" if arrow.tz else "timestamp_ntz")
+    if known.is_decimal(arrow):
+        return DataType("decimal", (arrow.precision, arrow.scale))
+    if known.is_uint64(arrow):
+        return DataType("decimal", (20, 0))
+    if known.is_struct(arrow):
+        fields = [arrow.field(at) for at in range(arrow.num_fields)]
+        parts = tuple(data_type(one.type) for one in fields)
+        return DataType("struct", (), parts, tuple(one.name for one in fields))
+    if known.is_map(arrow):
+        return DataType("map", (), (data_type(arrow.key_type), data_type(arrow.item_type)))
+    if known.is_list(arrow) or known.is_large_list(arrow) or known.is_fixed_size_list(arrow):
+        return DataType("array", (), (data_type(arrow.value_type),))
+    return DataType(_NAMES.get(str(arrow), str(arrow)))
+
+
+def arrow_type(kind: DataType) -> pa.DataType:
+    """The type of Arrow that holds values of a type of a contract; of one unknown here, text."""
+    import pyarrow as pa
+
+    if kind.name == "decimal":
+        return pa.decimal128(*kind.numbers)
+    if kind.name == "array":
+        return pa.list_(arrow_type(kind.parts[0]))
+    if kind.name == "map":
+        return pa.map_(arrow_type(kind.parts[0]), arrow_type(kind.parts[1]))
+    if kind.name == "struct":
+        pairs = zip(kind.names, kind.parts, strict=True)
+        return pa.struct([(name, arrow_type(part)) for name, part in pairs])
+    if kind.name == "timestamp":
+        return pa.timestamp("us", "UTC")
+    if kind.name == "timestamp_ntz":
+        return pa.timestamp("us")
+    return pa.type_for_alias(_ARROW.get(kind.name, "string"))

@@ -1,0 +1,170 @@
+"""A sample against its contract: pandera finds the rows that break a clause, and dq judges their number."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from pandera.errors import SchemaErrors
+
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import CheckResult, Row, Severity, Status
+from dq.dataquality.accounting import accounts
+from dq.dataquality.clause import Clause
+from dq.dataquality.judge import result
+from dq.dataquality.kind import Shelf, built_in, clauses_of
+from dq.dataquality.masking import MASK, classified
+from dq.dataquality.metric import Answer, Failure, Metric
+from dq.dataquality.offline.answers import measure
+from dq.dataquality.offline.rows import to_pandas
+from dq.dataquality.pandera import _pandas
+from dq.dataquality.pandera.export import Export
+from dq.dataquality.report import Report
+from dq.dataquality.sample.read import Sample, Unread
+from dq.dataquality.samples import MOST, MOST_CHARACTERS
+from dq.dataquality.suite import answered
+
+_WITHIN = "within the sample"
+_ROWS = "a sample does not have the rows of the table"
+_PATH = "the file lacks this column, which the path of a partition holds"
+
+
+def check(contract: Contract, one: SchemaObject, sample: Sample, now: datetime | None = None) -> Report:
+    """Every clause of the object that a sample can show, tested on it; the accounts say why others are not.
+
+    What is promised of the whole table (no key twice, a share of NULLs) is tested within the sample, and
+    says so. A value that is none of its column's type breaks the clause of the column, and is counted by
+    no other.
+    """
+    kinds = built_in()
+    found = [_left_out(one, clause, kinds, sample) for clause in clauses_of(contract, one, kinds)]
+    tested = [clause for clause in found if not (clause.documented or clause.left_out)]
+    sound = [clause for clause in tested if not clause.refused]
+    broken = _broken(contract, one, sound, kinds, sample)
+    judged = tuple(_judged(one, clause, kinds, sample, broken) for clause in tested)
+    return Report(
+        contract=contract.id,
+        version=contract.version,
+        object=one.name,
+        partitions=(),
+        results=judged,
+        accounts=accounts(contract, one, found),
+        passes=0,
+        at=now,
+    )
+
+
+def _left_out(one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample) -> Clause:
+    if clause.documented or clause.left_out:
+        return clause
+    if clause.target is not None:
+        return replace(clause, left_out="the sample has not all keys of the other object")
+    if not clause.refused:
+        reason = _pandas.unable(one, clause, kinds)
+        if reason is None and clause.check != "columns" and not _of_rows(clause) and clause.threshold:
+            reason = _ROWS
+        reason = reason or (_PATH if _roots(clause) & _in_path(one, sample) else None)
+        if reason is not None:
+            return replace(clause, left_out=reason)
+    return replace(clause, note=_WITHIN) if clause.keys or clause.threshold else clause
+
+
+def _of_rows(clause: Clause) -> bool:
+    return bool(clause.breaks or clause.keys)
+
+
+def _roots(clause: Clause) -> set[str]:
+    named = {clause.property.split(".")[0].split("[")[0].split("{")[0].lower()}
+    return named | {str(need.column.steps[0]).lower() for need in clause.needs}
+
+
+def _in_path(one: SchemaObject, sample: Sample) -> set[str]:
+    """Partition columns that the file does not have: in a lake they stand in the path."""
+    has = {name.lower() for name in sample.rows.schema.names}
+    return {prop.column.lower() for prop in one.partition_keys()} - has
+
+
+def _broken(
+    contract: Contract, one: SchemaObject, clauses: Iterable[Clause], kinds: Shelf, sample: Sample
+) -> dict[str, frozenset[int]]:
+    """The rows that break each clause, as pandera finds them: without thresholds, none may."""
+    strict = tuple(
+        replace(clause, threshold=None, severity=Severity.ERROR) for clause in clauses if _of_rows(clause)
+    )
+    schema = _pandas.schema(Export(contract, one, (), strict, kinds, ()))
+    try:
+        schema.validate(to_pandas(sample.rows), lazy=True)
+    except SchemaErrors as errors:
+        return {
+            error.check.name: frozenset(at for at, kept in enumerate(error.check_output) if not kept)
+            for error in errors.schema_errors
+            if error.check_output is not None
+        }
+    return {}
+
+
+def _judged(
+    one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample, broken: Mapping[str, frozenset[int]]
+) -> CheckResult:
+    unread = [value for value in sample.unread if value.column.lower() in _roots(clause)]
+    if clause.check == "columns":
+        own = [value for value in unread if value.column.lower() == clause.property.lower()]
+        if own:
+            return _unreadable(one, clause, sample, own)
+    skipped = {value.row for value in unread}
+    rows = broken.get(clause.path, frozenset()) - skipped
+    made = answered(clause, _answers(clause, kinds, sample, len(rows), skipped), kinds)
+    if made.status is not Status.FAIL or not _of_rows(clause):
+        return made
+    return replace(made, samples=tuple(_shown(one, clause, sample, at) for at in sorted(rows)[:MOST]))
+
+
+def _answers(
+    clause: Clause, kinds: Shelf, sample: Sample, broken: int, skipped: Collection[int]
+) -> dict[Metric, Answer]:
+    """What pandera counted stands for the first question of a clause about rows; the rest is counted here."""
+    if clause.refused:
+        return {}
+    asked = kinds[clause.check].metrics(clause)
+    rows = replace(
+        sample.rows,
+        cells=tuple(cells for at, cells in enumerate(sample.rows.cells) if at not in skipped),
+    )
+    answers = measure(rows, asked)
+    if _of_rows(clause) and not isinstance(answers[asked[0]], Failure):
+        answers[asked[0]] = broken
+    return answers
+
+
+def _unreadable(one: SchemaObject, clause: Clause, sample: Sample, unread: list[Unread]) -> CheckResult:
+    number, total = len(unread), len(sample.rows.cells)
+    kind = next(
+        part
+        for name, part in zip(sample.rows.schema.names, sample.rows.schema.parts, strict=True)
+        if name == unread[0].column
+    )
+    observed = f"{number} of {total} values"
+    message = f"{clause.object}.{clause.property}: {observed} are no {kind}"
+    hidden = unread[0].column.lower() in classified(one)
+    shown = tuple(
+        {
+            sample.place: sample.places[value.row],
+            value.column: MASK if hidden else value.text[:MOST_CHARACTERS],
+        }
+        for value in unread[:MOST]
+    )
+    made = result(clause, Status.FAIL, observed, message, float(number))
+    return replace(made, samples=shown)
+
+
+def _shown(one: SchemaObject, clause: Clause, sample: Sample, at: int) -> Row:
+    """The line of a row, and the values that the clause is about."""
+    hidden, cells = classified(one), sample.rows.cells[at]
+    wanted = _roots(clause)
+    values = {
+        name: MASK if name.lower() in hidden else None if value is None else str(value)[:MOST_CHARACTERS]
+        for name, value in cells.items()
+        if name.lower() in wanted
+    }
+    return {sample.place: sample.places[at], **values}
