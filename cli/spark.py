@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 
 def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) -> SparkSession:
-    """The active session of a `spark-submit`, else a local one on all cores of this machine.
+    """The session of a `spark-submit` or of Spark Connect, else a local one on all cores of this machine.
 
-    `hive` asks for a metastore: the one that a `hive-site.xml` names, else one in files below `.dq`.
+    A driver that spark-submit started, and a server of Connect (`SPARK_REMOTE`), are set up by whoever
+    started them: only what belongs to SQL is set there. `hive` asks for a metastore: the one that a
+    `hive-site.xml` names, else one in files below `.dq`.
     `formats` are those that will be read: a session made here fetches the jars that they need from Maven,
     once for the machine. A session that others started or set up (`PYSPARK_SUBMIT_ARGS`) brings its own.
     The zone of SQL is UTC, so that answers do not depend on the machine. Raises MissingTool without
@@ -36,35 +38,21 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    _java(world)
-    settings = world.folder / ".dq"
-    # Has to be known before the JVM starts, or Spark greets every user with a page of warnings.
-    logging = Path(__file__).with_name("log4j2.properties")
     builder = (
-        SparkSession.builder.appName("dq")
-        .config("spark.sql.session.timeZone", "UTC")
+        SparkSession.builder.config("spark.sql.session.timeZone", "UTC")
         # As Spark 4 does by itself: a cast that fails is an error, not a NULL that nobody notices.
         .config("spark.sql.ansi.enabled", "true")
-        # Several objects are tested at once: a large one must not keep the small ones waiting.
-        .config("spark.scheduler.mode", "FAIR")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.warehouse.dir", str(settings / "warehouse"))
-        .config(
-            "spark.driver.extraJavaOptions",
-            f"-Dlog4j2.configurationFile={logging} -Dderby.stream.error.file={settings / 'derby.log'}",
-        )
     )
-    if "SPARK_REMOTE" not in world.environment and "MASTER" not in world.environment:
-        # What is meant for a cluster makes 200 and 50 tasks of little work.
-        builder = builder.master("local[*]").config("spark.sql.shuffle.partitions", "8")
-        builder = builder.config("spark.databricks.delta.snapshotPartitions", "8")
-        # Tasks in Python take the first python3 on the path else, which may have neither dq nor pyarrow.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    needed = {} if _SETUP & set(world.environment) else lakehouse.settings(pyspark.__version__, formats)
-    for key, value in needed.items():
-        builder = builder.config(key, value)
-    if hive:
+    settings = world.folder / ".dq"
+    needed: Mapping[str, str] = {}
+    if not _THEIRS & set(world.environment):
+        _java(world)
+        builder = _local(builder, world, settings)
+        if not _SETUP & set(world.environment):
+            needed = lakehouse.settings(pyspark.__version__, formats)
+        for key, value in needed.items():
+            builder = builder.config(key, value)
+    if hive and "SPARK_REMOTE" not in world.environment:
         builder = builder.enableHiveSupport()
         if not {"SPARK_CONF_DIR", "HIVE_CONF_DIR"} & set(world.environment):
             derby = f"jdbc:derby:;databaseName={settings / 'metastore'};create=true"
@@ -77,8 +65,34 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
     return made
 
 
+# Set for the program that spark-submit starts, and for a client of Spark Connect.
+_THEIRS = {"PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"}
 # Whoever sets one of these says where Spark runs and what it is started with.
 _SETUP = {"SPARK_REMOTE", "MASTER", "PYSPARK_SUBMIT_ARGS"}
+
+
+def _local(builder: SparkSession.Builder, world: World, settings: Path) -> SparkSession.Builder:
+    builder = (
+        builder.appName("dq")
+        # Several objects are tested at once: a large one must not keep the small ones waiting.
+        .config("spark.scheduler.mode", "FAIR")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.warehouse.dir", str(settings / "warehouse"))
+    )
+    options = f"-Dderby.stream.error.file={settings / 'derby.log'}"
+    # Has to be known before the JVM starts, or Spark greets every user with a page of warnings.
+    logging = Path(__file__).with_name("log4j2.properties")
+    if logging.is_file():
+        options += f" -Dlog4j2.configurationFile={logging}"
+    builder = builder.config("spark.driver.extraJavaOptions", options)
+    if "MASTER" not in world.environment:
+        # What is meant for a cluster makes 200 and 50 tasks of little work.
+        builder = builder.master("local[*]").config("spark.sql.shuffle.partitions", "8")
+        builder = builder.config("spark.databricks.delta.snapshotPartitions", "8")
+        # Tasks in Python take the first python3 on the path else, which may have neither dq nor pyarrow.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return builder
 
 
 def _mend(needed: Mapping[str, str]) -> str:

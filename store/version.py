@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from sqlalchemy import Connection, inspect, text
 
-MIGRATIONS = Path(__file__).parent / "migrations"
+# Not a path: spark-submit's --py-files puts dq on the search path as it is, in its wheel.
+MIGRATIONS = files("dq.store.migrations")
 
 
 @cache
 def head() -> str:
     """The newest schema this dq knows, read off the files' names: '0001_alerts.py' is version '0001'."""
-    return max(path.name[:4] for path in (MIGRATIONS / "versions").glob("[0-9][0-9][0-9][0-9]_*.py"))
+    names = (file.name for file in (MIGRATIONS / "versions").iterdir())
+    return max(name[:4] for name in names if re.fullmatch(r"\d{4}_\w+\.py", name))
+
+
+@contextmanager
+def _folder(place: Traversable) -> Iterator[Path]:
+    """A folder that Alembic can read: the place itself, or a copy of it where it lies in an archive."""
+    if isinstance(place, Path):
+        yield place
+        return
+    with TemporaryDirectory(prefix="dq-") as copy:
+        _copied(place, Path(copy))
+        yield Path(copy)
+
+
+def _copied(place: Traversable, to: Path) -> None:
+    for one in place.iterdir():
+        if one.is_dir():
+            (to / one.name).mkdir()
+            _copied(one, to / one.name)
+        else:
+            (to / one.name).write_bytes(one.read_bytes())
 
 
 def read(connection: Connection) -> str | None:
@@ -43,7 +71,8 @@ def upgrade(connection: Connection) -> None:
     from alembic.config import Config
 
     config = Config()
-    # The option is a template in which a percent sign must be doubled.
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    with _folder(MIGRATIONS) as folder:
+        # The option is a template in which a percent sign must be doubled.
+        config.set_main_option("script_location", str(folder).replace("%", "%%"))
+        command.upgrade(config, "head")

@@ -1,0 +1,155 @@
+"""dq as it is installed and submitted: from its wheel, on a cluster, through Spark Connect."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from fakes.wheel import ROOT, built, python_without_dq
+
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+servers:
+  - {server: lake, type: local, path: lake, format: csv}
+schema:
+  - name: orders
+    properties:
+      - {name: id, logicalType: integer, physicalType: bigint, primaryKey: true}
+      - {name: state, logicalType: string, enum: [{value: open}, {value: paid}]}
+"""
+# What every place has to find in the rows below.
+FOUND = {
+    ("id", "primary_key", "1 row", '[{"count": 2, "id": "2"}]'),
+    ("state", "enum", "1 of 3 rows", '[{"id": "2"}]'),
+}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return built(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    return python_without_dq(tmp_path_factory.mktemp("python"))
+
+
+@pytest.fixture
+def orders(tmp_path):
+    """A folder with a contract and rows that break it twice."""
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "orders.csv").write_text("id,state\n1,open\n2,paid\n2,lost\n")
+    (tmp_path / "orders.odcs.yaml").write_text(CONTRACT.replace("path: lake", f"path: {tmp_path}/lake"))
+    return tmp_path
+
+
+def run(folder: Path, *command: object, **more: str) -> subprocess.CompletedProcess[str]:
+    ours = ("DQ_", "SLACK_", "SPARK_", "PYSPARK_")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | more
+    return subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+
+
+def found(printed: str) -> set[tuple[str, str, str, str]]:
+    # spark-submit writes what its program says on stderr to stdout, too.
+    (report,), _ = json.JSONDecoder().raw_decode(printed, printed.index("[\n"))
+    return {
+        (
+            one["target"]["property"],
+            one["check"],
+            one["measure"]["observed"],
+            json.dumps(one["samples"], sort_keys=True),
+        )
+        for one in report["results"]
+        if one["status"] != "pass"
+    }
+
+
+def test_the_wheel_installs_as_one_package(wheel, python, orders, tmp_path):
+    site = tmp_path / "site"
+    zipfile.ZipFile(wheel).extractall(site)
+    program = "import dq, dq.examples, dq.store; print(dq.__file__, dq.check.__module__, dq.store.__file__)"
+
+    shown = run(orders, python, "-c", program, PYTHONPATH=str(site))
+    validated = run(orders, python, "-m", "dq", "validate", "orders.odcs.yaml", PYTHONPATH=str(site))
+    alone = run(orders, python, "-c", "import dq")
+
+    assert shown.stdout.split() == [
+        f"{site}/dq/__init__.py",
+        "dq.dataquality.door",
+        f"{site}/dq/store/__init__.py",
+    ]
+    assert "1 contract" in validated.stdout, validated.stderr
+    assert "No module named 'dq'" in alone.stderr
+
+
+def test_the_store_is_made_from_inside_of_the_wheel(wheel, python, orders):
+    program = "import dq.store.engine as at; at.open_store('sqlite:///store.db'); print(at.__file__)"
+
+    shown = run(orders, python, "-c", program, PYTHONPATH=str(wheel))
+
+    assert shown.stdout.startswith(str(wheel)), shown.stderr
+    assert (orders / "store.db").stat().st_size > 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_submit_takes_the_wheel_to_a_cluster(wheel, python, orders):
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    done = run(
+        orders,
+        home / "bin" / "spark-submit",
+        *("--master", "local-cluster[1,1,1024]", "--driver-memory", "1g"),
+        *("--conf", "spark.ui.enabled=false", "--py-files", wheel),
+        ROOT / "cli" / "spark_submit.py",
+        *("check", "orders.odcs.yaml", "--format", "json", "--channel", "console"),
+        SPARK_HOME=str(home),
+        PYSPARK_PYTHON=str(python),
+    )
+
+    assert done.returncode == 1, done.stderr
+    assert found(done.stdout) == FOUND
+    assert "Executor added: app-" in done.stderr
+
+
+@pytest.mark.slow
+def test_spark_connect_gives_the_same_report(orders):
+    """Not among the tests for Spark 3.5, which has no server of Connect in its package."""
+
+    done = run(
+        orders,
+        *(
+            sys.executable,
+            "-m",
+            "dq",
+            "check",
+            "orders.odcs.yaml",
+            "--format",
+            "json",
+            "--channel",
+            "console",
+        ),
+        SPARK_REMOTE="local[1]",
+    )
+
+    assert done.returncode == 1, done.stderr
+    assert found(done.stdout) == FOUND
+    assert json.loads(done.stdout)[0]["proven"] == 0
