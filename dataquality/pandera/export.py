@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from dq.contracts.columns import physical_type
 from dq.contracts.errors import MissingTool, UsageError
 from dq.contracts.form import nearest
+from dq.contracts.given import read
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.dataquality.accounting import State, accounts
 from dq.dataquality.clause import Clause
@@ -68,12 +70,12 @@ class Export:
         }
 
 
-def schema(contract: Contract, object_name: str | None = None, backend: str = "pyspark") -> Any:
+def schema(contract: Contract | Path | str, object_name: str | None = None, backend: str = "pyspark") -> Any:
     """A pandera `DataFrameSchema` for one object of the contract, with one check per clause.
 
-    `object_name` may be left out when the contract has one object. A check is called as its clause's path
-    in the contract, and gives what `dq check` gives; a clause of a milder severity than error warns. What
-    the schema cannot test is in its metadata, see `left_out`.
+    `contract` is a path, a text of YAML, or one already read; `object_name` may be left out when it has one
+    object. A check is called as its clause's path in the contract, and gives what `dq check` gives; a clause
+    of a milder severity than error warns. What the schema cannot test is in its metadata, see `left_out`.
 
     Raises UsageError for an unknown object or backend, and MissingTool where pandera or the backend's
     library is not installed.
@@ -91,7 +93,9 @@ def schema(contract: Contract, object_name: str | None = None, backend: str = "p
         raise MissingTool(
             f"A schema for {backend} needs {missing}, which is not installed.", install
         ) from error
-    found = export(contract, pick(contract, object_name), module.unable, floats_hide_nan=backend == "polars")
+    known = read(contract)
+    hidden = backend == "polars"
+    found = export(known, pick(known, object_name), module.unable, floats_hide_nan=hidden)
     return module.schema(found)
 
 
