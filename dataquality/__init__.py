@@ -1,6 +1,27 @@
-"""The Spark side and the delivery side: metrics, checks, plan, measurement; evidence, cycles, budgets."""
+"""The Spark side and the delivery side: metrics, checks, plan, measurement; evidence, cycles, budgets.
 
-from dq.dataquality.report import Report, Violated
-from dq.dataquality.suite import check
+The check is imported when it is asked for: deliveries are watched where the extra for Spark is not installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dq.dataquality.report import Report, Violated
+    from dq.dataquality.suite import check
 
 __all__ = ["Report", "Violated", "check"]
+
+_HOMES = {
+    "Report": "dq.dataquality.report",
+    "Violated": "dq.dataquality.report",
+    "check": "dq.dataquality.suite",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dq.dataquality' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

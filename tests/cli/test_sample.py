@@ -24,7 +24,7 @@ schema:
       - {name: email, logicalType: string, classification: pii, logicalTypeOptions: {format: email}}
       - {name: customer, logicalType: integer, relationships: [{to: customers.id}]}
     quality:
-      - {type: sql, query: 'SELECT count(*) FROM {object}', mustBeGreaterThan: 0}
+      - {type: sql, query: 'SELECT avg(price) FROM {object}', mustBeGreaterThan: 0}
       - {metric: rowCount, mustBeBetween: [1000, 100000]}
   - name: customers
     properties:
