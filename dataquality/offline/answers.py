@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 
 from dq.dataquality.clause import Clause
-from dq.dataquality.column import Column
-from dq.dataquality.metric import SCHEMA, Answer, Failure, Kind, Metric
+from dq.dataquality.column import Column, resolve
+from dq.dataquality.metric import SCHEMA, Answer, Failure, Kind, Metric, Need
 from dq.dataquality.offline.expression import Cells, NoReading, predicate
 from dq.dataquality.offline.rows import Rows
 from dq.dataquality.offline.values import Incomparable, key
@@ -50,12 +50,13 @@ def _answer(rows: Rows, metric: Metric) -> Answer:
     if reason is not None:
         return Failure(reason)
     try:
-        chosen = [cells for cells in rows.cells if _holds(metric.where)(cells)]
+        holds = _holds(metric.where, single=_single(rows, metric.needs))
+        chosen = [cells for cells in rows.cells if holds(cells)]
         if metric.kind in _COUNTED:
             return len(chosen)
         keys = [made for cells in chosen if (made := _key(cells, metric.keys)) is not None]
         return len(set(keys)) if metric.kind is Kind.DISTINCT else len(keys) - len(set(keys))
-    except Incomparable as error:
+    except (Incomparable, NoReading) as error:
         return Failure(str(error))
 
 
@@ -68,7 +69,7 @@ def broken(rows: Rows, clause: Clause) -> list[bool] | None:
         return None
     within = _holds(clause.where)
     if clause.breaks:
-        breaks = _holds(clause.breaks)
+        breaks = _holds(clause.breaks, single=_single(rows, clause.needs))
         return [within(cells) and breaks(cells) for cells in rows.cells]
     seen: set[object] = set()
     found = []
@@ -79,9 +80,14 @@ def broken(rows: Rows, clause: Clause) -> list[bool] | None:
     return found
 
 
+def _single(rows: Rows, needs: Iterable[Need]) -> bool:
+    found = (resolve(rows.schema, need.column) for need in needs)
+    return any(not isinstance(one, str) and one.name == "float" for one in found)
+
+
 @functools.lru_cache(1024)
-def _holds(where: str) -> Callable[[Cells], bool]:
-    return predicate(where) if where else lambda _cells: True
+def _holds(where: str, *, single: bool = False) -> Callable[[Cells], bool]:
+    return predicate(where, single=single) if where else lambda _cells: True
 
 
 def _key(cells: Cells, columns: Sequence[Column]) -> object:

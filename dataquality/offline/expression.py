@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
@@ -30,8 +31,10 @@ class NoReading(ValueError):
     """An expression that only Spark can compute; the message says what of it."""
 
 
-def predicate(text: str) -> Callable[[Cells], bool]:
+def predicate(text: str, *, single: bool = False) -> Callable[[Cells], bool]:
     """The predicate as a function that is true where Spark's is (false and NULL are not).
+
+    `single` says that the values are floats of 32 bits, which Python's do not show.
 
     Raises NoReading for what is not understood. The function raises Incomparable for values that Spark
     would cast first.
@@ -40,8 +43,18 @@ def predicate(text: str) -> Callable[[Cells], bool]:
         tree = sqlglot.parse_one(text, dialect="spark")
     except SqlglotError as error:
         raise NoReading("the predicate is not understood") from error
-    made = _read(tree)
+    made = _read(tree.transform(lambda node: _branch(node, single=single)))
     return lambda cells: made(cells, {}) is True
+
+
+def _branch(node: exp.Expr, *, single: bool) -> exp.Expr:
+    """Of a choice by the type of the column, the branch that its type takes."""
+    if isinstance(node, exp.Case) and len(node.args["ifs"]) == 1 and node.args.get("default") is not None:
+        (choice,) = node.args["ifs"]
+        test = choice.this
+        if isinstance(test, exp.EQ) and isinstance(test.this, exp.Typeof) and test.expression.name == "float":
+            return exp.paren(choice.args["true"] if single else node.args["default"])
+    return node
 
 
 def _read(node: exp.Expr) -> Reading:
@@ -199,6 +212,8 @@ def _cast(node: exp.Expr) -> Reading:
             return _constant(_OF_LITERALS[wanted.this](inner.name))
     except ValueError as error:
         raise NoReading(f"the literal {inner.name!r} needs Spark") from error
+    if wanted.this is exp.DType.FLOAT and inner.find(exp.Column, exp.Identifier) is None:
+        return _constant(struct.unpack("f", struct.pack("f", float(str(_read(inner)({}, {})))))[0])
     if wanted.this is exp.DType.TEXT and isinstance(inner, exp.IntDiv):
         return _strict(str, inner)
     if node.args.get("safe") and wanted.this is exp.DType.DECIMAL:

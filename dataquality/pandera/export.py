@@ -133,7 +133,15 @@ def _reason(one: SchemaObject, clause: Clause, kinds: Shelf, unable: Unable) -> 
         return stated
     if clause.target is not None:
         return "it looks keys up in another object, and a schema sees one frame"
-    return unable(one, clause, kinds)
+    return _OF_RUNS.get(clause.check) or unable(one, clause, kinds)
+
+
+# What is judged by the time of a run or by the runs before it.
+_OF_RUNS = {
+    "latency": "it needs the time of a run, and a schema sees one frame",
+    "retention": "it needs the time of a run, and a schema sees one frame",
+    "row_count_anomaly": "it needs the runs before, and a schema sees one frame",
+}
 
 
 def _native(clause: Clause, native: set[str]) -> bool:
