@@ -216,6 +216,8 @@ def _cast(node: exp.Expr) -> Reading:
         return _constant(struct.unpack("f", struct.pack("f", float(str(_read(inner)({}, {})))))[0])
     if wanted.this is exp.DType.TEXT and isinstance(inner, exp.IntDiv):
         return _strict(str, inner)
+    if wanted.this is exp.DType.TEXT and isinstance(inner, exp.Column):
+        return _strict(values.narrow_text, inner)
     if node.args.get("safe") and wanted.this is exp.DType.DECIMAL:
         precision, scale = (int(part.name) for part in wanted.expressions)
         return _strict(lambda value: values.as_decimal(value, precision, scale), inner)

@@ -7,6 +7,7 @@ import datetime as dt
 import decimal
 import math
 import re
+import struct
 from collections.abc import Hashable, Mapping
 from decimal import Decimal
 
@@ -91,6 +92,19 @@ def as_decimal(value: object, precision: int, scale: int) -> Decimal | None:
     except decimal.InvalidOperation:
         return None
     return made if abs(made) < Decimal(1).scaleb(precision - scale) else None
+
+
+def narrow_text(value: object) -> str:
+    """The shortest decimal of a float of 32 bits; checks cast no other column to a text."""
+    if not isinstance(value, float):
+        raise Incomparable(f"a {type(value).__name__} is cast to a text")
+    return next(
+        text for digits in range(1, 18) if _bits(float(text := f"{value:.{digits}g}")) == _bits(value)
+    )
+
+
+def _bits(value: float) -> bytes:
+    return struct.pack("f", value)
 
 
 _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)

@@ -14,7 +14,7 @@ from dq.contracts.form import nearest
 from dq.contracts.given import read
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.dataquality.accounting import State, accounts
-from dq.dataquality.clause import Clause
+from dq.dataquality.clause import Clause, Unit
 from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.literal import FLOATS, logical
 from dq.dataquality.suite import pick
@@ -133,6 +133,10 @@ def _reason(one: SchemaObject, clause: Clause, kinds: Shelf, unable: Unable) -> 
         return stated
     if clause.target is not None:
         return "it looks keys up in another object, and a schema sees one frame"
+    if clause.window is not None:
+        return _OF_RUNS["latency"]
+    if clause.check == "row_count" and clause.unit is Unit.PERCENT:
+        return _OF_RUNS["row_count_anomaly"]
     return _OF_RUNS.get(clause.check) or unable(one, clause, kinds)
 
 
@@ -177,13 +181,20 @@ def _left_out(
         clause if (reason := reasons[clause.path]) is None else replace(clause, left_out=reason)
         for clause in found
     ]
+    listed: set[str] = set()
     for account in accounts(contract, one, said):
         reason = account.reason
         if account.state is State.ENFORCED and reason == "dq watch":
             reason = "it is about deliveries, which 'dq watch' judges"
         elif account.state is not State.NOT_EVALUATED:
             continue
+        listed.add(account.path)
         yield LeftOut(account.path, account.property, account.clause, reason, str(account.at))
+    # A clause may be a part of what an account speaks of.
+    for clause in found:
+        reason = reasons[clause.path] or ""
+        if reason and not clause.documented and not listed & {clause.path, *clause.covers}:
+            yield LeftOut(clause.path, clause.property, clause.check, reason, str(clause.at))
 
 
 def unaskable(_one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:
