@@ -113,7 +113,7 @@ def export(contract: Contract, one: SchemaObject, unable: Unable, *, floats_hide
     """The columns and checks of a schema; with `floats_hide_nan`, pandera takes NaN in floats for NULL."""
     kinds = built_in()
     found = clauses_of(contract, one, kinds)
-    reasons = {clause.path: _reason(one, clause, kinds, unable) for clause in found}
+    reasons = {clause.path: untestable(one, clause, kinds, unable) for clause in found}
     columns = tuple(_columns(one, floats_hide_nan=floats_hide_nan))
     native = {column.name for column in columns if not column.nullable}
     tested = [clause for clause in found if reasons[clause.path] is None]
@@ -127,7 +127,8 @@ def export(contract: Contract, one: SchemaObject, unable: Unable, *, floats_hide
     )
 
 
-def _reason(one: SchemaObject, clause: Clause, kinds: Shelf, unable: Unable) -> str | None:
+def untestable(one: SchemaObject, clause: Clause, kinds: Shelf, unable: Unable) -> str | None:
+    """Why one frame by itself cannot show whether a clause is kept, or None when it can."""
     stated = clause.documented or clause.left_out or clause.refused
     if stated:
         return stated

@@ -19,7 +19,7 @@ from dq.dataquality.metric import Answer, Failure, Metric
 from dq.dataquality.offline.answers import measure
 from dq.dataquality.offline.rows import to_pandas
 from dq.dataquality.pandera import _pandas
-from dq.dataquality.pandera.export import Export
+from dq.dataquality.pandera.export import Export, untestable
 from dq.dataquality.report import Report
 from dq.dataquality.sample.read import Sample, Unread
 from dq.dataquality.samples import MOST, MOST_CHARACTERS
@@ -61,7 +61,7 @@ def _left_out(one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample) -
     if clause.target is not None:
         return replace(clause, left_out="the sample has not all keys of the other object")
     if not clause.refused:
-        reason = _pandas.unable(one, clause, kinds)
+        reason = untestable(one, clause, kinds, _pandas.unable)
         if reason is None and clause.check != "columns" and not _of_rows(clause) and clause.threshold:
             reason = _ROWS
         reason = reason or (_PATH if _roots(clause) & _in_path(one, sample) else None)
