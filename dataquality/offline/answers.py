@@ -50,7 +50,7 @@ def _answer(rows: Rows, metric: Metric) -> Answer:
     if reason is not None:
         return Failure(reason)
     try:
-        holds = _holds(metric.where, single=_single(rows, metric.needs))
+        holds = _holds(metric.where, _kind(rows, metric.needs))
         chosen = [cells for cells in rows.cells if holds(cells)]
         if metric.kind in _COUNTED:
             return len(chosen)
@@ -69,7 +69,7 @@ def broken(rows: Rows, clause: Clause) -> list[bool] | None:
         return None
     within = _holds(clause.where)
     if clause.breaks:
-        breaks = _holds(clause.breaks, single=_single(rows, clause.needs))
+        breaks = _holds(clause.breaks, _kind(rows, clause.needs))
         return [within(cells) and breaks(cells) for cells in rows.cells]
     seen: set[object] = set()
     found = []
@@ -80,14 +80,15 @@ def broken(rows: Rows, clause: Clause) -> list[bool] | None:
     return found
 
 
-def _single(rows: Rows, needs: Iterable[Need]) -> bool:
-    found = (resolve(rows.schema, need.column) for need in needs)
-    return any(not isinstance(one, str) and one.name == "float" for one in found)
+def _kind(rows: Rows, needs: Iterable[Need]) -> str:
+    """The name of the type of the first column that is needed: of what a check chooses by the type of."""
+    found = [resolve(rows.schema, need.column) for need in needs][:1]
+    return "".join(one.name for one in found if not isinstance(one, str))
 
 
 @functools.lru_cache(1024)
-def _holds(where: str, *, single: bool = False) -> Callable[[Cells], bool]:
-    return predicate(where, single=single) if where else lambda _cells: True
+def _holds(where: str, kind: str = "") -> Callable[[Cells], bool]:
+    return predicate(where, kind) if where else lambda _cells: True
 
 
 def _key(cells: Cells, columns: Sequence[Column]) -> object:

@@ -31,10 +31,10 @@ class NoReading(ValueError):
     """An expression that only Spark can compute; the message says what of it."""
 
 
-def predicate(text: str, *, single: bool = False) -> Callable[[Cells], bool]:
+def predicate(text: str, kind: str = "") -> Callable[[Cells], bool]:
     """The predicate as a function that is true where Spark's is (false and NULL are not).
 
-    `single` says that the values are floats of 32 bits, which Python's do not show.
+    `kind` is the name of the column's type, which Python's values do not always show.
 
     Raises NoReading for what is not understood. The function raises Incomparable for values that Spark
     would cast first.
@@ -43,17 +43,19 @@ def predicate(text: str, *, single: bool = False) -> Callable[[Cells], bool]:
         tree = sqlglot.parse_one(text, dialect="spark")
     except SqlglotError as error:
         raise NoReading("the predicate is not understood") from error
-    made = _read(tree.transform(lambda node: _branch(node, single=single)))
+    made = _read(tree.transform(lambda node: _branch(node, kind)))
     return lambda cells: made(cells, {}) is True
 
 
-def _branch(node: exp.Expr, *, single: bool) -> exp.Expr:
+def _branch(node: exp.Expr, kind: str) -> exp.Expr:
     """Of a choice by the type of the column, the branch that its type takes."""
     if isinstance(node, exp.Case) and len(node.args["ifs"]) == 1 and node.args.get("default") is not None:
         (choice,) = node.args["ifs"]
         test = choice.this
-        if isinstance(test, exp.EQ) and isinstance(test.this, exp.Typeof) and test.expression.name == "float":
-            return exp.paren(choice.args["true"] if single else node.args["default"])
+        if isinstance(test, exp.EQ | exp.Like) and isinstance(test.this, exp.Typeof):
+            wanted = test.expression.name
+            taken = kind == wanted if isinstance(test, exp.EQ) else kind == wanted.removesuffix("%")
+            return exp.paren(_branch(choice.args["true"] if taken else node.args["default"], kind))
     return node
 
 

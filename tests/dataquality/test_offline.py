@@ -77,7 +77,7 @@ def test_a_predicate_is_true_for_python_exactly_where_it_is_for_spark(spark: Spa
         (text, value, on_spark[number][str(at)])
         for at, text in enumerate(asked)
         for number, value in rows
-        if predicate(text)({"v": value}) != on_spark[number][str(at)]
+        if predicate(text, kind.split("(")[0])({"v": value}) != on_spark[number][str(at)]
     ]
 
     assert asked
