@@ -20,6 +20,7 @@ from dq.contracts.outcome import Breach, Recovery
 from dq.dataquality import Report, history
 from dq.dataquality import check as measure
 from dq.dataquality.dataset import Dataset, locate
+from dq.dataquality.levers import ALL, Lever
 from dq.dataquality.occasion import Earlier
 from dq.dataquality.outline import Outline, outline
 from dq.dataquality.part_ledger import PartLedger
@@ -47,6 +48,7 @@ class Setup:
     rules: tuple[str, ...] = ()
     quarantine: str | None = None
     unmasked: bool = False
+    levers: frozenset[Lever] = ALL
 
 
 T = TypeVar("T")
@@ -88,6 +90,7 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
         others=others,
         history=_earlier(given, contract, one),
         rules=given.rules,
+        levers=given.levers,
         # Whether a file has settled can be told by the real time only.
         memory=None if world.as_of else PartLedger(given.store, world.now()),
     )

@@ -108,7 +108,9 @@ def describe(report: Report, *, quiet: bool = False) -> None:
         show.line(f"  Quarantine: {rows:,} row(s) in {path}." if path else "  Quarantine: nothing to write.")
     states = Counter(account.state for account in report.accounts)
     clauses = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
-    show.line(f"  {said}, in {report.passes} passes. Clauses: {clauses}.")
+    proven = f", {report.proven} proven without reading" if report.proven else ""
+    passes = f"{report.passes} pass{'' if report.passes == 1 else 'es'}"
+    show.line(f"  {said}{proven}, in {passes}. Clauses: {clauses}.")
     if report.rules:
         show.line(f"  Only {', '.join(report.rules)}: this run says nothing of the other clauses.")
 

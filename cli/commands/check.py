@@ -22,6 +22,7 @@ from dq.cli.world import here, processors
 from dq.contracts.errors import Unreadable
 from dq.dataquality import Report
 from dq.dataquality import results_table as results
+from dq.dataquality.levers import ALL, NONE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,6 +57,9 @@ def command(
     ),
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Show what would be read, and read only the schema."
+    ),
+    scan: bool = typer.Option(
+        False, "--scan", help="Read everything with Spark: no proof by statistics, no Python tasks."
     ),
     channel: str = CHANNEL,
     quarantine: str = QUARANTINE,
@@ -94,7 +98,8 @@ def command(
     if any(task.scopes for task in todo):
         spark = session(world, hive=hive, formats=read)
         apart = (quarantine, quarantine_unmasked)
-        given = Setup(world, store, spark, tell, server, tuple(rule), *apart)
+        levers = NONE if scan else ALL
+        given = Setup(world, store, spark, tell, server, tuple(rule), *apart, levers=levers)
         done, bugs = _each(given, todo, run, threads)
     else:
         done, bugs = [failed for task in todo for failed in refused(task)], []
