@@ -236,6 +236,19 @@ def test_what_is_promised_of_the_table_is_told_from_kept_counts_of_what_did_not_
 
 
 @pytest.mark.spark
+def test_one_switch_has_everything_read_by_spark(spark, folder, dq):
+    (folder / "orders.odcs.yaml").unlink()
+    small(folder, "one", [1, 2, 3])
+
+    proven, scanned = check(dq).json[0], check(dq, "--scan").json[0]
+
+    # The row count and the NULLs; the schema alone tells the columns.
+    assert (proven["proven"], scanned["proven"]) == (2, 0)
+    assert (proven["passes"], scanned["passes"]) == (1, 2)
+    assert proven["results"] == scanned["results"]
+
+
+@pytest.mark.spark
 def test_sparks_pages_tell_which_contract_a_job_is_of(spark, folder, dq):
     (folder / "orders.odcs.yaml").unlink()
     for name in ("one", "two"):
