@@ -55,7 +55,8 @@ def _branch(node: exp.Expr, kind: str) -> exp.Expr:
         if isinstance(test, exp.EQ | exp.Like) and isinstance(test.this, exp.Typeof):
             wanted = test.expression.name
             taken = kind == wanted if isinstance(test, exp.EQ) else kind == wanted.removesuffix("%")
-            return exp.paren(_branch(choice.args["true"] if taken else node.args["default"], kind))
+            branch = choice.args["true"] if taken else node.args["default"]
+            return exp.paren(branch.transform(lambda inner: _branch(inner, kind)))
     return node
 
 
