@@ -196,7 +196,7 @@ def _queried(frame: DataFrame, metric: Metric) -> Number | Failure:
         asked = frame.sparkSession.sql(metric.value.replace(sql.name(ROWS_VIEW), sql.name(view)))
         return _one_number(asked.columns, asked.limit(2).collect())
     except _spark_errors() as error:
-        return Failure(f"the query failed: {without_values(cleaned(error))}")
+        return Failure(f"the query failed: {cleaned(error, without_values)}")
     finally:
         frame.sparkSession.catalog.dropTempView(view)
 
@@ -208,8 +208,9 @@ def _called(frame: DataFrame, metric: Metric) -> Number | Failure:
     try:
         return one_number(metric.call(rows), f"the check {metric.aggregate!r}")
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a foreign function may raise anything
-        first = cleaned(error) if isinstance(error, _spark_errors()) else str(error).strip().split("\n", 1)[0]
-        text = without_values(first)
+        spark = isinstance(error, _spark_errors())
+        first = str(error).strip().split("\n", 1)[0]
+        text = cleaned(error, without_values) if spark else without_values(first)
         said = f"the check {metric.aggregate!r} raised {type(error).__name__}: {text}"
         return Failure(said[:MAX_MESSAGE].rstrip(": "))
 
@@ -236,7 +237,7 @@ def _answered(question: Callable[[], T]) -> T | Failure:
     try:
         return question()
     except _spark_errors() as error:
-        return Failure(without_values(cleaned(error)))
+        return Failure(cleaned(error, without_values))
 
 
 def attempt(question: Callable[[], T]) -> T | Failure:
@@ -260,8 +261,11 @@ _FILE = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
 MAX_MESSAGE = 300
 
 
-def cleaned(error: Exception) -> str:
-    """Spark's reason in one line: the innermost cause that says something, without its stack."""
+def cleaned(error: BaseException, told: Callable[[str], str] = str) -> str:
+    """Spark's reason in one line: the innermost cause that says something, without its stack.
+
+    `told` makes of that cause what may be shown; the file that Spark was reading is named all the same.
+    """
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     said = [str(error)]
     # A failed job says "aborted" and hides the reason in its causes.
@@ -270,7 +274,7 @@ def cleaned(error: Exception) -> str:
         java = java.getCause()
     lines = [line for text in said if (line := _line(text))]
     classed = [line for line in lines if line.startswith("[")]
-    shown = (classed or lines or [type(error).__name__])[-1][:MAX_MESSAGE]
+    shown = told((classed or lines or [type(error).__name__])[-1][:MAX_MESSAGE])
     # The cause that says what is wrong need not say where.
     file = next((match[1] for text in said if (match := _FILE.search(text))), None)
     return shown if file is None or file in shown else f"{shown} (in {file})"

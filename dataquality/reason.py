@@ -9,7 +9,7 @@ _SAFE = re.compile(
     r"\[(UNRESOLVED_|UNRESOLVABLE_|TABLE_OR_VIEW_|PATH_|DATATYPE_MISMATCH|PARSE_SYNTAX_ERROR|UNABLE_TO_INFER"
     r"|DATA_SOURCE_|FAILED_READ_FILE|CANNOT_READ_|UNSUPPORTED_|AMBIGUOUS_|COLUMN_|FIELD_NOT_FOUND|CONNECT"
     r"|INVALID_EXTRACT_|INVALID_SCHEMA|NESTED_AGGREGATE|INCOMPATIBLE_|MISSING_|WRONG_NUM_ARGS|SCHEMA_|DELTA_"
-    r"|HUDI_|ICEBERG_)|\S+ is not a Parquet file"
+    r"|HUDI_|ICEBERG_)|\S+ is not a Parquet file|File \S+ does not exist"
 )
 _CONDITION = re.compile(r"\[[A-Z_.0-9]+\] ?")
 # Where a value may begin: in quotes, after a colon, as a number, or as a key of a map.

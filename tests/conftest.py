@@ -8,6 +8,7 @@ parses and plans, and are downloaded: the tests that need them run last, in a JV
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 # can be run again; on a desk they are new each time, so that they go on finding things.
 settings.register_profile("dq", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("dq")
+
+# Spark's tasks in Python take the first python3 on the path else, which may have neither dq nor pyarrow.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 # Hundreds of small queries end before the optimizing compiler pays: half of the CPU without it.
 SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

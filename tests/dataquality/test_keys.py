@@ -83,10 +83,10 @@ def test_both_ways_give_the_same_number(spark: SparkSession) -> None:
     @settings(max_examples=8, database=None)
     @given(ROWS, st.sampled_from([plain, scoped]))
     def the_same(rows: list[tuple[object, ...]], made: Contract) -> None:
-        frame = spark.createDataFrame(rows, "a double, b string").coalesce(1).cache()
+        # Not cached: a filter on a cached column of floats loses NaN (Spark 3.5 and 4.0).
+        frame = spark.createDataFrame(rows, "a double, b string").coalesce(1)
 
         sorted_, grouped = [one for one in check(made, frame).results if one.check == "duplicate_values"]
-        frame.unpersist()
 
         assert (grouped.observed, grouped.value) == (sorted_.observed, sorted_.value)
 
