@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,11 +59,28 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
             derby = f"jdbc:derby:;databaseName={settings / 'metastore'};create=true"
             builder = builder.config("spark.hadoop.javax.jdo.option.ConnectionURL", derby)
     try:
-        made: SparkSession = builder.getOrCreate()
+        with _jvm_on_stderr():
+            made: SparkSession = builder.getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
         said = str(error).splitlines()[0]
         raise Unreadable(f"Spark did not start: {said}", _mend(needed)) from error
     return made
+
+
+@contextmanager
+def _jvm_on_stderr() -> Iterator[None]:
+    """A JVM that starts meanwhile writes what it says to stderr for all its life.
+
+    Ivy of Spark 3.5 tells on stdout which jars it loads, where our JSON has to stand alone.
+    """
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 # Set for the program that spark-submit starts, and for a client of Spark Connect.

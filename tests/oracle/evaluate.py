@@ -378,6 +378,8 @@ def _part(kind: DataType, path: str, inner: Json) -> tuple[DataType | None, obje
 def _kept(prop: Json, kind: DataType) -> bool:
     if "physicalType" in prop:
         return bool(prop["physicalType"].replace(" ", "") == str(kind))
+    if prop["logicalType"] == "integer" and kind.name == "decimal" and kind.numbers[1]:
+        return False
     return kind.name in CARRIERS[prop["logicalType"]]
 
 
