@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from oracle.comparing import agree
 from oracle.tables import Case, cases
 from oracle.writers import Pyarrow, Spark
@@ -43,4 +43,7 @@ def test_parquet_of_spark_is_checked_as_its_rows_are(spark: SparkSession, case: 
 @settings(max_examples=EXAMPLES // 4, suppress_health_check=CALM)
 @given(case=cases())
 def test_orc_is_checked_as_its_rows_are(spark: SparkSession, case: Case) -> None:
+    # Spark 3.5 loses what follows a back-quote in the name of a column of ORC.
+    assume("`" not in repr(case))
+
     agree(spark, case, Spark("orc"))

@@ -232,7 +232,10 @@ EVOLVED = """
 
 @FORMATS
 def test_facts_follow_a_column_and_not_its_name(table: Callable[..., Table], form: str) -> None:
-    made = table(form, columns="id INT, a INT, b INT", by="")
+    # Delta for Spark 3.5 widens no INT.
+    widens = form == "iceberg" or not lakehouse.SPARK.startswith("3.")
+    last = 8_000_000_000 if widens else 8
+    made = table(form, columns=f"id {'INT' if widens else 'BIGINT'}, a INT, b INT", by="")
     if form == "delta":
         made.set(delta_enableTypeWidening="true")
     made.insert("(1, 10, 20)")
@@ -244,7 +247,7 @@ def test_facts_follow_a_column_and_not_its_name(table: Callable[..., Table], for
         "ADD COLUMN later INT",
     ):
         made.sql(f"ALTER TABLE {{}} {change}")
-    made.insert("(8000000000, 11, 5, 7)")
+    made.insert(f"({last}, 11, 5, 7)")
 
     report = made.both(body=EVOLVED)
     found = made.files("id", "c", "b", "later")
@@ -253,7 +256,7 @@ def test_facts_follow_a_column_and_not_its_name(table: Callable[..., Table], for
     assert failed == {("b", "1 of 2 rows"), ("later", "1 of 2 rows")}
     assert found is not None
     least = {tuple(file.of(Column((name,))).least for name in ("id", "c", "b", "later")) for file in found}
-    assert least == {(1, 10, None, None), (8000000000, 11, 5, 7)}
+    assert least == {(1, 10, None, None), (last, 11, 5, 7)}
 
 
 def test_a_table_with_hidden_partitions_that_change_is_proven(table: Callable[..., Table]) -> None:
