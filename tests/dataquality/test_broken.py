@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-# Spark 3.5 reads more before it fails, and does not say in which file it did.
+# Spark 3.5 does not always say in which file it fails.
 SAYS_WHERE = not pyspark.__version__.startswith("3.")
 
 HEAD = """
@@ -254,7 +254,7 @@ def test_a_line_that_does_not_parse_is_an_error_and_never_a_null(
     found = results_of(spark, tmp_path, form)
 
     assert statuses(found)["id required"] == "error"
-    assert (f"part.{form}" in found["id required"][1]) is SAYS_WHERE
+    assert f"part.{form}" in found["id required"][1] or not SAYS_WHERE
     assert statuses(found)["id columns"] == "pass"
     if sound:
         assert statuses(found)[sound] == "pass"
