@@ -11,7 +11,7 @@ from dq.contracts.columns import row_type
 from dq.dataquality.clause import Clause
 from dq.dataquality.offline.answers import broken
 from dq.dataquality.offline.rows import Rows, of_pandas
-from dq.dataquality.pandera._verdicts import Verdicts, kept, pandera_check, results_of
+from dq.dataquality.pandera._verdicts import Verdicts, kept, parts, results_of
 from dq.dataquality.pandera.export import Export, unaskable
 
 if TYPE_CHECKING:
@@ -29,25 +29,8 @@ def schema(export: Export) -> DataFrameSchema:
         return results_of(rows, export.clauses, export.kinds), rows
 
     verdicts = Verdicts(measured)
-    return DataFrameSchema(
-        columns={
-            one.name: Column(
-                nullable=one.nullable,
-                title=one.title,
-                description=one.description,
-                metadata={"type": one.type},
-            )
-            for one in export.columns
-        },
-        checks=[
-            pandera_check(Check, export, clause, partial(_test, verdicts, clause, at == 0))
-            for at, clause in enumerate(export.clauses)
-        ],
-        name=export.one.name,
-        description=export.one.description,
-        metadata=export.metadata,
-        unique_column_names=True,
-    )
+    made = parts(Column, Check, export, partial(_test, verdicts))
+    return DataFrameSchema(**made, unique_column_names=True)
 
 
 def _test(verdicts: Verdicts, clause: Clause, first: bool, frame: pd.DataFrame) -> bool | pd.Series[bool]:

@@ -15,7 +15,7 @@ from dq.dataquality.column import columns
 from dq.dataquality.kind import Shelf
 from dq.dataquality.offline.answers import broken
 from dq.dataquality.offline.rows import Rows, of_arrow
-from dq.dataquality.pandera._verdicts import Broken, Verdicts, kept, pandera_check, results_of
+from dq.dataquality.pandera._verdicts import Broken, Verdicts, kept, parts, results_of
 from dq.dataquality.pandera.export import Export, unaskable
 
 
@@ -37,24 +37,8 @@ def schema(export: Export) -> DataFrameSchema:
         return results_of(rows, export.clauses, export.kinds), rows
 
     verdicts = Verdicts(measured)
-    return DataFrameSchema(
-        columns={
-            one.name: Column(
-                nullable=one.nullable,
-                title=one.title,
-                description=one.description,
-                metadata={"type": one.type},
-            )
-            for one in export.columns
-        },
-        checks=[
-            pandera_check(Check, export, clause, partial(_test, verdicts, clause, at == 0))
-            for at, clause in enumerate(export.clauses)
-        ],
-        name=export.one.name,
-        description=export.one.description,
-        metadata=export.metadata,
-    )
+    made = parts(Column, Check, export, partial(_test, verdicts))
+    return DataFrameSchema(**made)
 
 
 def _test(verdicts: Verdicts, clause: Clause, first: bool, data: PolarsData) -> bool | pl.LazyFrame:

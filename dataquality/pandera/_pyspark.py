@@ -10,7 +10,7 @@ from pandera.pyspark import Check, Column, DataFrameSchema
 from dq.contracts.model import SchemaObject
 from dq.dataquality.clause import Clause
 from dq.dataquality.kind import Shelf
-from dq.dataquality.pandera._verdicts import Verdicts, kept, pandera_check
+from dq.dataquality.pandera._verdicts import Verdicts, kept, parts
 from dq.dataquality.pandera.export import Export
 from dq.dataquality.suite import check
 
@@ -31,24 +31,8 @@ def schema(export: Export) -> DataFrameSchema:
         return {result.clause: result for result in report.results}, None
 
     verdicts = Verdicts(measured)
-    return DataFrameSchema(
-        columns={
-            one.name: Column(
-                nullable=one.nullable,
-                title=one.title,
-                description=one.description,
-                metadata={"type": one.type},
-            )
-            for one in export.columns
-        },
-        checks=[
-            pandera_check(Check, export, clause, partial(_test, verdicts, clause, at == 0))
-            for at, clause in enumerate(export.clauses)
-        ],
-        name=export.one.name,
-        description=export.one.description,
-        metadata=export.metadata,
-    )
+    made = parts(Column, Check, export, partial(_test, verdicts))
+    return DataFrameSchema(**made)
 
 
 def _test(verdicts: Verdicts, clause: Clause, first: bool, frame: DataFrame) -> bool:

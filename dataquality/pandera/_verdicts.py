@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from dq.contracts.errors import Unreadable
@@ -59,9 +60,37 @@ def results_of(rows: Rows, clauses: tuple[Clause, ...], kinds: Shelf) -> Results
     return {clause.path: answered(clause, answers, kinds) for clause in clauses}
 
 
-def pandera_check(
-    check: Callable[..., Any], export: Export, clause: Clause, function: Callable[[Any], Any]
-) -> Any:
+def parts(
+    column: Callable[..., Any],
+    check: Callable[..., Any],
+    export: Export,
+    test: Callable[[Clause, bool, Any], Any],
+) -> dict[str, Any]:
+    """What a schema of any backend is made of, from its own Column and Check.
+
+    `test` is asked for each clause with whether it is the first of the schema, and with the frame.
+    """
+    return {
+        "columns": {
+            one.name: column(
+                nullable=one.nullable,
+                title=one.title,
+                description=one.description,
+                metadata={"type": one.type},
+            )
+            for one in export.columns
+        },
+        "checks": [
+            _check(check, export, clause, partial(test, clause, at == 0))
+            for at, clause in enumerate(export.clauses)
+        ],
+        "name": export.one.name,
+        "description": export.one.description,
+        "metadata": export.metadata,
+    }
+
+
+def _check(check: Callable[..., Any], export: Export, clause: Clause, function: Callable[[Any], Any]) -> Any:
     """A check of pandera for a clause: called as its path, a warning where the clause is no more."""
     subject = f"{clause.object}.{clause.property}" if clause.property else clause.object
     return check(
