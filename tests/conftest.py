@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fakes import lakehouse
+from fakes import lakehouse, postgres
 from hypothesis import settings
 
 if TYPE_CHECKING:
@@ -38,6 +39,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _jars(item: pytest.Item) -> bool:
     return item.callspec.params.get("spark") == "lakehouse"  # type: ignore[attr-defined]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A state store on each of its databases; PostgreSQL where it is installed."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'dq.db'}"
+        return
+    with postgres.new_database() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from fakes import postgres
 from fakes.breaches import ROUTES
 from fakes.slack import TOKEN, FakeSlack
 from sqlalchemy import select
@@ -33,11 +32,6 @@ class Clock:
 @pytest.fixture
 def clock():
     return Clock()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request, tmp_path):
-    return postgres.new_database() if request.param == "postgres" else f"sqlite:///{tmp_path / 'dq.db'}"
 
 
 @pytest.fixture

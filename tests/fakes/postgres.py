@@ -8,6 +8,8 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -18,8 +20,9 @@ PASSWORD = "the-secret-of-the-tests"
 _names = count(1)
 
 
-def new_database() -> str:
-    """The URL of an empty database; skips the test without PostgreSQL, and fails it in CI."""
+@contextmanager
+def new_database() -> Iterator[str]:
+    """The URL of an empty database, dropped after use; skips without PostgreSQL, and fails in CI."""
     binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not binaries:
         reason = "PostgreSQL is not installed: apt-get install postgresql"
@@ -31,7 +34,8 @@ def new_database() -> str:
     address = f"host=127.0.0.1 port={port} user=dq password={PASSWORD} dbname=postgres"
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-    return f"postgresql+psycopg://dq:{PASSWORD}@127.0.0.1:{port}/{name}"
+        yield f"postgresql+psycopg://dq:{PASSWORD}@127.0.0.1:{port}/{name}"
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @cache
@@ -50,6 +54,8 @@ def _start(binaries: Path) -> int:
     initdb = ["-D", data, "-U", "dq", "--auth=scram-sha-256", f"--pwfile={folder / 'password'}", "-E", "UTF8"]
     _run([str(binaries / "initdb"), *initdb, "--no-sync"], folder, user)
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=50"
+    # A database is made for each test: their log alone would grow to a gigabyte.
+    options += " -c wal_level=minimal -c max_wal_senders=0 -c max_wal_size=64MB"
     control = [str(binaries / "pg_ctl"), "-D", data]
     _run([*control, "-w", "-l", str(folder / "log"), "-o", options, "start"], folder, user)
 

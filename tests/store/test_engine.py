@@ -291,19 +291,21 @@ def test_a_server_that_does_not_answer_is_named_without_the_password():
 
 
 def test_a_wrong_password_is_named_without_quoting_it():
-    url = postgres.new_database().replace(postgres.PASSWORD, "hunter2")
-
-    with pytest.raises(StoreError, match="refused the user or the password") as caught:
-        open_store(url)
+    with (
+        postgres.new_database() as url,
+        pytest.raises(StoreError, match="refused the user or the password") as caught,
+    ):
+        open_store(url.replace(postgres.PASSWORD, "hunter2"))
 
     assert "hunter2" not in f"{caught.value} {caught.value.__cause__}"
 
 
 def test_a_database_that_is_not_there_is_named():
-    url = postgres.new_database().rpartition("/")[0] + "/nowhere"
-
-    with pytest.raises(StoreError, match=r"The store nowhere on 127.0.0.1:\d+ does not exist. Create it"):
-        open_store(url)
+    with (
+        postgres.new_database() as url,
+        pytest.raises(StoreError, match=r"The store nowhere on 127.0.0.1:\d+ does not exist. Create it"),
+    ):
+        open_store(url.rpartition("/")[0] + "/nowhere")
 
 
 def test_without_psycopg_the_store_says_how_to_get_it():
