@@ -163,7 +163,11 @@ def _pair(found: Any, kind: DataType) -> tuple[Any, Any]:
     if not found.has_min_max:
         return None, None
     try:
-        low, high = found.min, found.max
+        if kind.name == "decimal":
+            # pyarrow makes decimals of integers only since release 22.
+            low, high = (Decimal(one).scaleb(-kind.numbers[1]) for one in (found.min_raw, found.max_raw))
+        else:
+            low, high = found.min, found.max
     except (ValueError, OverflowError, ArithmeticError):
         # A date after the year 9999, which Python cannot hold.
         return None, None
