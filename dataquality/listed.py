@@ -7,8 +7,9 @@ from dataclasses import replace
 from dq.contracts.model import Property
 from dq.dataquality.clause import Clause, refuse
 from dq.dataquality.column import Column
-from dq.dataquality.literal import compared, compared_types, literal, may_be_narrow, shown
-from dq.dataquality.metric import Need, Proof
+from dq.dataquality.comparison import compared, compared_need, may_be_narrow
+from dq.dataquality.literal import literal, shown
+from dq.dataquality.metric import Proof
 from dq.dataquality.operators import Unusable
 
 # Of a long list the reader sees the beginning.
@@ -31,7 +32,7 @@ def one_of(clause: Clause, prop: Property, column: Column, values: list[object])
         complaint=f"are not one of {names}",
         breaks=column.rows_where(lambda value: compared(value, literals, narrow, "NOT ({0} IN ({1}))")),
         proof=Proof.VALUES,
-        needs=(Need(column, compared_types(prop)),),
+        needs=(compared_need(prop, column, given),),
     )
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-import struct
 import zoneinfo
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Property
@@ -41,55 +40,6 @@ def civil(prop: Property) -> bool:
     if promised is not None:
         return promised.name == "timestamp_ntz"
     return prop.logical_type_options is not None and prop.logical_type_options.timezone is False
-
-
-def compared_types(prop: Property) -> frozenset[str]:
-    """The physical types in which a literal of this property can be compared without a cast that may fail."""
-    kind = logical(prop)
-    if kind == "timestamp":
-        return frozenset({"timestamp_ntz" if civil(prop) else "timestamp"})
-    return _COMPARED.get(kind, frozenset())
-
-
-def may_be_narrow(prop: Property, values: Iterable[object]) -> bool:
-    """Whether the column may be a float, and one of these numbers has none that is exactly it.
-
-    Spark compares a float with a number as doubles, where the float nearest to 0.1 is more than 0.1.
-    """
-    promised = physical_type(prop)
-    if (promised is not None and promised.name != "float") or logical(prop) != "number":
-        return False
-    numbers = (value for value in values if isinstance(value, int | float) and not isinstance(value, bool))
-    return any(abs(value) > _LARGEST_FLOAT or _as_float(value) != value for value in numbers)
-
-
-_LARGEST_FLOAT = 3.4e38
-
-
-def _as_float(value: float) -> float:
-    return float(struct.unpack("f", struct.pack("f", value))[0])
-
-
-def compared(value: str, literals: Sequence[str], narrow: bool, test: str) -> str:
-    """A test of a value against literals, `{0}` and `{1}`; in a column of floats against their floats.
-
-    `typeof` is known when the query is planned, so that one of both is left of it.
-    """
-    plain = test.format(value, ", ".join(literals))
-    if not narrow:
-        return plain
-    floats = ", ".join(f"CAST({literal} AS FLOAT)" for literal in literals)
-    return f"CASE WHEN typeof({value}) = 'float' THEN {test.format(value, floats)} ELSE {plain} END"
-
-
-_COMPARED = {
-    "integer": NUMBERS,
-    "number": NUMBERS,
-    "string": TEXTS,
-    "time": TEXTS,
-    "boolean": frozenset({"boolean"}),
-    "date": frozenset({"date"}),
-}
 
 
 def literal(prop: Property, value: object) -> str:

@@ -54,10 +54,14 @@ class Proof(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A column that a metric reads, and the names of the types that give it a meaning (empty: any)."""
+    """A column that a metric reads, and the names of the types that give it a meaning (empty: any).
+
+    `digits` are those before and after the point of the numbers that its values are compared with.
+    """
 
     column: Column
     types: frozenset[str] = frozenset()
+    digits: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

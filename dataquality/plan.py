@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from dq.contracts.types import DataType
+from dq.contracts.types import MAX_PRECISION, DataType
 from dq.dataquality.column import resolve
 from dq.dataquality.metric import Failure, Kind, Metric, Need
 
@@ -65,7 +65,19 @@ def _unmet_need(need: Need, schema: DataType) -> str | None:
         return found
     if need.types and found.name not in need.types:
         return f"column {str(need.column)!r} is {found}; it can be tested as {', '.join(sorted(need.types))}"
+    # Spark compares both as one decimal. Where 38 digits do not hold both, 3.5 overflows, which without ANSI
+    # is NULL and breaks nothing, and 4.0 rounds.
+    precision, scale = found.numbers if found.name == "decimal" else (_DIGITS.get(found.name, 0), 0)
+    before, after = need.digits
+    if precision and max(precision - scale, before) + max(scale, after) > MAX_PRECISION:
+        return (
+            f"column {str(need.column)!r} is {found} and the contract's number has {before} digits before"
+            f" the point and {after} after it; {MAX_PRECISION} digits do not hold both"
+        )
     return None
+
+
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 
 
 def _chunks(metrics: list[Metric]) -> Iterator[tuple[Metric, ...]]:

@@ -34,14 +34,24 @@ def number(value: int | float | Decimal) -> str:
     """
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value} is not a finite number")
-    # `repr` gives the shortest decimal that names the float, which is what stands in the contract.
-    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    digits, exponent = exact.as_tuple().digits, exact.as_tuple().exponent
+    exact = _exact(value)
+    if digits(value) == (0, 0):
+        return f"({float(exact)!r}D)"
+    shown = format(exact, "f")
+    return f"({shown})" if shown.startswith("-") else shown
+
+
+def digits(value: int | float | Decimal) -> tuple[int, int]:
+    """How many digits `number` writes before and after the point; none of a double."""
+    figures, exponent = _exact(value).as_tuple().digits, _exact(value).as_tuple().exponent
     assert isinstance(exponent, int)
-    if max(len(digits) + max(exponent, 0), -exponent) <= MAX_DIGITS:
-        shown = format(exact, "f")
-        return f"({shown})" if shown.startswith("-") else shown
-    return f"({float(exact)!r}D)"
+    before, after = max(len(figures) + exponent, 0), max(-exponent, 0)
+    return (before, after) if max(len(figures) + max(exponent, 0), after) <= MAX_DIGITS else (0, 0)
+
+
+def _exact(value: int | float | Decimal) -> Decimal:
+    # `repr` gives the shortest decimal that names the float, which is what stands in the contract.
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
 def date(value: dt.date) -> str:

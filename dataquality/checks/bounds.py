@@ -4,8 +4,9 @@ Why: A negative price or a date in 2206 spoils every sum and every report of a d
 Bad: `logicalTypeOptions: {minimum: 0}` and a row with -1.
 Good: Rows with 0 and 5.
 Nulls: NULL does not break it. NaN is within no bounds; the infinities are compared as numbers. A column of
-floats is compared with the float nearest to the bound. A timestamp without a zone is taken in
-`defaultTimezone`, UTC unless the contract says so.
+floats is compared with the float nearest to the bound. A bound that 38 digits do not hold together with the
+column's decimals is an error, since Spark would round one of both or overflow. A timestamp without a zone is
+taken in `defaultTimezone`, UTC unless the contract says so.
 Mend: Correct the value at its source, or the bound in the contract.
 """
 
@@ -20,17 +21,10 @@ from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.dataquality.clause import Clause, of_option, refuse
 from dq.dataquality.column import Column, columns
+from dq.dataquality.comparison import compared, compared_need, may_be_narrow
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.literal import (
-    FLOATS,
-    compared,
-    compared_types,
-    literal,
-    logical,
-    may_be_narrow,
-    shown,
-)
-from dq.dataquality.metric import Need, Proof
+from dq.dataquality.literal import FLOATS, literal, logical, shown
+from dq.dataquality.metric import Proof
 from dq.dataquality.operators import Unusable
 
 # Key -> (attribute, the comparison of a value that breaks it, allowed, complaint).
@@ -69,7 +63,7 @@ def _clause(one: SchemaObject, prop: Property, column: Column, key: str, bound: 
         complaint=complaint.format(shown(bound)),
         breaks=column.rows_where(breaks),
         proof=Proof.INTERVAL,
-        needs=(Need(column, compared_types(prop)),),
+        needs=(compared_need(prop, column, [bound]),),
     )
 
 
@@ -178,6 +172,13 @@ EXAMPLES = (
         "v decimal(38,0)",
         ((Decimal(_MOST),),),
         "pass",
+    ),
+    Example(
+        "a bound that does not fit into 38 digits with the column",
+        _bounded("number", "minimum: 1.0e+20, maximum: 1.0e-19"),
+        "v decimal(38,18)",
+        ((Decimal(1),),),
+        "error error",
     ),
     Example("a text column instead", _bounded("integer", "minimum: 0"), "v string", (("1",),), "error"),
     Example("text as a bound", _bounded("integer", "minimum: zero"), "v int", ((1,),), "error"),

@@ -4,7 +4,8 @@ Why: Consumers branch on these values; one that they do not know falls through.
 Bad: `enum: [{value: open}, {value: closed}]` and a row with `opened`.
 Good: Rows with `open` and `closed`.
 Nulls: NULL is `required`'s matter and does not break it. NaN is not on any list. A column of floats is
-compared with the floats nearest to the values.
+compared with the floats nearest to the values. A number that 38 digits do not hold together with the
+column's decimals is an error, since Spark would round one of both or overflow.
 Mend: Correct the value at its source, or add it to the list.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
+from decimal import Decimal
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clause import Clause, of_property
@@ -74,6 +76,21 @@ EXAMPLES = (
     ),
     Example("NaN", _enum("number", "0.1"), "v double", ((float("nan"),),), "fail"),
     Example("true only", _enum("boolean", "true"), "v boolean", ((True,), (False,)), "fail"),
+    Example(
+        "a number beyond what fits into 38 digits with the column",
+        _enum("number", "100000000000000000000"),
+        "v decimal(38,18)",
+        ((Decimal("1.5"),),),
+        "error",
+    ),
+    Example(
+        "a number that just fits",
+        _enum("number", "10000000000000000000", "1.0e-18"),
+        "v decimal(38,18)",
+        ((Decimal("10000000000000000000"),), (Decimal("1e-18"),), (Decimal("2e-18"),)),
+        "fail",
+        ("1 of 3 rows",),
+    ),
     Example("items", _ARRAY, "v array<int>", (([1, 1],), ([1, 2, 3],), (None,)), "fail", ("1 of 3 rows",)),
     Example("text for a number", _enum("integer", "one"), "v int", ((1,),), "error"),
     Example("a text column instead", _enum("integer", "1"), "v string", (("1",),), "error"),

@@ -15,9 +15,10 @@ from dataclasses import replace
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.dataquality.clause import Clause
 from dq.dataquality.column import Column
+from dq.dataquality.comparison import compared, compared_need, may_be_narrow
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, counting, listed, of_properties, unusable
-from dq.dataquality.literal import compared, compared_types, literal, may_be_narrow
+from dq.dataquality.literal import literal
 from dq.dataquality.metric import Proof
 from dq.dataquality.operators import Unusable
 
@@ -41,8 +42,8 @@ def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column)
         return replace(made, proof=Proof.NULLS)
     narrow = may_be_narrow(prop, given)
     among = column.rows_where(lambda value: compared(value, literals, narrow, "{0} IN ({1})"))
-    types = compared_types(prop)
-    return counting(_CHECK, one, quality, column, "are missing", f"({gap}) OR ({among})", *types)
+    made = counting(_CHECK, one, quality, column, "are missing", f"({gap}) OR ({among})")
+    return replace(made, needs=(compared_need(prop, column, given),))
 
 
 def _rule(values: str, rest: str = "mustBe: 0", kind: str = "string") -> str:

@@ -11,6 +11,7 @@ import math
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -108,6 +109,22 @@ def ordered(kind: DataType, options: Json, bound: Any) -> tuple[Callable[[Any], 
     if kind.name in ("string", "boolean"):
         return (lambda value: value), bound
     return Fraction, exact(bound)
+
+
+_WHOLE = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+
+
+def crowded(kind: DataType, values: Sequence[Any]) -> bool:
+    """Whether the column's numbers and these do not fit into one decimal of 38 digits."""
+    precision, scale = kind.numbers if kind.name == "decimal" else (_WHOLE.get(kind.name, 0), 0)
+    before, after = precision - scale, scale
+    for value in values:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            whole, _, fraction = format(Decimal(repr(value)), "f").lstrip("-").partition(".")
+            if max(len(whole), len(fraction)) <= 38 and len((whole + fraction).lstrip("0")) <= 38:
+                shown = len(whole.lstrip("0")) if fraction else len(whole)
+                before, after = max(before, shown), max(after, len(fraction))
+    return precision > 0 and before + after > 38
 
 
 def nearest(kind: DataType, number: int | float) -> float:
@@ -255,11 +272,15 @@ class _Evaluation:
         if prop.get("unique"):
             yield f"{path}.unique", self._once([".".join(map(str, steps))], steps)
         if prop.get("enum"):
-            known = listed(kind, [entry["value"] for entry in prop["enum"]])
-            yield f"{path}.enum", self._none(_breaking(steps, lambda value: not known(value)))
+            given = [entry["value"] for entry in prop["enum"]]
+            known = listed(kind, given)
+            found = self._none(_breaking(steps, lambda value: not known(value)))
+            yield f"{path}.enum", Expected("error") if crowded(kind, given) else found
         for key in _clauses_of(prop):
-            breaks = _OPTIONS[key](kind, prop["logicalTypeOptions"])
-            yield f"{path}.logicalTypeOptions.{key}", self._none(_breaking(steps, breaks))
+            options = prop["logicalTypeOptions"]
+            found = self._none(_breaking(steps, _OPTIONS[key](kind, options)))
+            unfit = key in _OUTSIDE and crowded(kind, [options[key]])
+            yield f"{path}.logicalTypeOptions.{key}", Expected("error") if unfit else found
         for number, rule in enumerate(prop.get("quality", [])):
             yield f"{path}.quality[{number}]", self._rule(rule, kind, steps)
         for number, relation in enumerate(prop.get("relationships", [])):
@@ -327,6 +348,8 @@ class _Evaluation:
         if metric == "duplicateValues":
             narrowed = self._narrowed(rule, [".".join(map(str, steps))])
             return self._counted(rule, narrowed, lambda rows: _repeated(rows, [steps]))
+        if crowded(kind, [*given.get("missingValues", []), *given.get("validValues", [])]):
+            return Expected("error")
         tests: list[Callable[[Any], bool]] = []
         if metric == "missingValues":
             tests.append(listed(kind, given.get("missingValues", [])))
