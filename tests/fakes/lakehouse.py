@@ -39,9 +39,6 @@ def settings(home: Path) -> dict[str, str]:
         f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
         f"spark.sql.catalog.{CATALOG}.type": "hadoop",
         f"spark.sql.catalog.{CATALOG}.warehouse": str(home / "iceberg"),
-        # Dates before 1900 as they are; Spark 3.5 refuses to write them otherwise.
-        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-        "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
         # Delta makes 50 tasks of every look at a log, small as it is.
         "spark.databricks.delta.snapshotPartitions": "2",
     }

@@ -76,7 +76,7 @@ def predicates(columns: dict[str, list[Any]]) -> st.SearchStrategy[Predicate]:
             _comparison,
             st.just(name),
             st.sampled_from(sorted(_COMPARED)),
-            st.sampled_from(columns[name] or [0]),
+            st.sampled_from(columns[name]),
         )
     )
     leaves = st.one_of(compared, st.builds(_is_null, names, st.booleans()))

@@ -130,7 +130,7 @@ def cases(
     table = draw(tables(chosen_columns, own or types(), draw(st.integers(0, 3)) == 0))
     kinds = dict(table.columns)
     compared = {
-        name: [row[name] for row in table.rows if _tame(row[name])]
+        name: [row[name] for row in table.rows if _tame(row[name])] or ["" if kind.name == "string" else 0]
         for name, kind in table.columns
         if kind.name in ("int", "bigint", "string") and "`" not in name
     }
