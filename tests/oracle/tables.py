@@ -127,7 +127,7 @@ def cases(
 ) -> Case:
     """A case of one object with one to four columns, sometimes with partitions or another object."""
     chosen_columns = tuple(draw(st.lists(st.sampled_from(names), min_size=1, max_size=4, unique=True)))
-    table = draw(tables(chosen_columns, own or types(), draw(st.integers(0, 3)) == 0))
+    table = draw(tables(chosen_columns, types() if own is None else own, draw(st.integers(0, 3)) == 0))
     kinds = dict(table.columns)
     compared = {
         name: [row[name] for row in table.rows if _tame(row[name])] or ["" if kind.name == "string" else 0]
