@@ -52,10 +52,14 @@ def _clause(one: SchemaObject, prop: Property, column: Column, key: str, bound: 
     except Unusable as error:
         return refuse(made, str(error))
     floating, narrow = _may_float(prop), may_be_narrow(prop, [bound])
+    # Spark takes what no bigint can hold for true or false of a NULL, too.
+    beyond = isinstance(bound, int | float) and not -(2**63) <= bound < 2**63
 
     def breaks(value: str) -> str:
         # Spark sorts NaN above every number, so that a minimum alone would let it pass.
         outside = compared(value, [limit], narrow, f"{{0}} {comparison} {{1}}")
+        if beyond:
+            outside = f"{value} IS NOT NULL AND {outside}"
         return f"{outside} OR isnan({value})" if floating else outside
 
     return replace(
@@ -179,6 +183,14 @@ EXAMPLES = (
         "v decimal(38,18)",
         ((Decimal(1),),),
         "error error",
+    ),
+    Example(
+        "bounds that no bigint can hold",
+        _bounded("integer", "minimum: 100000000000000000000, exclusiveMaximum: -100000000000000000000"),
+        "v bigint",
+        ((None,), (5,)),
+        "fail fail",
+        ("1 of 2 rows", "1 of 2 rows"),
     ),
     Example("a text column instead", _bounded("integer", "minimum: 0"), "v string", (("1",),), "error"),
     Example("text as a bound", _bounded("integer", "minimum: zero"), "v int", ((1,),), "error"),

@@ -131,9 +131,14 @@ _FITS: dict[str, _Fits] = {
     "float": lambda logical, stored, _: logical["Type"] == "None" and stored == "FLOAT",
     "double": lambda logical, stored, _: logical["Type"] == "None" and stored == "DOUBLE",
 }
-_BOUNDED = frozenset(
-    ("boolean", "tinyint", "smallint", "int", "bigint", "decimal", "date", "timestamp", "timestamp_ntz")
-)
+_PYTHON: dict[str, type] = {
+    "boolean": bool,
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
+    "date": dt.date,
+    "timestamp": dt.datetime,
+    "timestamp_ntz": dt.datetime,
+}
+_BOUNDED = frozenset({*_PYTHON, "decimal"})
 
 
 def _bounds(chunks: list[ColumnChunkMetaData], kind: DataType) -> Facts:
@@ -162,12 +167,12 @@ def _bounds(chunks: list[ColumnChunkMetaData], kind: DataType) -> Facts:
 def _pair(found: Any, kind: DataType) -> tuple[Any, Any]:
     if not found.has_min_max:
         return None, None
+    if kind.name == "decimal":
+        # pyarrow makes decimals of integers only since release 22.
+        low, high = (Decimal(one).scaleb(-kind.numbers[1]) for one in (found.min_raw, found.max_raw))
+        return (low, high) if low <= high else (None, None)
     try:
-        if kind.name == "decimal":
-            # pyarrow makes decimals of integers only since release 22.
-            low, high = (Decimal(one).scaleb(-kind.numbers[1]) for one in (found.min_raw, found.max_raw))
-        else:
-            low, high = found.min, found.max
+        low, high = found.min, found.max
     except (ValueError, OverflowError, ArithmeticError):
         # A date after the year 9999, which Python cannot hold.
         return None, None
@@ -181,15 +186,6 @@ def _pair(found: Any, kind: DataType) -> tuple[Any, Any]:
         return None, None
     return low, high
 
-
-_PYTHON: dict[str, type] = {
-    "boolean": bool,
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
-    "decimal": Decimal,
-    "date": dt.date,
-    "timestamp": dt.datetime,
-    "timestamp_ntz": dt.datetime,
-}
 
 # Ids of fields and values of enums in parquet.thrift.
 _ROW_GROUPS, _COLUMNS, _META = 4, 1, 3
