@@ -51,7 +51,7 @@ PARTS = (
     Part("cuallee", "cuallee 0.15.4", "cuallee", "cuallee", peer=True),
     Part(
         "deequ",
-        "Deequ 2.0.21 (Spark 3.5)",
+        "Deequ 2.0.7 (Spark 3.5)",
         "deequ",
         "deequ",
         peer=True,
