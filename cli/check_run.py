@@ -96,7 +96,7 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
     )
     keep(given, report, name_of(scope))
     if given.quarantine:
-        report = set_apart(
+        return set_apart(
             world,
             contract,
             one,

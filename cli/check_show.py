@@ -105,7 +105,8 @@ def describe(report: Report, *, quiet: bool = False) -> None:
     said = ", ".join(f"{number} {status}" for status, number in counts.items() if number) or "no checks"
     if report.quarantine is not None:
         rows, path = report.quarantine.rows, report.quarantine.path
-        show.line(f"  Quarantine: {rows:,} row(s) in {path}." if path else "  Quarantine: nothing to write.")
+        kept = f"{rows:,} row(s) in {path}." if path else "nothing to write."
+        show.line(f"  Quarantine: {report.quarantine.problem or kept}")
     states = Counter(account.state for account in report.accounts)
     clauses = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
     proven = f", {report.proven} proven without reading" if report.proven else ""

@@ -9,11 +9,13 @@ import typer
 
 from dq.cli.spark import session
 from dq.cli.world import World
+from dq.contracts.errors import DqError
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality import Report, history
 from dq.dataquality.dataset import Dataset, locate
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.quarantine import Run, write
+from dq.dataquality.report import Quarantined
 
 QUARANTINE = typer.Option(
     None, "--quarantine", help="Write the rows that break a clause to this path, as Parquet, masked."
@@ -34,21 +36,21 @@ def set_apart(
     path: str,
     unmasked: bool,
 ) -> Report:
-    """The report with what was written of its bad rows. Raises DqError when that cannot be written."""
+    """The report with what was written of its bad rows, or why that could not be done."""
     now = world.now()
-    written = write(
-        contract,
-        locate(contract, one, server, world.environment),
-        report,
-        path,
-        Run(
-            f"{now:%Y-%m-%dT%H%M%SZ}",
-            label(tuple(partition.items())) if partition else history.TABLE,
-            now,
-        ),
-        spark=session(world),
-        partitions=[partition] if partition else None,
-        others=others,
-        unmasked=unmasked,
-    )
+    scope = label(tuple(partition.items())) if partition else history.TABLE
+    try:
+        written = write(
+            contract,
+            locate(contract, one, server, world.environment),
+            report,
+            path,
+            Run(f"{now:%Y-%m-%dT%H%M%SZ}", scope, now),
+            spark=session(world),
+            partitions=[partition] if partition else None,
+            others=others,
+            unmasked=unmasked,
+        )
+    except DqError as error:
+        written = Quarantined(0, None, f"{error.message} {error.mend}")
     return replace(report, quarantine=written)

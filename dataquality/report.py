@@ -25,10 +25,14 @@ _VERDICTS = {0: "kept", Violated.exit_code: "broken", Unreadable.exit_code: "cou
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """How many rows were written apart, and the folder that they are in; None when nothing was written."""
+    """How many rows were written apart, and the folder that they are in; None when nothing was written.
+
+    `problem` is why they could not be written.
+    """
 
     rows: int
     path: str | None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

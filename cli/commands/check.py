@@ -75,7 +75,7 @@ def command(
     Several objects are tested at once, in one Spark application; one that cannot be tested stops no other.
 
     Exit codes: 0 kept, 1 an error-level check failed, 2 the options cannot be understood, 3 something could
-    not be measured, 4 an alert could not be delivered.
+    not be measured or bad rows not be written apart, 4 an alert could not be delivered.
 
     Example: dq check flights.odcs.yaml --partition flight_date=2013-11-03
     """
@@ -109,8 +109,14 @@ def command(
     if results_table:
         _append(session(world, hive=hive), done, loaded, world.now(), results_table)
     _raise(bugs)
-    codes = [undelivered, *(one.exit_code for one in done), Unreadable.exit_code if loaded.findings else 0]
+    codes = [undelivered, *map(_code, done), Unreadable.exit_code if loaded.findings else 0]
     raise typer.Exit(next((code for code in (4, 3, 1) if code in codes), 0))
+
+
+def _code(one: Report | Failed) -> int:
+    # Whoever publishes what the quarantine left over must learn that there is none.
+    unwritten = isinstance(one, Report) and one.quarantine is not None and one.quarantine.problem
+    return Unreadable.exit_code if unwritten else one.exit_code
 
 
 def _foresee(given: Setup, todo: Sequence[Task], threads: int, loaded: Loaded, form: show.Format) -> int:

@@ -46,6 +46,7 @@ def test_a_kept_promise_is_exit_0_and_a_broken_one_exit_1_with_its_keys(lake):
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_the_default_is_what_was_delivered_and_not_checked_yet(lake):
     store = f"sqlite:///{lake / 'default.db'}"
     run(lake, "watch", "--as-of", "2026-05-10T12:00:00Z", "--channel", "console", DQ_STORE_URL=store)
@@ -116,6 +117,7 @@ schema:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_relationship_is_looked_up_in_the_other_object_of_the_contract(tmp_path):
     (tmp_path / "shop.odcs.yaml").write_text(SHOP)
     for name, text in (("orders", "customer\n7\n9\n"), ("customers", "id\n7\n")):
@@ -132,6 +134,7 @@ def test_a_relationship_is_looked_up_in_the_other_object_of_the_contract(tmp_pat
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_bad_rows_are_written_apart_and_counted_for_machines(tmp_path):
     (tmp_path / "shop.odcs.yaml").write_text(SHOP)
     for name, text in (("orders", "customer\n7\n9\n8\n"), ("customers", "id\n7\n")):
@@ -153,10 +156,17 @@ def test_bad_rows_are_written_apart_and_counted_for_machines(tmp_path):
     orders, customers = json.loads(found.stdout)
     folder = "bad/_dq_run=2026-11-20T060000Z/_dq_contract=shop/_dq_object=orders/_dq_scope=table"
     assert found.returncode == 1, found.stderr
-    assert orders["quarantine"] == {"rows": 2, "path": folder}
-    assert customers["quarantine"] == {"rows": 0, "path": None}
+    assert orders["quarantine"] == {"rows": 2, "path": folder, "problem": ""}
+    assert customers["quarantine"] == {"rows": 0, "path": None, "problem": ""}
     assert [path.name for path in (tmp_path / "bad").iterdir()] == ["_dq_run=2026-11-20T060000Z"]
     assert list((tmp_path / folder).glob("*.parquet"))
+
+    nowhere = run(tmp_path, "check", "--object", "orders", "--quarantine", "shop.odcs.yaml", *apart[2:4])
+
+    assert nowhere.returncode == 3, nowhere.stderr
+    assert "2 rows refer to no customers.id" in nowhere.stdout
+    assert "Quarantine: " in nowhere.stdout
+    assert "Check the path, and that Spark may write there." in nowhere.stdout
 
 
 VOLUME = """
@@ -178,6 +188,7 @@ slaProperties: [{property: latency, value: 4, unit: h, element: orders.at}]
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_each_run_learns_from_those_before_it_and_knows_its_time(tmp_path):
     (tmp_path / "volume.odcs.yaml").write_text(VOLUME)
     for day, rows in ((1, 9), (2, 9), (3, 2)):
