@@ -39,7 +39,7 @@ test-spark40: install  ## all tests on Spark 4.0
 	$(RUN) pytest
 
 test-spark35: install-spark35  ## the Spark subset of the tests on Spark 3.5
-	.venv-spark35/bin/pytest -m spark
+	.venv-spark35/bin/pytest -m "spark and not slow"
 
 install-spark35: $(UV)
 	@UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras --no-group spark40 --group spark35

@@ -346,6 +346,7 @@ def test_results_are_appended_to_a_folder_for_dashboards_with_a_row_for_what_cou
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_results_are_appended_to_a_table_that_may_have_columns_of_its_own(spark, folder, dq):
     small(folder, "a", [1, 2, 3])
     spark.sql("CREATE DATABASE IF NOT EXISTS quality")

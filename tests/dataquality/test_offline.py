@@ -59,7 +59,9 @@ def predicates(kind: str) -> list[str]:
                 of_v = {str(need.column) for need in clause.needs} == {"v"}
                 fits = all(not need.types or kind.split("(")[0] in need.types for need in clause.needs)
                 typed = any(need.types for need in clause.needs) or example.columns == f"v {kind}"
-                if clause.breaks and of_v and fits and typed:
+                # Spark has no right answer for numbers of more digits; dq refuses to ask.
+                narrow = all(need.digits[0] <= 20 and need.digits[1] <= 18 for need in clause.needs)
+                if clause.breaks and of_v and fits and typed and (narrow or not kind.startswith("decimal")):
                     found[clause.breaks] = None
     return list(found)
 

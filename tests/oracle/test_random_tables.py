@@ -17,7 +17,8 @@ from oracle.writers import Pyarrow, Spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+# Not marked as slow, so that both Sparks are asked.
+pytestmark = pytest.mark.spark
 EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "16"))
 # The session is shared on purpose, and a case is as large as a table with its contract.
 CALM = [
@@ -43,7 +44,8 @@ def test_parquet_of_spark_is_checked_as_its_rows_are(spark: SparkSession, case: 
 @settings(max_examples=EXAMPLES // 4, suppress_health_check=CALM)
 @given(case=cases())
 def test_orc_is_checked_as_its_rows_are(spark: SparkSession, case: Case) -> None:
-    # Spark 3.5 loses what follows a back-quote in the name of a column of ORC.
-    assume("`" not in repr(case))
+    # Spark 3.5 loses what follows a back-quote in the name of a column of ORC. Both write the last key of a
+    # map for all where they are dates.
+    assume("`" not in repr(case) and "map<date" not in repr(case))
 
     agree(spark, case, Spark("orc"))
