@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from dq.dataquality.kernels.task import (
     Total,
     Work,
     answer,
+    beyond_first,
     columns_of,
 )
 from dq.dataquality.kernels.units import Unit, joined, units
@@ -73,10 +74,12 @@ def answers(
     for one in asked:
         if isinstance(one.question, Repeated):
             apart = units(files, [Column((name,)) for name in one.question.columns])
-            both = apart and joined(grouped, apart)
-            if both is None:
+            both = joined(grouped, apart.units) if apart else None
+            if apart is None or both is None:
                 continue
             grouped = both
+            split = replace(one.question, column=apart.column, shared=apart.shared)
+            one = replace(one, question=split)
         chosen.append(one)
     if not chosen or not grouped:
         return {}
@@ -160,8 +163,10 @@ def _aggregate(metric: Metric, types: Mapping[str, DataType], where: Condition |
 
 def _merged(question: Question, parts: Sequence[Part], types: Mapping[str, DataType]) -> Any:
     match question:
-        case Count() | Repeated():
+        case Count():
             return sum(parts)
+        case Repeated():
+            return sum(count for count, _ in parts) + _across([handed for _, handed in parts])
         case Extreme(aggregate, _, _):
             found = [value for part in parts for value in part]
             return {"min": min, "max": max}[aggregate](found) if found else None
@@ -178,6 +183,14 @@ def _average(total: Decimal, number: int, scale: int) -> Decimal:
     """As Spark divides decimals: to 38 digits, and then to four places more than the column has."""
     with localcontext(prec=38, rounding=ROUND_HALF_UP):
         return (total / number).quantize(Decimal(1).scaleb(-scale - _AVERAGE_PLACES))
+
+
+def _across(handed: Sequence[list[Any]]) -> int:
+    """The repeated keys among those that stand in several units."""
+    import pyarrow as pa
+
+    held = [keys for keys in handed if keys]
+    return beyond_first([pa.concat_arrays(chunks) for chunks in zip(*held, strict=True)]) if held else 0
 
 
 def _different(parts: Sequence[Any]) -> int:

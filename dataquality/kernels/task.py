@@ -14,6 +14,8 @@ from dq.dataquality.statistics.parquet import opened
 _BATCH = 131_072
 # So many values that may repeat are held before they are thinned out.
 _HELD = 2_000_000
+# So many rows with values that other units have too are handed on; more are no mere cut between two files.
+_MOST_HANDED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,15 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """How many rows stand beyond the first of their key, among the files of one unit."""
+    """How many rows stand beyond the first of their key, among the files of one unit.
+
+    Rows whose `column` has one of the `shared` values are not counted but handed on, as other units have
+    such rows too.
+    """
 
     columns: tuple[str, ...]
+    column: str = ""
+    shared: tuple[Any, ...] = ()
 
 
 Question = Count | Extreme | Total | Distinct | Repeated
@@ -81,7 +89,7 @@ def columns_of(question: Question) -> frozenset[str]:
             return frozenset({column}) | (where.columns if where else frozenset())
         case Distinct(column, _):
             return frozenset({column})
-        case Repeated(columns):
+        case Repeated(columns, _, _):
             return frozenset(columns)
 
 
@@ -188,7 +196,7 @@ def _more(part: Part, question: Question, batch: _Batch) -> Part:
             return part[0] + (pc.sum(values).as_py() or 0), part[1] + len(values) - values.null_count
         case Distinct(column, most):
             return _seen(part, [pc.unique(batch.columns[column].drop_null())], most)
-        case Repeated(columns):
+        case Repeated(columns, _, _):
             part.parts.append([batch.columns[name] for name in columns])
             return part
 
@@ -227,24 +235,39 @@ def _done(part: Part, question: Question) -> Part:
             kept = _unique(part.parts) if part.parts else []
             return kept if len(kept) <= most else None
         case Repeated():
-            return part if part is None else _repeated(part.parts)
+            return part if part is None else _repeated(part.parts, question)
         case _:
             return part
 
 
-def _repeated(parts: list[list[Any]]) -> int:
-    """Rows beyond the first of each key, those with a NULL in it left out."""
+def _repeated(parts: list[list[Any]], question: Repeated) -> Part:
+    """Rows beyond the first of each key, those with a NULL in it left out, and the keys to be handed on."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not parts:
-        return 0
+        return 0, []
     keys = [pa.chunked_array(chunks).combine_chunks() for chunks in zip(*parts, strict=True)]
     if any(key.null_count for key in keys):
         present = keys[0].is_valid()
         for key in keys[1:]:
             present = pc.and_(present, key.is_valid())
         keys = [key.filter(present) for key in keys]
+    handed: list[Any] = []
+    if question.shared:
+        split = keys[question.columns.index(question.column)]
+        found = pc.is_in(split, value_set=pa.array(question.shared, split.type))
+        handed = [key.filter(found) for key in keys]
+        if len(handed[0]) > _MOST_HANDED:
+            return None
+        keys = [key.filter(pc.invert(found)) for key in keys]
+    return beyond_first(keys), handed
+
+
+def beyond_first(keys: list[Any]) -> int:
+    """How many rows repeat the key of another one; the columns of the keys are Arrow arrays without NULL."""
+    import pyarrow as pa
+
     if len(keys[0]) < 2 or _increasing(keys):
         return 0
     names = [str(number) for number in range(len(keys))]

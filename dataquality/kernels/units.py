@@ -16,26 +16,38 @@ Unit = tuple[File, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """Groups of files such that every key stands in one of them, unless its `column` has a `shared` value.
+
+    Tables that are sorted and cut into files share the value at each cut. Grouping all that touch would make
+    one group of a long table.
+    """
+
+    units: tuple[Unit, ...]
+    column: str = ""
+    shared: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class _Span:
     file: File
     least: Any
     greatest: Any
 
 
-def units(files: Sequence[File], key: Sequence[Column]) -> tuple[Unit, ...] | None:
-    """The files in groups such that every key stands in the files of one group only.
+def units(files: Sequence[File], key: Sequence[Column]) -> Apart | None:
+    """The files in groups by the ranges of some column of the key, which overlap in single values at most.
 
-    For some column of the key the ranges of the groups are disjoint. None where no column has known
-    ranges, or a group would be too large for a task.
+    None where no column has known ranges, or a group would be too large for a task.
     """
     for column in key:
         made = _apart(files, column)
-        if made is not None and all(sum(file.rows for file in unit) <= MOST_ROWS for unit in made):
+        if made is not None and all(sum(file.rows for file in unit) <= MOST_ROWS for unit in made.units):
             return made
     return None
 
 
-def _apart(files: Sequence[File], column: Column) -> tuple[Unit, ...] | None:
+def _apart(files: Sequence[File], column: Column) -> Apart | None:
     spans, keyless = [], []
     for file in files:
         facts = file.of(column)
@@ -49,15 +61,21 @@ def _apart(files: Sequence[File], column: Column) -> tuple[Unit, ...] | None:
         spans.append(_Span(file, *ends))
     spans.sort(key=lambda span: span.least)
     groups: list[list[File]] = []
+    shared: dict[Any, None] = {}
+    begin: Any = None
     reach: Any = None
     for span in spans:
-        if groups and span.least <= reach:
+        # Where a file has one value only, or the group has, the shared rows would be all of its rows.
+        touching = bool(groups) and begin < reach and span.least == reach and span.least < span.greatest
+        if touching:
+            shared[reach] = None
+        if groups and span.least <= reach and not touching:
             groups[-1].append(span.file)
             reach = max(reach, span.greatest)
         else:
             groups.append([span.file])
-            reach = span.greatest
-    return (*(tuple(group) for group in groups), *keyless)
+            begin, reach = span.least, span.greatest
+    return Apart((*map(tuple, groups), *keyless), str(column.steps[0]), tuple(shared))
 
 
 def joined(one: Sequence[Unit], other: Sequence[Unit]) -> tuple[Unit, ...] | None:

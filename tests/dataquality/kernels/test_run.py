@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from dq.contracts.types import DataType
 from dq.dataquality.column import Column
@@ -133,6 +136,8 @@ REPEATED = {
     "unsorted": ((keys(3, 1, 2, 1, 1),), 2),
     "sorted and repeated": ((keys(1, 2, 2, 3), keys(4, 4)), 2),
     "in two files": ((keys(1, 5), keys(5, 9)), 1),
+    "at every cut": ((keys(1, 5, 5), keys(5, 5, 9), keys(9, 10, 9), keys(None, 10)), 6),
+    "in a file of one value": ((keys(1, 5), keys(5, 5), keys(5, 9), keys(7, 8)), 3),
     "NULLs repeat nothing": ((keys(None, None, 1), keys(None)), 0),
     "no rows": ((keys(),), 0),
     "no keys": ((keys(None), keys(None)), 0),
@@ -147,6 +152,41 @@ def test_repeated_keys_are_found_wherever_they_stand(spark: SparkSession, tmp_pa
     found = asked(spark, write(tmp_path / "lake", *tables), metric)
 
     assert found.answers == {metric: repeated}
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), min_size=1, max_size=24).map(sorted),
+    cuts=st.lists(st.integers(0, 24), max_size=4).map(sorted),
+)
+def test_sorted_rows_are_counted_alike_however_they_are_cut(
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[int, int]],
+    cuts: list[int],
+) -> None:
+    pieces = [rows[start:end] for start, end in pairwise([0, *cuts, len(rows)])]
+    lake = tmp_path_factory.mktemp("cut") / "lake"
+    tables = [
+        pa.table({"id": pa.array(ids, pa.int64()), "line": pa.array(lines, pa.int32())})
+        for ids, lines in (zip(*piece, strict=True) for piece in pieces if piece)
+    ]
+    metrics = duplicates((column("id"),)), duplicates((column("line"), column("id")))
+
+    found = asked(spark, write(lake, *tables), *metrics)
+
+    assert metrics[0] in found.answers
+
+
+def test_more_rows_at_a_cut_than_are_handed_on_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    heap = pa.table({"id": pa.array([5] * 100_001, pa.int64())})
+    metric = duplicates((column("id"),))
+    before, after = pa.concat_tables([keys(1), heap]), keys(5, 9)
+
+    found = asked(spark, write(tmp_path / "lake", before, after), metric, count())
+
+    assert metric not in found.answers
+    assert found.answers[count()] == 100_004
 
 
 def test_an_average_is_rounded_as_spark_rounds_it(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dq.dataquality.column import Column
-from dq.dataquality.kernels.units import MOST_ROWS, joined, units
+from dq.dataquality.kernels.units import MOST_ROWS, Apart, joined, units
 from dq.dataquality.statistics.facts import Facts, File
 
 ID, DAY = Column(("id",)), Column(("day",))
@@ -16,9 +16,16 @@ def file(
     return File(name, rows, True, {ID: facts, **({DAY: day} if day else {})})
 
 
-def names(made: tuple[tuple[File, ...], ...] | None) -> list[str]:
+def names(made: Apart | tuple[tuple[File, ...], ...] | None) -> list[str]:
     assert made is not None
-    return sorted("".join(sorted(one.path for one in unit)) for unit in made)
+    groups = made.units if isinstance(made, Apart) else made
+    return sorted("".join(sorted(one.path for one in unit)) for unit in groups)
+
+
+def shared(files: list[File]) -> tuple[object, ...]:
+    made = units(files, [ID])
+    assert made is not None
+    return made.shared
 
 
 def test_disjoint_ranges_stand_apart_and_overlapping_ones_together() -> None:
@@ -27,8 +34,25 @@ def test_disjoint_ranges_stand_apart_and_overlapping_ones_together() -> None:
     assert names(units(files, [ID])) == ["a", "bce", "d"]
 
 
-def test_ranges_that_touch_may_share_a_key() -> None:
-    assert names(units([file("a", 1, 5), file("b", 5, 9)], [ID])) == ["ab"]
+def test_ranges_that_touch_stand_apart_and_the_shared_value_is_known() -> None:
+    files = [file("b", 5, 9), file("a", 1, 5), file("c", 9, 12)]
+
+    assert names(units(files, [ID])) == ["a", "b", "c"]
+    assert shared(files) == (5, 9)
+
+
+def test_a_file_of_one_value_stands_with_those_that_have_it_too() -> None:
+    files = [file("a", 1, 5), file("b", 5, 5), file("c", 5, 5), file("d", 5, 9)]
+
+    assert names(units(files, [ID])) == ["abc", "d"]
+    assert shared(files) == (5,)
+
+
+def test_files_of_the_same_one_value_stand_together() -> None:
+    files = [file("a", 5, 5), file("b", 5, 5), file("c", 5, 9)]
+
+    assert names(units(files, [ID])) == ["abc"]
+    assert shared(files) == ()
 
 
 def test_files_without_a_key_stand_alone() -> None:
