@@ -43,6 +43,11 @@ def main() -> int:
             line["reason"] = f"{type(error).__name__}: {error}".split("\n", 1)[0][:300]
         with Path(order["out"]).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
+    if session is not None:
+        gateway = session.sparkContext._gateway
+        session.stop()
+        # Deequ's calls from Java into Python keep the process alive otherwise.
+        gateway.shutdown_callback_server()
     return 0
 
 
