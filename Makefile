@@ -31,9 +31,13 @@ format: install  ## let ruff mend what it can
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
 
+# The make of macOS is older than this option.
+SHOWN_WHOLE = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+
 # Each of the two uses little more than one processor.
 test: lint install-spark35  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-spark40 test-spark35
+	@echo "Both suites run side by side, for about 20 minutes; each is shown when it has ended."
+	@$(MAKE) --no-print-directory --jobs=2 $(SHOWN_WHOLE) test-spark40 test-spark35
 
 test-spark40: install  ## all tests on Spark 4.0
 	$(RUN) pytest
