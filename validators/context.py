@@ -92,7 +92,8 @@ class Context:
     """What surrounds the contract that is judged.
 
     `file` is its path relative to the registry's root, with forward slashes. `today` is the date of the
-    run in UTC. `arguments` are the policy's for the rule that is asked.
+    run in UTC. `arguments` are the policy's for the rule that is asked, `schemas` its JSON Schemas for
+    custom properties, by level.
     """
 
     file: str
@@ -100,6 +101,7 @@ class Context:
     walk: Walk
     promises: Promises
     arguments: Mapping[str, object] = field(default_factory=dict)
+    schemas: Mapping[str, object] = field(default_factory=dict)
 
     def value(self, argument: Argument[T]) -> T:
         """The policy's value of one of the rule's arguments, or its default."""

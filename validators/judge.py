@@ -76,7 +76,7 @@ def judge(gate: Gate, file: str, data: bytes) -> Judged:
         return Judged(file, parsed.findings, data)
     wrong, cut = extension.faults(contract)
     form = parsed.findings + wrong
-    context = Context(file, gate.today, Walk.of(contract), Promises.of(contract))
+    context = Context(file, gate.today, Walk.of(contract), Promises.of(contract), schemas=gate.policy.schemas)
     folds = Folds(parsed.cut | cut, form)
     findings = [replace(finding, contract=contract.id) for finding in form[:MAX_FINDINGS]]
     for finding in _findings(gate, contract, context, folds):

@@ -60,13 +60,17 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A profile, what differs from it by rule id, sections for some contracts, own rules and waivers."""
+    """A profile, what differs from it by rule id, sections for some contracts, own rules and waivers.
+
+    `schemas` are JSON Schemas of custom properties by level, see `custom_schemas.py`.
+    """
 
     profile: Profile = "default"
     settings: Mapping[str, Setting] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     own: Mapping[str, Rule] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
+    schemas: Mapping[str, object] = field(default_factory=dict)
 
     def severity(self, rule: Rule) -> Severity | None:
         """How much the rule's fault matters here; None when it is off."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,10 @@ from dq.contracts import source
 from dq.contracts.form import nearest
 from dq.contracts.outcome import Finding, Location, Severity
 from dq.contracts.parse import typed
-from dq.contracts.place import PLACE, Place
+from dq.contracts.place import PLACE, Place, plain
 from dq.validators import own
 from dq.validators.policy import DEFAULT, Policy, Section, Setting
-from dq.validators.policy_form import OFF, File, For, OwnForm, Predicate, SettingForm, WaiverForm
+from dq.validators.policy_form import OFF, File, For, OwnForm, Predicate, SchemasForm, SettingForm, WaiverForm
 from dq.validators.rule import Rule, Scope
 from dq.validators.waivers import Waiver
 
@@ -52,6 +52,7 @@ def read(data: bytes, file: str, rules: Rules, also: Collection[str] = ()) -> tu
         ),
         own_rules,
         tuple(_waivers(made.waivers, known, also, findings)),
+        dict(_schemas(made.custom_properties, findings)),
     )
     return policy, sorted(findings, key=lambda finding: finding.at)
 
@@ -104,6 +105,39 @@ def _model(rule: Rule) -> type[SettingForm]:
         for one in rule.arguments
     }
     return create_model("SettingForm", __base__=SettingForm, **fields)
+
+
+def _schemas(written: SchemasForm | None, findings: list[Finding]) -> Iterator[tuple[str, object]]:
+    if written is None:
+        return
+    # Imported here: few policies have schemas, and jsonschema takes time to start.
+    from dq.validators.custom_schemas import LEVELS, wrong_schema
+
+    for level in LEVELS:
+        given = getattr(written, level)
+        if given is None:
+            continue
+        schema = plain(given)
+        wrong = wrong_schema(schema)
+        if wrong is None:
+            yield level, schema
+        else:
+            said, way = wrong
+            at, path = _inside(given, way) or (written.at(level), written.path(level))
+            message = f"the schema of {level} is no JSON Schema that can be used: {said}."
+            findings.append(_finding("unknown-value", message, "Mend the schema.", at, path))
+
+
+def _inside(value: object, way: Sequence[str | int]) -> tuple[Location, str] | None:
+    """Where a part of an open value stands; None where its places do not tell."""
+    found = None
+    for step in way:
+        place = value.get(PLACE) if isinstance(value, dict) else None
+        if not isinstance(place, Place) or not isinstance(value, dict):
+            break
+        found = place.at(str(step)), place.below(str(step))
+        value = value.get(str(step))
+    return found
 
 
 def _says_where(for_: For, findings: list[Finding]) -> bool:

@@ -136,6 +136,18 @@ class WaiverForm(_Form):
     expires: Day = Field(description="The last day on which it holds.")
 
 
+class SchemasForm(_Form):
+    """JSON Schemas (2020-12) of the object that an element's custom properties make, by level."""
+
+    model_config = ConfigDict(title="the schemas")
+
+    contract: dict[str, Open] | None = None
+    object: dict[str, Open] | None = None
+    property: dict[str, Open] | None = None
+    slaProperty: dict[str, Open] | None = None  # noqa: N815 - a key of the policy
+    server: dict[str, Open] | None = None
+
+
 class File(_Form):
     model_config = ConfigDict(title="the policy")
 
@@ -146,3 +158,6 @@ class File(_Form):
     sections: list[SectionForm] = Field([], description="What differs for some contracts; later ones win.")
     own: dict[str, Open] = Field({}, description="Rules of the organisation's own, by id.")
     waivers: list[WaiverForm] = Field([], description="Findings that someone has accepted, until a day.")
+    custom_properties: SchemasForm | None = Field(
+        None, alias="customProperties", description="What the custom properties of each level must be."
+    )

@@ -83,7 +83,7 @@ class Rule:
     `check` judges one contract, `among` one among all that were read, whichever the scope names.
     `first` and `last` are the versions of ODCS, both included, to whose contracts it applies. `after` names
     rules whose fault at the same place explains this rule's. `bad` is a document that shows the fault and
-    cannot be written into a page.
+    cannot be written into a page. `policies`: the fragments of its page are policies, and not contracts.
     """
 
     id: str
@@ -97,6 +97,7 @@ class Rule:
     arguments: tuple[Argument[Any], ...] = ()
     after: tuple[str, ...] = ()
     bad: bytes | None = None
+    policies: bool = False
 
     def applies(self, odcs: Version) -> bool:
         """Whether it speaks about contracts of this version of the standard."""
@@ -114,5 +115,5 @@ def among_others(id_: str, severity: Severity, page: str | None, among: AmongOth
 
 
 def of_policy(id_: str, severity: Severity, page: str | None) -> Rule:
-    """A rule about the policy itself. Its page shows policies, and not contracts."""
-    return Rule(id_, severity, page, scope=Scope.POLICY)
+    """A rule about the policy itself."""
+    return Rule(id_, severity, page, scope=Scope.POLICY, policies=True)

@@ -25,7 +25,7 @@ SHELF = Path(__file__).parents[2] / "validators" / "rules"
 
 
 def _findings(rule: Rule, document: bytes) -> list[Finding]:
-    if rule.scope is Scope.POLICY:
+    if rule.policies:
         policy, wrong = read(document, "dq-policy.yaml", RULES)
         base = [(page.BASE_FILE, BASE)]
         return [*wrong, *lint_files(base, rules=RULES, policy=policy, today=TODAY).findings]
@@ -37,7 +37,7 @@ def _findings(rule: Rule, document: bytes) -> list[Finding]:
 
 def _document(rule: Rule, fragment: str) -> tuple[str, int]:
     """The fragment as a whole document: laid over a contract, or a policy as it is."""
-    return (fragment, 1) if rule.scope is Scope.POLICY else page.document(fragment)
+    return (fragment, 1) if rule.policies else page.document(fragment)
 
 
 def test_the_base_contract_has_no_finding() -> None:
