@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dq.contracts.model import Property, SchemaObject
+from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality import sql
 
 
 class Inside(Enum):

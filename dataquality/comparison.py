@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Property
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 from dq.dataquality.column import Column
 from dq.dataquality.literal import NUMBERS, TEXTS, civil, logical
 from dq.dataquality.metric import Need

@@ -14,8 +14,9 @@ from dq.contracts.columns import row_type
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.location import CATALOGS, resolve, server_of
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality import lakehouse, sql
+from dq.dataquality import lakehouse
 from dq.dataquality.column import field
 from dq.dataquality.measure import attempt
 from dq.dataquality.metric import Failure

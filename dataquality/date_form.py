@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 from dq.dataquality.operators import Unusable
 
 _LONG = "January|February|March|April|May|June|July|August|September|October|November|December"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from dq.contracts.outcome import CheckResult, Status
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 from dq.dataquality.clause import Clause, Unit
 from dq.dataquality.metric import (
     Failure,

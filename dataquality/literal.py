@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Property
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 from dq.dataquality.operators import Unusable
 
 INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dq.contracts.model import Property, SchemaObject
+from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality import sql
 from dq.dataquality.column import columns
 
 MASK = "***"

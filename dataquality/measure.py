@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality import sql
 from dq.dataquality.column import Column
 from dq.dataquality.metric import (
     ROWS_VIEW,

@@ -71,9 +71,9 @@ class Metric:
     `aggregate` is a function that leaves NULL out, asked of `value` over the rows where `where` is true.
     `keys` are the key of the kinds DISTINCT, DUPLICATES and UNMATCHED; rows with a NULL in it are left out.
     `target` is what they are looked up in. `proof` is for statistics. Of the kind SQL, `value` is a query on
-    ROWS_VIEW (see `sql_guard.guarded`), which has the rows where `where` is true. Of the kind PYTHON, `call`
-    gets the rows; `aggregate` is its name, and it is known by that and its `value`. `instead` is asked when
-    this has no answer: the same question in another way, which makes no difference between metrics.
+    ROWS_VIEW (see `contracts.sql.guard`), which has the rows where `where` is true. Of the kind PYTHON,
+    `call` gets the rows; `aggregate` is its name, and it is known by that and its `value`. `instead` is asked
+    when this has no answer: the same question in another way, which makes no difference between metrics.
     """
 
     kind: Kind

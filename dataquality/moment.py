@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.schedule.partition import add_months
+from dq.contracts.sql import text as sql
 from dq.contracts.units import Duration
-from dq.dataquality import sql
 from dq.dataquality.column import Column
 from dq.dataquality.literal import civil, logical
 from dq.dataquality.metric import Kind, Merge, Metric, Need, Proof

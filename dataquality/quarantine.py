@@ -11,7 +11,7 @@ from urllib.parse import quote
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Status
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 from dq.dataquality.clause import Clause, Rows
 from dq.dataquality.dataset import Dataset, only
 from dq.dataquality.judge import questions

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.history import TABLE
 from dq.dataquality.measure import attempt

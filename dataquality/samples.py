@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.model import SchemaObject
 from dq.contracts.outcome import Row
+from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality import sql
 from dq.dataquality.clause import Clause
 from dq.dataquality.column import Column, Inside, resolve
 from dq.dataquality.judge import questions

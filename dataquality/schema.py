@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType, NotAType, parse
-from dq.dataquality import sql
 
 
 def data_type(json: object) -> DataType:

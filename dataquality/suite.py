@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.errors import DqError, UsageError
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 from dq.dataquality.accounting import accounts
 from dq.dataquality.clause import Clause, Rows, refuse
 from dq.dataquality.dataset import Dataset, in_one_task, only, open_frame

@@ -20,7 +20,8 @@ from decimal import Decimal
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.dataquality import forms, sql
+from dq.contracts.sql import text as sql
+from dq.dataquality import forms
 from dq.dataquality.clause import Clause, of_option
 from dq.dataquality.column import Column, columns
 from dq.dataquality.date_form import unfit

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 from dq.dataquality.clause import Clause, of_quality
 from dq.dataquality.column import Column
 from dq.dataquality.kind import CheckKind, Example

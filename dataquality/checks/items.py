@@ -18,7 +18,7 @@ from functools import partial
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 from dq.dataquality.clause import Clause, of_option
 from dq.dataquality.column import Column, columns
 from dq.dataquality.kind import CheckKind, Example

@@ -17,7 +17,7 @@ from functools import partial
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 from dq.dataquality.clause import Clause, of_option, refuse
 from dq.dataquality.column import columns
 from dq.dataquality.kind import CheckKind, Example

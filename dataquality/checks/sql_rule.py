@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.sql.text import all_of
 from dq.dataquality.clause import Clause, Unit, of_quality, refuse
 from dq.dataquality.column import Column, columns
 from dq.dataquality.judge import Values, judge_number, result, subject
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.masking import MASK, classified
 from dq.dataquality.metric import ROWS_VIEW, Kind, Merge, Metric, Need, distinct, one_number
-from dq.dataquality.sql import all_of
 
 if TYPE_CHECKING:
-    from dq.dataquality.sql_fold import Folded
+    from dq.contracts.sql.aggregate import Folded
 
 _CHECK = "sql_rule"
 
@@ -55,13 +55,9 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
         return refuse(made, "it has no query")
     if column is not None and not column.single:
         return refuse(made, "a value inside of an array or map has no column of its own")
-    try:
-        # Only who has a SQL rule pays for the parser, which comes with the extra for Spark.
-        from dq.dataquality.sql_guard import Refused, guarded
-    except ModuleNotFoundError as error:
-        if error.name != "sqlglot":
-            raise
-        return refuse(made, "SQL rules need sqlglot; install dq-contracts[spark]")
+    # Only who has a SQL rule pays for the parser.
+    from dq.contracts.sql.guard import Refused, guarded
+
     found = guarded(
         quality.query or "",
         own=one.name,

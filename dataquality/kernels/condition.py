@@ -15,9 +15,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dq.contracts.sql.dialect import Dialect
 from dq.contracts.types import DataType
 from dq.dataquality.literal import INTEGERS
-from dq.dataquality.sql_dialect import Dialect
 
 # Arrow arrays of one batch by the column's name; what a condition gives is an array of booleans, with
 # NULL where SQL has it.

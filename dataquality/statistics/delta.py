@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality import sql
 from dq.dataquality.column import Column, Inside, resolve
 from dq.dataquality.dataset import Dataset
 from dq.dataquality.measure import schema_of

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 from dq.dataquality.column import Inside
 from dq.dataquality.dataset import Dataset
 from dq.dataquality.measure import schema_of

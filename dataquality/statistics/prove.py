@@ -6,8 +6,8 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality import sql
 from dq.dataquality.column import Column
 from dq.dataquality.measure import measure, schema_of
 from dq.dataquality.metric import Answer, Failure, Kind, Metric, Proof, Value

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dq.contracts.parse import parse
+from dq.contracts.sql.text import text
 from dq.dataquality import check
 from dq.dataquality.accounting import accounts
 from dq.dataquality.date_form import unfit
 from dq.dataquality.forms import PATTERNS, breaks, whole
 from dq.dataquality.kind import built_in, clauses_of
 from dq.dataquality.operators import Unusable
-from dq.dataquality.sql import text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

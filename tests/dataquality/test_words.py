@@ -10,7 +10,7 @@ import pytest
 
 from dq.contracts.model import Contract, Quality
 from dq.contracts.parse import parse
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 from dq.dataquality.column import Column, Inside, resolve
 from dq.dataquality.judge import percent
 from dq.dataquality.metric import Failure, Kind, Merge, Metric, Need, count, duplicates, merged

@@ -9,8 +9,8 @@ from enum import Enum
 from sqlglot import Token, TokenType, exp
 
 from dq.contracts.form import nearest
-from dq.dataquality.sql_dialect import Dialect
-from dq.dataquality.sql_words import FUNCTIONS, NODES, TYPES, UNITS
+from dq.contracts.sql.allowlist import FUNCTIONS, NODES, TYPES, UNITS
+from dq.contracts.sql.dialect import Dialect
 
 MAX_NODES = 2_000
 # Of parentheses and brackets in the text, and of nodes in the tree.

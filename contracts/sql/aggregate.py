@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dq.dataquality.sql_dialect import Dialect
-from dq.dataquality.sql_words import NODES, NOT_OF_A_ROW
+from dq.contracts.sql.allowlist import NODES, NOT_OF_A_ROW
+from dq.contracts.sql.dialect import Dialect
 
 
 @dataclass(frozen=True, slots=True)

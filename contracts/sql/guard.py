@@ -1,6 +1,6 @@
 """The guard in front of Spark: a rule's untrusted query becomes SQL of our own writing, or is refused.
 
-The query is parsed into a tree, every node of the tree must be on a list (`sql_words`), and what runs is
+The query is parsed into a tree, every node of the tree must be on a list (`allowlist`), and what runs is
 written anew from the tree: the user's text never reaches Spark. Nothing here imports Spark; sqlglot is
 imported by this module, so that only those who have a rule to guard import it.
 """
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
-from dq.dataquality import sql
-from dq.dataquality.sql_dialect import Dialect
-from dq.dataquality.sql_fold import Folded, folded, shown
-from dq.dataquality.sql_tree import Forbidden, vouch_for_tokens, vouch_for_tree
+from dq.contracts.sql import text as sql
+from dq.contracts.sql.aggregate import Folded, folded, shown
+from dq.contracts.sql.dialect import Dialect
+from dq.contracts.sql.vetting import Forbidden, vouch_for_tokens, vouch_for_tree
 
 MAX_CHARACTERS = 20_000
 # Every table is one more pass over the data, and joins multiply rows.

@@ -7,7 +7,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 
-from dq.dataquality import sql
+from dq.contracts.sql import text as sql
 
 
 class _Parser(SparkParser):
