@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-import typer
-
 from dq.cli import show
 from dq.cli.check_run import Failed
 from dq.cli.selection import name_of
@@ -88,7 +86,7 @@ def _untested(
 def failure(one: Failed) -> None:
     """What could not be tested, on stderr."""
     scope = f" {name_of(one.scope)}" if one.scope else ""
-    show.note(f"dq: {one.contract.id}/{one.object.name}{scope}: {one.error.message}\n    {one.error.mend}")
+    show.problem(one.error, f"{one.contract.id}/{one.object.name}{scope}: ")
 
 
 def describe(report: Report, *, quiet: bool = False) -> None:
@@ -96,7 +94,7 @@ def describe(report: Report, *, quiet: bool = False) -> None:
     scope = ", ".join(label(partition) for partition in report.partitions) or "whole table"
     counts = report.counts()
     if not quiet:
-        show.line(typer.style(f"{report.contract}/{report.object} {scope}", bold=True))
+        show.line(show.styled(f"{report.contract}/{report.object} {scope}", bold=True))
     for result in report.results:
         if result.status is not Status.PASS:
             _result(result, quiet=quiet)
@@ -119,7 +117,7 @@ def describe(report: Report, *, quiet: bool = False) -> None:
 def foreseen(plan: Outline) -> None:
     """What a run would do, for a reader."""
     scope = ", ".join(label(partition) for partition in plan.partitions) or "whole table"
-    show.line(typer.style(f"{plan.contract}/{plan.object} {scope}", bold=True))
+    show.line(show.styled(f"{plan.contract}/{plan.object} {scope}", bold=True))
     jobs = [one for one in plan.passes if one.kind is not Kind.SCHEMA]
     for one in plan.passes:
         number = f"{jobs.index(one) + 1}." if one in jobs else "- "

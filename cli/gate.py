@@ -104,7 +104,7 @@ def _policy(written: tuple[str, bytes] | None, rules: Rules) -> Policy:
     name, data = written
     policy, wrong = read(data, name, rules, _rules_of_changes() if b"waivers" in data else ())
     if wrong:
-        raise UsageError("the policy cannot be understood:\n" + "\n".join(f"    {one}" for one in wrong))
+        raise UsageError("the policy cannot be understood:", details=[str(one) for one in wrong])
     return policy
 
 

@@ -10,6 +10,7 @@ import importlib
 import pkgutil
 import sys
 import traceback
+from typing import Any
 
 import typer
 from typer.main import get_command
@@ -18,6 +19,12 @@ from dq.cli import commands, show
 from dq.contracts.errors import DqError
 
 BUG = 70
+# What typer raises for a command line that cannot be understood; it has moved between its versions.
+_MISTAKE: type[Exception] = next(
+    one
+    for one in typer.BadParameter.__mro__
+    if issubclass(one, Exception) and one.__name__ == "ClickException"
+)
 HELP = """Data contracts with a gate, a catalog, checks on Spark and delivery SLOs that alert once.
 
 A contract is promised in YAML, gated by 'dq validate', made real by 'dq register', and watched by
@@ -55,7 +62,7 @@ def _version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"dq {version('dq-contracts')}")
+        show.line(f"dq {version('dq-contracts')}")
         raise typer.Exit
 
 
@@ -69,16 +76,28 @@ def _root(
 
 def run(arguments: list[str]) -> int:
     """Runs one command line and gives its exit code; prints what went wrong, never a secret."""
+    with show.door():
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     known = names()
     wanted = [arguments[0]] if arguments and arguments[0] in known else known
     try:
-        get_command(application(wanted))(arguments, prog_name="dq")
+        command = get_command(application(wanted))
+        _help_is_ours(command)
+        # Not in typer's own way, which prints what strangers wrote: file names that pre-commit hands over.
+        code = command(arguments, prog_name="dq", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except _MISTAKE as error:
+        return _mistaken(error)
+    except typer.Abort:
+        show.note("Aborted.")
+        return 1
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
     except DqError as error:
-        show.note(f"dq: {error.message}")
-        if error.mend:
-            show.note(f"    {error.mend}")
+        show.problem(error)
         return error.exit_code
     except OSError as error:
         # A disk that is full, a folder that may not be written: the world's answer, whoever asked.
@@ -87,10 +106,32 @@ def run(arguments: list[str]) -> int:
         show.note("    Check the path, and the rights of this process.")
         return DqError.exit_code
     except Exception:  # noqa: BLE001  # the last guard: whatever comes here is a bug of ours
-        traceback.print_exc()
-        show.note("\ndq: this is a bug of dq, not a mistake of yours. Please report the lines above.")
+        show.aside(traceback.format_exc())
+        show.note("dq: this is a bug of dq, not a mistake of yours. Please report the lines above.")
         return BUG
-    return 0
+
+
+def _mistaken(error: Any) -> int:
+    """Says what is wrong with the command line; where nothing was said, its help stands there already."""
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    if message:
+        usage = context.get_usage() if context else ""
+        help_ = f"{context.command_path} {context.help_option_names[0]}" if context else ""
+        show.mistake(message, usage, help_)
+    return int(error.exit_code)
+
+
+def _help_is_ours(command: Any) -> None:
+    """Lets the colours of the help through, which are typer's, to a command and those below it."""
+    plain = command.format_help
+
+    def format_help(context: Any, formatter: Any) -> None:
+        with show.ours():
+            plain(context, formatter)
+
+    command.format_help = format_help
+    for below in getattr(command, "commands", {}).values():
+        _help_is_ours(below)
 
 
 def main() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-_WIDTH = 100
+from dq.cli import show
 
 
 @dataclass(slots=True)
@@ -18,7 +17,7 @@ class Progress:
 
     total: int
     clock: Callable[[], float] = time.monotonic
-    live: bool = field(default_factory=lambda: sys.stderr.isatty())
+    live: bool = field(default_factory=show.is_live)
     _running: list[str] = field(default_factory=list)
     _done: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -37,18 +36,14 @@ class Progress:
                 self._running.remove(what)
                 self._done += 1
                 if not self.live:
-                    sys.stderr.write(f"  done: checking {what} ({self.clock() - begun:.1f} s)\n")
+                    show.note(f"  done: checking {what} ({self.clock() - begun:.1f} s)")
                 self._draw()
 
     def close(self) -> None:
         """Wipes the line, so that what follows stands alone."""
         if self.live:
-            sys.stderr.write("\r\033[K")
-            sys.stderr.flush()
+            show.live("")
 
     def _draw(self) -> None:
         if self.live:
-            text = f"  … {self._done} of {self.total} checked; now {', '.join(self._running)}"
-            shown = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
-            sys.stderr.write(f"\r\033[K{shown}")
-            sys.stderr.flush()
+            show.live(f"  … {self._done} of {self.total} checked; now {', '.join(self._running)}")

@@ -1,16 +1,33 @@
-"""Showing things on a terminal: formats, tables, progress. Machines get JSON on stdout and nothing else."""
+"""The door for output: whatever is printed passes here, and nothing that a stranger wrote steers its reader.
+
+Results go to stdout, all else to stderr; machines get one document on stdout and nothing besides. What a
+contract, a file's name or the data say is shown as `contracts.printable` says; only colours that are asked
+for here reach a terminal, and only `commands` begins lines that a CI runner obeys.
+"""
 
 from __future__ import annotations
 
 import json
-import sys
+import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from dq.cli.stream import paint, standing_in, stream
+from dq.contracts.errors import DqError
+from dq.contracts.printable import in_json, one_line
+
+if TYPE_CHECKING:
+    from dq.validators.lint import Linted
+    from dq.validators.report import Report, Screen
+
+_COLORS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "white": "37"}
+# What is rewritten on a terminal must stay one of its lines.
+_WIDTH = 100
 
 
 class Format(StrEnum):
@@ -24,59 +41,136 @@ FORMAT = typer.Option(Format.TEXT, "--format", help="text for people, json for m
 AS_OF = typer.Option(None, "--as-of", help="Judge as if it were this instant, such as 2026-05-01T06:00:00Z.")
 
 
+def door() -> AbstractContextManager[None]:
+    """Until the end of the block, what libraries and Python itself print passes here too."""
+    return standing_in()
+
+
 def line(text: str = "") -> None:
-    """One line of a result, on stdout."""
-    typer.echo(text)
+    """One line of a result, on stdout; a line break in it is shown."""
+    stream(err=False).lines(_one(text))
 
 
-def note(text: str) -> None:
+def note(text: str = "") -> None:
     """One line that is not part of the result, on stderr."""
-    typer.echo(text, err=True)
+    stream(err=True).lines(_one(text))
+
+
+def block(text: str) -> None:
+    """Lines of a result that are several by our own making: a report, a page."""
+    stream(err=False).lines(text)
+
+
+def aside(text: str) -> None:
+    """The same on stderr."""
+    stream(err=True).lines(text)
+
+
+def commands(text: str) -> None:
+    """A report of which a runner of GitHub takes the lines for the commands that they are."""
+    stream(err=False).commands(text)
 
 
 def as_json(value: Any) -> None:
     """The result as one JSON document."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    block(in_json(json.dumps(value, indent=2, ensure_ascii=False, default=str)))
+
+
+def problem(error: DqError, about: str = "") -> None:
+    """What went wrong in the world, and how to mend it, on stderr."""
+    note(f"dq: {about}{error.message}")
+    for text in (*error.details, error.mend):
+        if text:
+            note(f"    {text}")
+
+
+def mistake(message: str, usage: str = "", help_option: str = "") -> None:
+    """A command line that cannot be understood, on stderr: its usage, where to read more, what is wrong."""
+    from rich.console import Console
+    from rich.panel import Panel
+    from rich.text import Text
+
+    with ours(err=True):
+        console = Console(stderr=True, highlight=False)
+        if usage:
+            console.print(Text(one_line(usage), "bold yellow"))
+        if help_option:
+            console.print(Text(f"Try '{one_line(help_option)}' for help.", "dim"))
+        console.print(Panel(Text(one_line(message)), title="Error", title_align="left", border_style="red"))
+
+
+def ours(*, err: bool = False) -> AbstractContextManager[None]:
+    """Meanwhile colours of typer and rich are ours; whoever says so has cleaned what strangers say in it."""
+    return stream(err).ours()
+
+
+def styled(text: str, fg: str = "", *, bold: bool = False) -> str:
+    """The text with a colour, for what is printed here; where colours are not shown it is just the text."""
+    return paint(text, ";".join(code for code in (_COLORS.get(fg, ""), "1" if bold else "") if code))
+
+
+def report(form: Report, linted: Linted) -> None:
+    """Findings in one of the formats, on stdout."""
+    text = form.render(linted, screen()).rstrip("\n")
+    commands(text) if form.steers else block(text)
+
+
+def screen() -> Screen:
+    """The reader's screen, as reports want to know it."""
+    from dq.validators.report import Screen
+
+    return Screen(paint, shutil.get_terminal_size((100, 24)).columns)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], indent: str = "  ") -> None:
     """Columns as wide as their widest cell; the last one is not padded."""
-    cells = [list(header), *[list(row) for row in rows]]
+    cells = [[one_line(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(header))]
     for number, row in enumerate(cells):
         padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         text = (indent + "  ".join(padded)).rstrip()
-        line(typer.style(text, bold=True) if number == 0 else text)
-
-
-def color() -> bool:
-    """Whether the terminal shows colours."""
-    return sys.stdout.isatty()
+        line(styled(text, bold=True) if number == 0 else text)
 
 
 def mark(good: bool | None) -> str:
     """A coloured mark: yes, no, or could not tell."""
     if good is None:
-        return typer.style("?", fg="yellow")
-    return typer.style("✓", fg="green") if good else typer.style("✗", fg="red")
+        return styled("?", fg="yellow")
+    return styled("✓", fg="green") if good else styled("✗", fg="red")
+
+
+def is_live() -> bool:
+    """Whether stderr is a terminal, where a line can be written over."""
+    return stream(err=True).isatty()
+
+
+def live(text: str) -> None:
+    """Says on a terminal how far things are, over what was said so before; "" wipes it."""
+    shown = one_line(text)
+    stream(err=True).live(shown if len(shown) <= _WIDTH else shown[: _WIDTH - 1] + "…")
 
 
 @contextmanager
-def step(what: str) -> Iterator[None]:
+def step(what: str, clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
     """Says what is going on while it takes long, and how long it took, on stderr.
 
     On a terminal the line is rewritten; elsewhere one line is written at the end.
     """
-    live = sys.stderr.isatty()
-    if live:
-        sys.stderr.write(f"  … {what}")
-        sys.stderr.flush()
-    begun = time.monotonic()
+    terminal = is_live()
+    if terminal:
+        live(f"  … {what}")
+    begun = clock()
     try:
         yield
     except BaseException:
-        if live:
-            sys.stderr.write("\n")
+        if terminal:
+            live("")
+            note(f"  … {what}")
         raise
-    took = f"{time.monotonic() - begun:.1f} s"
-    sys.stderr.write(f"\r\033[K  {mark(True)} {what} ({took})\n" if live else f"  done: {what} ({took})\n")
+    took = f"{clock() - begun:.1f} s"
+    note(f"  {mark(True)} {what} ({took})" if terminal else f"  done: {what} ({took})")
+
+
+def _one(text: str) -> str:
+    """On one line: what is several lines by our own making goes through `block`."""
+    return text.replace("\n", r"\n").replace("\t", r"\t") if "\n" in text or "\t" in text else text

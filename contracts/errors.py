@@ -14,22 +14,26 @@ sentence and an exit code::
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class DqError(Exception):
     """What went wrong in the world, and how to mend it.
 
-    `message` says what and where; `mend` is one sentence or a command to paste. Neither may hold a secret.
+    `message` says what and where, on one line; `details` are further lines, where there are several things
+    wrong; `mend` is one sentence or a command to paste. None of them may hold a secret.
     """
 
     exit_code = 3
 
-    def __init__(self, message: str, mend: str = "") -> None:
+    def __init__(self, message: str, mend: str = "", details: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.mend = mend
+        self.details = tuple(details)
 
     def __str__(self) -> str:
-        return f"{self.message} {self.mend}".strip()
+        return " ".join(part for part in (self.message, *self.details, self.mend) if part)
 
 
 class UsageError(DqError):

@@ -17,11 +17,18 @@ from dq.validators import reports
 from dq.validators.lint import Linted
 
 
+def _unpainted(text: str, _code: str) -> str:
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What the reader's screen can do; formats for machines take no notice of it."""
+    """What the reader's screen can do; formats for machines take no notice of it.
 
-    color: bool = False
+    `paint` gives a text a colour, by the code of the SGR sequence (`31;1`) that terminals know.
+    """
+
+    paint: Callable[[str, str], str] = _unpainted
     width: int = 100
 
 
@@ -39,11 +46,16 @@ class From(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One format. `render` gives the whole text, which ends with a line break."""
+    """One format. `render` gives the whole text, which ends with a line break.
+
+    Nothing that a contract says may do anything to who reads the text: `contracts.printable` has the words.
+    `steers` says that its own lines are commands to the runner of a CI server.
+    """
 
     id: str
     render: Callable[[Linted, Screen], str]
     files: From = From.REGISTRY
+    steers: bool = False
 
 
 def reports_of(package: ModuleType = reports) -> dict[str, Report]:

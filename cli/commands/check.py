@@ -104,7 +104,7 @@ def command(
     else:
         done, bugs = [failed for task in todo for failed in refused(task)], []
     check_show.reports(done, loaded.findings, format)
-    write = show.note if format is show.Format.JSON else show.line
+    write = show.aside if format is show.Format.JSON else show.block
     undelivered = alerting.report(alerting.send(world, store, write))
     if results_table:
         _append(session(world, hive=hive), done, loaded, world.now(), results_table)

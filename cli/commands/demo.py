@@ -22,7 +22,7 @@ from dq.dataquality import history
 from dq.dataquality.delivery.watch import tick
 from dq.registry.catalog import Settings, open_catalog
 from dq.store.engine import Store
-from dq.validators.report import Screen, reports_of
+from dq.validators.report import reports_of
 
 CHANNEL = "console"
 SIGN = ".dq-demo"
@@ -81,7 +81,7 @@ def _world(folder: Path) -> World:
 
 def _gate(path: Path) -> None:
     linted = judge(here(), [path])
-    show.line(reports_of()["text"].render(linted, Screen(show.color(), 100)).rstrip("\n"))
+    show.block(reports_of()["text"].render(linted, show.screen()).rstrip("\n"))
 
 
 def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -> None:
@@ -109,16 +109,18 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
                 report = run(Setup(now, store, made.spark, tell), contract, one, partition)
             describe(report, quiet=True)
         watch.describe(done, quiet=True)
-        alerting.report(alerting.send(now, store, show.line))
+        alerting.report(alerting.send(now, store, show.block))
 
 
 def _title(text: str) -> None:
-    show.line(typer.style(f"\n{text}", bold=True))
+    show.line()
+    show.line(show.styled(text, bold=True))
 
 
 def _goodbye(folder: Path, world: World) -> None:
     as_of = world.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-    show.line(typer.style(f"\nAll of it is in {folder}. Look around:", bold=True))
+    show.line()
+    show.line(show.styled(f"All of it is in {folder}. Look around:", bold=True))
     for text in (
         f"cd {folder}",
         "dq validate registry",

@@ -94,19 +94,21 @@ def _subscriptions(folder: Path) -> list[Subscription]:
 
 
 def _print(old: Contract, new: Contract, found: Comparison, today: date) -> None:
-    said = typer.style(found.verdict.value, fg=_COLORS[found.verdict], bold=True)
+    said = show.styled(found.verdict.value, fg=_COLORS[found.verdict], bold=True)
     show.line(f"{new.id} {old.version} → {new.version}: {said}")
     if not found.changes:
         show.line("  Nothing changed.")
     for change in found.changes:
         _print_change(change, today)
     if found.required_version and found.required_version != old.version:
-        show.line(f"\nThese changes need version {found.required_version} or later.")
+        show.line()
+        show.line(f"These changes need version {found.required_version} or later.")
 
 
 def _print_change(change: Judged, today: date) -> None:
-    mark = typer.style(f"{change.verdict.value:5}", fg=_COLORS[change.verdict])
-    show.line(f"\n  {mark} {change.rule}  {change.at}")
+    mark = show.styled(f"{change.verdict.value:5}", fg=_COLORS[change.verdict])
+    show.line()
+    show.line(f"  {mark} {change.rule}  {change.at}")
     show.line(f"        {change.problem}")
     if change.verdict is Verdict.OK:
         return

@@ -54,7 +54,7 @@ def command(
     )
     wrong = refused(made)
     if wrong:
-        raise UsageError("AWS would refuse this request:\n" + "\n".join(f"    {one}" for one in wrong))
+        raise UsageError("AWS would refuse this request:", details=wrong)
     show.as_json(made)
 
 

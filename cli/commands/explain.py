@@ -37,7 +37,7 @@ def command(
     """
     path = Path(what)
     if not path.exists():
-        show.line(_page(what))
+        show.block(_page(what))
         return
     loaded = load([path])
     for finding in loaded.findings:
@@ -89,4 +89,5 @@ def _describe(found: list[Account]) -> None:
     show.table(("state", "about", "clause", "how, or why not"), rows)
     counts = Counter(account.state for account in found)
     said = ", ".join(f"{counts[state]} {state.value}" for state in State if counts[state])
-    show.line(f"\n{len(found)} clauses: {said}.")
+    show.line()
+    show.line(f"{len(found)} clauses: {said}.")

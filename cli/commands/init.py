@@ -179,7 +179,9 @@ def command(
     if not policy.exists():
         policy.write_text(POLICY, encoding="utf-8")
         show.line(f"Wrote {policy}.")
-    show.line(f"\nNext: edit the columns, then run\n  dq validate {folder}")
+    show.line()
+    show.line("Next: edit the columns, then run")
+    show.line(f"  dq validate {folder}")
 
 
 def written(id: str, location: str, rhythm: Rhythm, flags: dict[str, str]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +15,7 @@ from dq.contracts.form import nearest
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Finding, Row, Status
 from dq.validators.lint import Linted
-from dq.validators.report import Screen, names
+from dq.validators.report import names
 from dq.validators.report import report as report_of
 
 if TYPE_CHECKING:
@@ -68,10 +66,8 @@ def command(
             (str(contract),),
             {str(contract): contract.read_bytes()},
         )
-        screen = Screen(color=sys.stdout.isatty(), width=shutil.get_terminal_size((100, 24)).columns)
         if findings or format != "text":
-            text = report_of(format).render(listed, screen).rstrip("\n")
-            show.line(text)
+            show.report(report_of(format), listed)
         if format == "text":
             for report, (file, _) in zip(reports, pairs, strict=True):
                 _describe(report, file)
@@ -142,7 +138,7 @@ def _shown(sample: Row) -> str:
 
 def _describe(report: Report, file: Path) -> None:
     counts = ", ".join(f"{number} {status}" for status, number in report.counts().items() if number)
-    show.line(typer.style(f"{file} as {report.object}: {counts or 'no checks'}.", bold=True))
+    show.line(show.styled(f"{file} as {report.object}: {counts or 'no checks'}.", bold=True))
     untested = [one for one in report.accounts if one.state == "not evaluated" or one.reason == "dq watch"]
     for one in untested:
         reason = "deliveries are judged by 'dq watch'" if one.reason == "dq watch" else one.reason

@@ -95,7 +95,8 @@ def describe(
     """Everything on one screen, for people."""
     _deliveries(standings)
     _checks(quality)
-    show.line(typer.style("\nOpen incidents", bold=True))
+    show.line()
+    show.line(show.styled("Open incidents", bold=True))
     if not incidents:
         show.line("  none")
     for incident in incidents:
@@ -108,7 +109,7 @@ def describe(
 
 
 def _deliveries(standings: list[Standing]) -> None:
-    show.line(typer.style("Deliveries", bold=True) + "  ● in time  ◐ late  ○ missing  ? unknown")
+    show.line(show.styled("Deliveries", bold=True) + "  ● in time  ◐ late  ○ missing  ? unknown")
     if not standings:
         show.line("  no contract promises a delivery")
     for one in standings:
@@ -132,11 +133,12 @@ def _lateness(slo: Slo, kept: Kept) -> str:
 
 def _sign(status: CycleStatus) -> str:
     sign, color = _SIGNS.get(status, ("·", "white"))
-    return typer.style(sign, fg=color)
+    return show.styled(sign, fg=color)
 
 
 def _checks(quality: Quality) -> None:
-    show.line(typer.style("\nData", bold=True))
+    show.line()
+    show.line(show.styled("Data", bold=True))
     checked = {key: lines for key, lines in quality.items() if lines}
     if not checked:
         show.line("  nothing has been checked yet")

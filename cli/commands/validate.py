@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -62,8 +60,7 @@ def command(
     for made, file in files:
         named = _named(linted, made, root, world)
         _write(file, _summary(named, gated) if made.id == "markdown" else made.render(named, Screen()))
-    screen = Screen(color=sys.stdout.isatty(), width=shutil.get_terminal_size((100, 24)).columns)
-    show.line(shown.render(_named(linted, shown, root, world), screen).rstrip("\n"))
+    show.report(shown, _named(linted, shown, root, world))
     if gated.comparison is not None and gated.comparison.required_version:
         show.note(f"These changes need version {gated.comparison.required_version} or higher.")
     raise typer.Exit(1 if any(finding.severity.blocks for finding in linted.findings) else 0)

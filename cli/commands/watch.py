@@ -67,7 +67,7 @@ def _once(
         alerting.teller(world, loaded.contracts, channel),
         since=instant(since) if since else None,
     )
-    write = show.note if form is show.Format.JSON else show.line
+    write = show.aside if form is show.Format.JSON else show.block
     drained = alerting.send(world, store, write)
     if form is show.Format.JSON:
         show.as_json({**as_dict(done), "sent": drained.sent, "waiting": drained.waiting})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dq.contracts.outcome import Finding, Severity
+from dq.contracts.printable import block, inert, one_line
 from dq.validators.lint import Linted
 from dq.validators.report import From, Report, Screen, counts, gravest_first, said
 
@@ -46,14 +47,14 @@ def _annotation(level: str, finding: Finding) -> str:
     return _command(
         level,
         {"file": at.file, "line": str(at.line), "col": str(at.column), "title": finding.rule},
-        f"{finding.message}\n{finding.mend}".rstrip(),
+        f"{one_line(finding.message)}\n{one_line(finding.mend)}".rstrip(),
     )
 
 
 def _rest(level: str, findings: list[Finding]) -> str:
     """One annotation, without a line of its own, for those that GitHub would not show."""
     files = Counter(finding.at.file for finding in findings)
-    named = [f"{file} ({number})" for file, number in files.most_common(_FILES_NAMED)]
+    named = [f"{one_line(file)} ({number})" for file, number in files.most_common(_FILES_NAMED)]
     if len(files) > _FILES_NAMED:
         named.append(f"and {len(files) - _FILES_NAMED} more files")
     message = f"In {', '.join(named)}. Run 'dq validate' to see all of them."
@@ -68,7 +69,8 @@ def _command(level: str, properties: dict[str, str], message: str) -> str:
 def _escaped(text: str, table: tuple[tuple[str, str], ...]) -> str:
     for character, code in table:
         text = text.replace(character, code)
-    return text
+    # What is left of the characters that steer cannot be sent in any other way.
+    return inert(block(text))
 
 
 def _closing(linted: Linted) -> str:
@@ -76,4 +78,4 @@ def _closing(linted: Linted) -> str:
     return f"dq: {said(len(linted.files), 'contract')}, {', '.join(found) or 'no findings'}."
 
 
-REPORT = Report("github", render, From.REPOSITORY)
+REPORT = Report("github", render, From.REPOSITORY, steers=True)

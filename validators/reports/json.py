@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from dq.contracts import printable
 from dq.contracts.outcome import Finding
 from dq.validators.lint import Linted
 from dq.validators.report import Report, Screen, counts
@@ -21,7 +22,7 @@ def render(linted: Linted, _screen: Screen) -> str:
             **{severity.value: number for severity, number in counts(linted.findings).items()},
         },
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return printable.in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
 
 def _row(finding: Finding) -> dict[str, object]:

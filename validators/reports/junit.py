@@ -5,17 +5,14 @@ There is no standard; this is the form that Jenkins, GitLab and Azure read (test
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from html import escape
 
+from dq.contracts import printable
 from dq.contracts.outcome import Finding
 from dq.validators.lint import Linted
 from dq.validators.report import From, Report, Screen
-
-# What XML 1.0 cannot hold, however it is escaped.
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def render(linted: Linted, _screen: Screen) -> str:
@@ -74,7 +71,9 @@ def _blocks(findings: Iterable[Finding]) -> bool:
 
 
 def _text(text: str, quote: bool = True) -> str:
-    return escape(_NOT_XML.sub("�", text), quote)
+    held = printable.in_xml(escape(text, quote))
+    # A parser makes a blank of what breaks a line inside of an attribute.
+    return held.replace("\n", "&#10;").replace("\t", "&#9;") if quote else held
 
 
 REPORT = Report("junit", render, From.REPOSITORY)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from dq.contracts.outcome import Finding, Severity
+from dq.contracts.printable import inert, one_line
 from dq.validators.lint import Linted
 from dq.validators.report import From, Report, Screen, counts, gravest_first, said
 
@@ -16,10 +17,16 @@ SHOWN = 20
 ROOM = 50_000
 _HEADER = ("", "where", "rule", "what is wrong", "how to mend it")
 _MARKS = {Severity.CRITICAL: "🛑", Severity.ERROR: "❌", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
-_SPECIAL = re.compile(r"([\\`*_{}\[\]|~$])")
-_ZERO_WIDTH = "\u200b"
-# A name after "@" would be notified; a number after "#" and an address would become links.
-_LIVE = re.compile(r"(@|#(?=\d)|www(?=\.)|https?(?=://))", re.IGNORECASE)
+_SPECIAL = re.compile(r"([\\*_{}\[\]~$])")
+# What no escape of Markdown's reaches, because it is looked for in the text that was rendered: names that
+# would be notified, addresses, numbers of issues, hashes of commits, and the names of emoji.
+_LIVE = re.compile(
+    r"@|://|www\.|(?:mailto|xmpp):|[#!~%&$^](?=\w)|\bgh-\d|:[\w+-]+:|(?<!\w)[0-9a-f]{7,40}(?!\w)",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\s`|]+|[`|]")
+# Renderers read a backslash before "|" in two ways, by what stands before it; an entity is read in one.
+_ENTITIES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "&#124;"), ("`", "&#96;"))
 
 
 def render(linted: Linted, _screen: Screen) -> str:
@@ -53,16 +60,30 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text as Markdown that shows it as it is: no markup, no link, nobody notified, in one line."""
-    flat = " ".join(text.split())
-    shown = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _LIVE.sub(rf"\1{_ZERO_WIDTH}", _SPECIAL.sub(r"\\\1", shown))
+    """Text as Markdown that shows it as it is: no markup, no link, nobody notified, in one line.
+
+    A word that would come to life all the same stands as code.
+    """
+    return _WORD.sub(_word, " ".join(one_line(text).split()))
+
+
+def _word(match: re.Match[str]) -> str:
+    word = match[0]
+    if _LIVE.search(word):
+        return _span(word)
+    for sign, entity in _ENTITIES:
+        word = word.replace(sign, entity)
+    return _SPECIAL.sub(r"\\\1", word)
 
 
 def code(text: str) -> str:
-    """Text as code inside a table's cell."""
-    flat = " ".join(text.split()).replace("`", "'").replace("|", "\\|")
-    return f"`{flat}`"
+    """Text as code inside a table's cell; where code cannot hold it there, as text."""
+    flat = " ".join(one_line(text).split())
+    return escaped(text) if not flat or "`" in flat or "|" in flat else _span(flat)
+
+
+def _span(text: str) -> str:
+    return f"`{inert(text)}`"
 
 
 def _heading(linted: Linted) -> str:

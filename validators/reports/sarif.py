@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
+from dq.contracts import printable
 from dq.contracts.outcome import Finding, Severity
 from dq.validators import page
 from dq.validators.explain import explain
@@ -53,7 +55,8 @@ def render(linted: Linted, _screen: Screen) -> str:
         "invocations": [{"executionSuccessful": True}],
         "results": _results(linted, {id_: index for index, id_ in enumerate(used)}),
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+    document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return printable.in_json(json.dumps(document, indent=2)) + "\n"
 
 
 def _descriptor(id_: str, shelf: Mapping[str, Rule], findings: Iterable[Finding]) -> dict[str, object]:
@@ -119,7 +122,8 @@ def _result(finding: Finding, index: int, written: str, fingerprint: str) -> dic
 
 
 def _artifact(file: str) -> dict[str, str]:
-    uri = quote(file)
+    # A file's name may hold bytes that are no text.
+    uri = quote(os.fsencode(file))
     return {"uri": f"file://{uri}"} if file.startswith("/") else {"uri": uri, "uriBaseId": "%SRCROOT%"}
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 import unicodedata
 from itertools import groupby
 
 from dq.contracts.outcome import Finding, Severity
+from dq.contracts.printable import inert, one_line
 from dq.validators.lint import Linted
 from dq.validators.report import From, Report, Screen, counts, lines, said
 
 _COLORS = {Severity.CRITICAL: "35;1", Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.INFO: "36"}
 _BOLD, _DIM = "1", "2"
 _INDENT = " " * 4
-# What GitHub's runner takes for a command when it stands in a log: `::` at a line's start, `##[` anywhere.
-_COMMAND = re.compile(r"^(\s*)(?=::)|(?<=##)(?=\[)", re.MULTILINE)
 
 
 def render(linted: Linted, screen: Screen) -> str:
@@ -26,20 +24,21 @@ def render(linted: Linted, screen: Screen) -> str:
     parts: list[str] = []
     for file, findings in groupby(linted.findings, key=lambda finding: finding.at.file):
         source = lines(linted.sources.get(file, b""))
-        parts.append(_paint(_printable(file), _BOLD, screen))
+        parts.append(screen.paint(one_line(file), _BOLD))
         for finding in findings:
             parts += [_block(finding, source, screen), ""]
     parts.append(_closing(linted, screen))
-    return _COMMAND.sub("\\g<0>\u200b", "\n".join(parts)) + "\n"
+    # Only now is it known where a line begins.
+    return inert("\n".join(parts)) + "\n"
 
 
 def _block(finding: Finding, source: list[str], screen: Screen) -> str:
     spot = f"{finding.at.line}:{finding.at.column}"
-    head = f"  {spot} {finding.severity} {finding.rule}: {_printable(finding.message)}"
+    head = f"  {spot} {finding.severity} {finding.rule}: {one_line(finding.message)}"
     first, *rest = _wrapped(head, screen.width, "")
-    painted = _paint(finding.severity.value, _COLORS[finding.severity], screen)
+    painted = screen.paint(finding.severity.value, _COLORS[finding.severity])
     first = first.replace(f"{spot} {finding.severity}", f"{spot} {painted}", 1)
-    mend = _wrapped(_printable(finding.mend), screen.width, _INDENT)
+    mend = _wrapped(one_line(finding.mend), screen.width, _INDENT)
     return "\n".join([first, *rest, *_source(finding, source, screen), *mend])
 
 
@@ -61,13 +60,15 @@ def _source(finding: Finding, source: list[str], screen: Screen) -> list[str]:
         return []
     gutter = f"{_INDENT}{at.line} | "
     room = max(20, screen.width - len(gutter) - 1)
-    line, column = _printable(source[at.line - 1]), at.column - 1
+    written = source[at.line - 1]
+    # A character that is shown as an escape takes more room than one; a tab is told from a blank.
+    line, column = _shown(written), len(_shown(written[: at.column - 1]))
     start = max(0, column - room + 10) if column >= room else 0
     cut = ("…" if start else "") + line[start : start + room]
     before = line[start:column]
     caret = " " * (_cells(before) + (1 if start else 0)) + "^"
     blank = " " * (len(gutter) - 2) + "| "
-    return [_paint(gutter + cut, _DIM, screen), _paint(blank, _DIM, screen) + caret]
+    return [screen.paint(gutter + cut, _DIM), screen.paint(blank, _DIM) + caret]
 
 
 def _cells(text: str) -> int:
@@ -79,7 +80,7 @@ def _cells(text: str) -> int:
 def _closing(linted: Linted, screen: Screen) -> str:
     files = said(len(linted.files), "contract")
     found = [
-        _paint(said(number, severity), _COLORS[severity], screen)
+        screen.paint(said(number, severity), _COLORS[severity])
         for severity, number in counts(linted.findings).items()
         if number
     ]
@@ -88,16 +89,8 @@ def _closing(linted: Linted, screen: Screen) -> str:
     return f"{files}: {', '.join(found)}."
 
 
-def _printable(text: str) -> str:
-    """The text without what could steer a terminal: it comes from a pull request that anyone may open.
-
-    Every character stays one character, so that a column stays what it is; a tab becomes an arrow.
-    """
-    return "".join(one if one.isprintable() else "→" if one == "\t" else "�" for one in text)
-
-
-def _paint(text: str, code: str, screen: Screen) -> str:
-    return f"\x1b[{code}m{text}\x1b[0m" if screen.color else text
+def _shown(text: str) -> str:
+    return one_line(text.replace("\t", "→"))
 
 
 REPORT = Report("text", render, From.HERE)
