@@ -8,6 +8,7 @@ for here reach a terminal, and only `commands` begins lines that a CI runner obe
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dq.cli.stream import paint, standing_in, stream
+from dq.cli.stream import paint, relay, standing_in, stream
 from dq.contracts.errors import DqError
 from dq.contracts.printable import in_json, one_line
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _COLORS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "white": "37"}
 # What is rewritten on a terminal must stay one of its lines.
 _WIDTH = 100
+_LAST_WORDS_SECONDS = 2.0
 
 
 class Format(StrEnum):
@@ -44,6 +46,33 @@ AS_OF = typer.Option(None, "--as-of", help="Judge as if it were this instant, su
 def door() -> AbstractContextManager[None]:
     """Until the end of the block, what libraries and Python itself print passes here too."""
     return standing_in()
+
+
+@contextmanager
+def others() -> Iterator[None]:
+    """A program that is started meanwhile writes, for all its life, through here on stderr."""
+    try:
+        out, err, to = os.dup(1), os.dup(2), os.dup(2)
+    except OSError:  # dq itself was started without them
+        yield
+        return
+    read, write = os.pipe()
+    thread = relay(read, to)
+    stream(err=False).flush()
+    for descriptor in (1, 2):
+        os.dup2(write, descriptor)
+    os.close(write)
+    failed = True
+    try:
+        yield
+        failed = False
+    finally:
+        for kept, descriptor in ((out, 1), (err, 2)):
+            os.dup2(kept, descriptor)
+            os.close(kept)
+        if failed:
+            # What it said in the end comes before what is said of it.
+            thread.join(_LAST_WORDS_SECONDS)
 
 
 def line(text: str = "") -> None:

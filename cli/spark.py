@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dq.cli import show
 from dq.cli.world import World
 from dq.contracts.errors import MissingTool, Unreadable
 from dq.dataquality import lakehouse
@@ -59,28 +59,14 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
             derby = f"jdbc:derby:;databaseName={settings / 'metastore'};create=true"
             builder = builder.config("spark.hadoop.javax.jdo.option.ConnectionURL", derby)
     try:
-        with _jvm_on_stderr():
+        # Ivy tells on stdout which jars it loads, where our JSON has to stand alone; and errors of Spark
+        # quote the data.
+        with show.others():
             made: SparkSession = builder.getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
         said = str(error).splitlines()[0]
         raise Unreadable(f"Spark did not start: {said}", _mend(needed)) from error
     return made
-
-
-@contextmanager
-def _jvm_on_stderr() -> Iterator[None]:
-    """A JVM that starts meanwhile writes what it says to stderr for all its life.
-
-    Ivy of Spark 3.5 tells on stdout which jars it loads, where our JSON has to stand alone.
-    """
-    sys.stdout.flush()
-    kept = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
 
 
 # Set for the program that spark-submit starts, and for a client of Spark Connect.

@@ -6,6 +6,7 @@ prints: what could steer a terminal or a CI runner is shown. Only `cli.show` use
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import os
@@ -27,6 +28,7 @@ _COMMAND = re.compile(r"::(?:error|warning|notice) [^\n]*?::")
 _WIPE = "\r\x1b[K"
 # So much of an unfinished line is kept to see whether its next piece makes a command of it.
 _KEPT = 4_096
+_PIECE = 65_536
 
 
 def paint(text: str, code: str) -> str:
@@ -167,6 +169,21 @@ def stream(err: bool) -> Stream:
     """The stream that stands in now; a new one where none does, as when a part of a command is called."""
     now = sys.stderr if err else sys.stdout
     return now if isinstance(now, Stream) else Stream(now)
+
+
+def relay(read: int, to: int) -> threading.Thread:
+    """Shows on the descriptor `to` what another program writes into a pipe, until it ends; closes both."""
+
+    def copy() -> None:
+        words = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        with os.fdopen(to, "w", encoding="utf-8") as raw, os.fdopen(read, "rb", buffering=0) as pipe:
+            shown = Stream(raw)
+            while piece := pipe.read(_PIECE):
+                shown.write(words.decode(piece))
+
+    thread = threading.Thread(target=copy, daemon=True)
+    thread.start()
+    return thread
 
 
 @contextmanager
