@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from dq.alerts.incident import Facts, Incident, State
 from dq.contracts.outcome import IncidentKey, Severity
+from dq.contracts.printable import one_line
 
 MAX_TITLE, MAX_LABEL, MAX_VALUE, MAX_FACTS, MAX_SUBJECTS = 140, 40, 300, 12, 5
 BUDGET = "budget"
@@ -60,7 +61,7 @@ def render(incident: Incident, operation: str, repeat: bool = False) -> Message:
             (cut(label, MAX_LABEL), cut(value, MAX_VALUE)) for label, value in facts if label != BUDGET
         )[:MAX_FACTS],
         steps=_steps(incident),
-        note=_NOTES[operation](incident) if operation in _NOTES else "",
+        note=cut(_NOTES[operation](incident), MAX_VALUE) if operation in _NOTES else "",
         budget=cut(dict(facts).get(BUDGET, ""), MAX_VALUE),
         repeat=repeat,
     )
@@ -72,9 +73,14 @@ def headline(message: Message) -> str:
     return f"{mark}: {message.title}"
 
 
+def promise(message: Message) -> str:
+    """Which promise it is about: contract, object and the SLO's id."""
+    return cut(str(message.key), MAX_VALUE)
+
+
 def lines(message: Message) -> list[str]:
     """The message as plain text, for channels that have nothing better."""
-    about = [("promise", str(message.key)), *message.facts]
+    about = [("promise", promise(message)), *message.facts]
     width = max(len(label) for label, _ in about)
     body = [f"{label.ljust(width)}  {value}" for label, value in about]
     last = [message.budget] if message.budget else []
@@ -87,8 +93,8 @@ def repeat_note(message: Message) -> list[str]:
 
 
 def cut(text: str, width: int) -> str:
-    """`text` on one line and no longer than `width`."""
-    flat = " ".join(text.split())
+    """`text` on one line and no longer than `width`; what could steer its reader is shown."""
+    flat = one_line(" ".join(text.split()))
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
@@ -108,7 +114,9 @@ def _facts(incident: Incident) -> Facts:
 def _steps(incident: Incident) -> tuple[str, ...]:
     said = [f"Broken since {_instant(incident.opened_at)}."]
     if incident.acked_at:
-        said.append(f"Acknowledged by {incident.acked_by} at {_instant(incident.acked_at)}.")
+        said.append(
+            f"Acknowledged by {cut(incident.acked_by or '', MAX_VALUE)} at {_instant(incident.acked_at)}."
+        )
     if incident.state is State.RESOLVED:
         said.append(_resolved(incident))
     return tuple(said)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from dq.alerts.incident import State
-from dq.alerts.message import Message, cut, headline, lines, repeat_note
+from dq.alerts.message import Message, cut, headline, lines, promise, repeat_note
 from dq.contracts.outcome import Severity
 
 HEADER, SECTION, PLAIN = 150, 3000, 3900
 # Beyond some 13,200 characters in all Slack says msg_blocks_too_long; it documents that nowhere.
 _FACT, _CONTEXT = 600, 1500
+
+# No user before a host, who could look like the host, and no "|", behind which Slack reads a link's text.
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?(/[!-;=?-{}~]*)?")
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
@@ -25,12 +29,12 @@ _COLOURS: Mapping[Severity, str] = {
 
 def rich(message: Message) -> dict[str, object]:
     """Header, facts beside a bar in the colour of the state, and a last line of steps and budget."""
-    facts = [("promise", str(message.key)), *message.facts]
-    said = [f"*{escape(label, 100)}*  {escape(value, _FACT)}" for label, value in facts]
+    facts = [("promise", promise(message)), *message.facts]
+    said = [f"*{escape(label, 100)}*  {_value(value)}" for label, value in facts]
     small = [*message.steps, message.budget, *repeat_note(message)]
     blocks: list[dict[str, object]] = [*_sections(said)]
     context = escape("\n".join(line for line in small if line), _CONTEXT)
-    blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": context}]})
+    blocks.append({"type": "context", "elements": [_text(context)]})
     title = {"type": "plain_text", "text": cut(headline(message), HEADER), "emoji": False}
     return {
         # What a notification on a phone shows.
@@ -70,4 +74,15 @@ def _sections(said: list[str]) -> list[dict[str, object]]:
         if len(pages[-1]) + len(line) + 1 > SECTION:
             pages.append("")
         pages[-1] = f"{pages[-1]}\n{line}".strip("\n")
-    return [{"type": "section", "text": {"type": "mrkdwn", "text": page}} for page in pages]
+    return [{"type": "section", "text": _text(page)} for page in pages]
+
+
+def _text(text: str) -> dict[str, object]:
+    # Without `verbatim` Slack looks for names and addresses in it: @channel would wake everybody.
+    return {"type": "mrkdwn", "text": text, "verbatim": True}
+
+
+def _value(value: str) -> str:
+    """A fact; one that is an address and nothing else is a link that shows its address."""
+    wire = escape(value, _FACT)
+    return f"<{wire}>" if _ADDRESS.fullmatch(value) and not wire.endswith("…") else wire

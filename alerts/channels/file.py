@@ -22,6 +22,7 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.message import Message
+from dq.contracts.printable import in_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def _append(target: str, message: Message, operation: str, key: str) -> Answer:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if key not in _keys(path):
-            _write(path, json.dumps({"key": key, "operation": operation, **_fields(message)}))
+            _write(path, in_json(json.dumps({"key": key, "operation": operation, **_fields(message)})))
     except (PermissionError, IsADirectoryError, NotADirectoryError) as error:
         return Refused(f"{target}: {error.strerror}", Scope.ROUTE)
     except OSError as error:  # a full disk, a share that went away: half a line is no line

@@ -49,6 +49,9 @@ _EVENT = "dq_incident"
 _PAGES, _PAGE_SIZE = 20, 200
 _CHANNEL_ID = re.compile(r"[CGD][A-Z0-9]{7,}")
 
+# Slack makes no mention or link of its own out of a text; without a word it would for chat.update.
+_AS_WRITTEN = {"parse": "none", "link_names": False}
+
 # Raised before the request left us: the host is unknown, nobody listens, or it is not who it should be.
 _NEVER_LEFT = (gaierror, ConnectionRefusedError, ssl.SSLCertVerificationError)
 
@@ -100,16 +103,17 @@ class Slack:
             # Slack does not promise to drop a second one of the same id; it costs nothing to ask.
             "client_msg_id": key,
             "unfurl_links": False,
+            "unfurl_media": False,
         }
         return self._say("chat.postMessage", {**to, **mark}, body, message)
 
     def _say(self, method: str, to: Mapping[str, object], body: Data, message: Message) -> Answer:
-        data = self._call(method, json={**to, **body})
+        data = self._call(method, json={**to, **_AS_WRITTEN, **body})
         note = ""
         if isinstance(data, Refused) and data.scope is Scope.MESSAGE:
             # Our own fault: Slack does not take the blocks. The words must arrive all the same.
             note = f"sent as plain text, because Slack said {data.reason}"
-            data = self._call(method, json={**to, **plain(message)})
+            data = self._call(method, json={**to, **_AS_WRITTEN, **plain(message)})
         if not isinstance(data, Mapping):
             return data
         receipt = Receipt(str(data["channel"]), str(data["ts"]))
