@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ class World:
     `as_of` replaces the clock for replays; None means the real time.
     """
 
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)  # it holds secrets
     folder: Path
     as_of: datetime | None = None
 

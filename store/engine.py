@@ -15,7 +15,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from dq.contracts.errors import MissingTool, StoreError, UsageError
 from dq.store import version
-from dq.store.errors import explain, is_failure_of_the_world, place
+from dq.store.errors import code_of, explain, is_failure_of_the_world, place
 
 LOCK_SECONDS = 30
 """How long a writer waits for the one before it."""
@@ -42,7 +42,7 @@ class Store:
 
         Waits up to LOCK_SECONDS for other writers. Raises StoreError when the database fails.
         """
-        with _explained(self.engine.url), self.engine.connect() as connection:
+        with _explained(self.engine.url), _connected(self.engine) as connection:
             connection.execution_options(dq_write=True)
             with connection.begin():
                 yield connection
@@ -50,7 +50,7 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A snapshot: all reads of the block see one state. Raises StoreError when the database fails."""
-        with _explained(self.engine.url), self.engine.connect() as connection, connection.begin():
+        with _explained(self.engine.url), _connected(self.engine) as connection, connection.begin():
             yield connection
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ def open_store(url: str) -> Store:
     Raises UsageError for another form, MissingTool without psycopg, StoreError when the database cannot be
     used or was written by a newer dq. No message holds the password.
     """
-    parsed = _parse(url)
+    parsed = parse(url)
     store = Store(_sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgres(parsed))
     try:
         if _is_older(store):
@@ -96,20 +96,33 @@ def _is_older(store: Store) -> bool:
     return version.is_older(found)
 
 
-def _parse(url: str) -> URL:
+def parse(url: str) -> URL:
+    """The URL's parts. Raises UsageError, which quotes nothing of it, where a part could be another one."""
     try:
         parsed = make_url(url)
+        url.encode()
     except (ArgumentError, ValueError):
         # Not chained: the text of the cause may hold the password.
         raise UsageError("The store's URL cannot be understood.", _FORMS) from None
-    if "@" in (parsed.host or ""):
-        raise UsageError("The store's URL has more than one '@'.", "Write %40 for an '@' in the password.")
+    named = parsed.username is not None or parsed.password is not None
+    # With another '@' than the one before the host, a part of the password is taken for host or database.
+    if parsed.drivername != "sqlite" and url.count("@") != named:
+        raise UsageError(
+            "The store's URL has an '@' too many.",
+            "Write %40 for an '@' in the user or the password, %2F for '/'.",
+        )
     if parsed.drivername == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername not in ("sqlite", "postgresql+psycopg"):
         raise UsageError(f"The store cannot be kept in {parsed.drivername!r}.", _FORMS)
-    if parsed.drivername == "sqlite" and parsed.database in (None, "", ":memory:"):
+    if parsed.drivername == "sqlite" and (
+        parsed.database in (None, "", ":memory:") or named or parsed.host or parsed.port
+    ):
         raise UsageError("The store's URL names no file.", _FORMS)
+    try:
+        parsed.get_dialect()().create_connect_args(parsed)
+    except (ArgumentError, ValueError, TypeError):
+        raise UsageError("The store's URL has settings that cannot be understood.", _FORMS) from None
     return parsed
 
 
@@ -168,6 +181,14 @@ def _postgres(url: URL) -> Engine:
     return engine
 
 
+def _connected(engine: Engine) -> Connection:
+    try:
+        return engine.connect()
+    except (TypeError, ValueError):
+        # What the driver says of a setting that it does not take, it says with the setting.
+        raise UsageError(f"{place(engine.url)}: a setting in its URL is not understood.", _FORMS) from None
+
+
 @contextmanager
 def _explained(url: URL) -> Iterator[None]:
     try:
@@ -175,4 +196,5 @@ def _explained(url: URL) -> Iterator[None]:
     except DBAPIError as error:
         if not is_failure_of_the_world(error):
             raise
-        raise explain(error, url) from error
+        # What libpq says before a session stands may quote the URL, and would be shown with its cause.
+        raise explain(error, url) from (error if code_of(error) else None)

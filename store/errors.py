@@ -45,7 +45,12 @@ def place(url: URL) -> str:
     if url.get_backend_name() == "sqlite":
         return f"The store {url.database}"
     port = f":{url.port}" if url.port else ""
-    return f"The store {url.database} on {url.host or 'the local socket'}{port}"
+    return f"The store {url.database or 'of the user'} on {url.host or 'the local socket'}{port}"
+
+
+def address(url: URL) -> str:
+    """The store's URL as it may be shown: without the password, and without its query, which may hold one."""
+    return url.set(query={}).render_as_string(hide_password=True)
 
 
 def explain(error: DBAPIError, url: URL) -> StoreError:
@@ -58,20 +63,20 @@ def is_failure_of_the_world(error: DBAPIError) -> bool:
     """Whether the database, and not our SQL or a broken constraint, is to blame."""
     if error.connection_invalidated:
         return True
-    code = _code(error)
+    code = code_of(error)
     if isinstance(code, str) and code.startswith("SQLITE_"):
         return any(code.startswith(name) for name, _, _ in _SQLITE)
     return code is None or any(code.startswith(state) for state, _, _ in _POSTGRES)
 
 
-def _code(error: DBAPIError) -> str | None:
+def code_of(error: DBAPIError) -> str | None:
     """SQLite's result name or PostgreSQL's SQLSTATE; None when the server never answered."""
     name = getattr(error.orig, "sqlite_errorname", None)
     return name if name is not None else getattr(error.orig, "sqlstate", None)
 
 
 def _look_up(error: DBAPIError) -> tuple[str, str]:
-    code = _code(error)
+    code = code_of(error)
     if code is None:
         # libpq gives no SQLSTATE for what happens before the session stands, only the server's words.
         words = str(error.orig)

@@ -119,12 +119,15 @@ def _jars() -> Iterator[Look]:
 
 
 def _store(world: World) -> Look:
-    shown = re.sub(r"(://[^:/@]+):[^@]*@", r"\1:***@", world.store_url())
-    if shown.startswith("sqlite:///") and not Path(shown.removeprefix("sqlite:///")).exists():
-        return Look("store", None, f"{shown} will be made when it is needed")
+    from dq.store.engine import parse
+    from dq.store.errors import address
+
     try:
+        url = parse(world.store_url())
+        if url.get_backend_name() == "sqlite" and not Path(str(url.database)).exists():
+            return Look("store", None, f"{address(url)} will be made when it is needed")
         with world.store().read():
-            return Look("store", True, shown)
+            return Look("store", True, address(url))
     except DqError as error:
         return Look("store", False, error.message, error.mend)
 
