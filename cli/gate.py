@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dq.cli.world import POLICY_FILE, World, processors, registry_root
 from dq.contracts.errors import Unreadable, UsageError
+from dq.contracts.files import Absent, Refused, exists, read
 from dq.validators.lint import Linted, Rules, lint_files, lint_paths, rules_of
 from dq.validators.policy import DEFAULT, Policy
 
@@ -68,25 +69,31 @@ def compared(
             subscriptions=tuple(found.subscriptions()),
         ),
     )
-    files = [(file, (root / file).read_bytes()) for file in found.changed().files if (root / file).is_file()]
-    linted = lint_files(files, rules=rules, policy=policy, today=today)
+    files = {file: _content(file, root) for file in found.changed().files}
+    linted = lint_files(files.items(), rules=rules, policy=policy, today=today)
     both = sorted(
         [*linted.findings, *findings(comparison, today)], key=lambda one: (one.at, one.rule, one.path)
     )
-    return Gated(replace(linted, findings=tuple(both), sources=dict(files)), comparison)
+    sources = {file: data for file, data in files.items() if isinstance(data, bytes)}
+    return Gated(replace(linted, findings=tuple(both), sources=sources), comparison)
+
+
+def _content(file: str, root: Path) -> bytes | Refused:
+    try:
+        return read(file, root=root)
+    except Refused as refused:
+        return refused
 
 
 def _written(root: Path, file: Path | None) -> tuple[str, bytes] | None:
     """The policy as it stands on disk, with the name that messages give it; None when there is none."""
-    path = file or root / POLICY_FILE
-    if file is None and not path.is_file():
-        return None
+    if file is None:
+        return (POLICY_FILE, read(POLICY_FILE, root=root)) if exists(POLICY_FILE, root) else None
+    name = str(file.relative_to(root) if file.is_relative_to(root) else file)
     try:
-        return str(path.relative_to(root) if path.is_relative_to(root) else path), path.read_bytes()
-    except OSError as error:
-        raise Unreadable(
-            f"{path} cannot be read: {error.strerror}.", "Check the path given as --policy."
-        ) from error
+        return name, read(file)
+    except Absent as error:
+        raise Unreadable(f"{file} does not exist.", "Check the path given as --policy.") from error
 
 
 def _at(found: Base) -> tuple[str, bytes] | None:

@@ -11,7 +11,7 @@ import typer
 from dq.cli import show
 from dq.contracts import extension, promise
 from dq.contracts.errors import UsageError
-from dq.contracts.files import find
+from dq.contracts.files import Refused, find, read
 from dq.contracts.location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Finding
@@ -36,14 +36,18 @@ class Loaded:
 
 
 def load(paths: Iterable[Path]) -> Loaded:
-    """Every contract at or below the paths. One whose form is broken is left out, with its findings.
+    """Every contract at or below the paths. One that cannot be read is left out, with its findings.
 
-    Raises Unreadable for a path that cannot be read, and for one that holds no contract.
+    Raises Unreadable for a path that does not exist, and for one that holds no contract.
     """
     contracts: list[Contract] = []
     findings: list[Finding] = []
     for file in find(paths):
-        parsed = parse(file.read_bytes(), str(file))
+        try:
+            parsed = parse(read(file), str(file))
+        except Refused as refused:
+            findings.append(refused.finding(str(file)))
+            continue
         wrong = [finding for finding in parsed.findings if finding.severity.blocks]
         findings += wrong
         if parsed.contract is not None and not wrong:

@@ -63,9 +63,11 @@ def processors() -> int:
 
 def registry_root(path: Path) -> Path:
     """The folder that holds the policy or the Git repository around a path; else the path's own folder."""
-    start = path.resolve() if path.is_dir() else path.resolve().parent
+    # Not where a link leads that somebody put there: the registry is around the name.
+    start = Path(os.path.realpath(path if path.is_dir() else path.parent))
     for folder in (start, *start.parents):
-        if (folder / POLICY_FILE).is_file() or (folder / ".git").exists():
+        # A policy that is a link ends the search too, and is refused when it is read.
+        if any(os.path.lexists(folder / name) for name in (POLICY_FILE, ".git")):
             return folder
     return start
 

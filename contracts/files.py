@@ -1,43 +1,340 @@
-"""Finding contract files below paths."""
+"""The door for files of strangers: finds contracts, and reads and writes below a folder that was named.
+
+Whoever opens a pull request chooses what lies in it: links, FIFOs, files of gigabytes. What the user named is
+trusted, and may be reached through links; below it no link is followed, nothing but a plain file is opened,
+and no more of it is read than the limit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 
+from dq.contracts import beneath
 from dq.contracts.errors import Unreadable
+from dq.contracts.outcome import Finding, Location, Severity
 
 ENDING = ".odcs.yaml"
+ENDINGS = (ENDING, ".odcs.yml")
+
+MAX_BYTES = 5_000_000
+"""No contract that a person maintains is larger."""
+
+# A registry has thousands of contracts, a few folders deep; what is beyond is a mistake or an attack.
+MAX_DEPTH = 64
+MAX_FILES = 50_000
+MAX_SEEN = 500_000
+
+NOT_PLAIN, TOO_LARGE, UNREADABLE = "not-a-plain-file", "file-too-large", "file-unreadable"
 
 
-def find(paths: Iterable[Path]) -> list[Path]:
+class Refused(Unreadable):
+    """A file that the door does not read; `rule` is the id of the finding that says so."""
+
+    rule = UNREADABLE
+
+    def finding(self, file: str) -> Finding:
+        """The same as a finding about the file."""
+        return Finding(self.rule, Severity.ERROR, self.message, self.mend, Location(file))
+
+
+class NotPlain(Refused):
+    """A link, a device, a FIFO, a socket or a folder, where a file was expected."""
+
+    rule = NOT_PLAIN
+
+
+class TooLarge(Refused):
+    """More bytes than the limit."""
+
+    rule = TOO_LARGE
+
+
+class Absent(Refused):
+    """There is nothing of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file: the folder that the user named, and the file's name below it, with forward slashes.
+
+    `refused` says why it cannot be read where that is known already.
+    """
+
+    root: Path
+    name: str
+    refused: Refused | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file as the user would name it."""
+        return self.root / self.name
+
+    def __str__(self) -> str:
+        return shown(self.path)
+
+
+def shown(path: PurePath | str) -> str:
+    """The path as text that any report can hold: bytes that are not UTF-8 become `\\xff`."""
+    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def find(paths: Iterable[Path]) -> list[Found]:
     """The contract files at or below the paths, each once, in order.
 
     A file that is named counts whatever its ending; below a folder, files ending in `.odcs.yaml` (or
-    `.odcs.yml`) do, hidden folders left out. Raises Unreadable for a path that is not there and for a
-    folder without contracts: an empty answer must not look like a clean one.
+    `.odcs.yml`) do, hidden folders left out and links to folders not followed. What has the name of a
+    contract and is no plain file is found too, and refused by `read`. Raises Unreadable for a path that is
+    not there, for more than MAX_FILES contracts, and for a folder without any: an empty answer must not
+    look like a clean one.
     """
-    found: dict[Path, None] = {}
+    found: dict[tuple[str, str], Found] = {}
     for path in paths:
-        if path.is_file():
-            found[path] = None
-        elif path.is_dir():
-            inside = _inside(path)
-            if not inside:
-                raise Unreadable(
-                    f"{path} holds no contract.",
-                    f"Contracts end in {ENDING}; 'dq init' writes the first one.",
-                )
-            found.update(dict.fromkeys(inside))
-        else:
-            raise Unreadable(f"{path} does not exist.", "Name a contract file or a folder of contracts.")
-    return list(found)
+        inside = _below(path) if _is_folder(path) else [named(path)]
+        if not inside:
+            raise Unreadable(
+                f"{shown(path)} holds no contract.",
+                f"Contracts end in {ENDING}; 'dq init' writes the first one. Links are not followed.",
+            )
+        for one in inside:
+            found.setdefault((os.path.realpath(one.root), one.name), one)
+    return list(found.values())
 
 
-def _inside(folder: Path) -> list[Path]:
-    return sorted(
-        one
-        for pattern in ("*.odcs.yaml", "*.odcs.yml")
-        for one in folder.rglob(pattern)
-        if one.is_file() and not any(part.startswith(".") for part in one.relative_to(folder).parts)
+def named(path: Path) -> Found:
+    """A file that the user named: its folder is his, and the file itself may not be a link."""
+    return Found(path.parent, path.name)
+
+
+def listed(folder: Path, endings: tuple[str, ...]) -> list[Found]:
+    """The files directly inside a folder that end so, in order. Raises Unreadable for what is no folder."""
+    try:
+        with beneath.folder(folder) as held, os.scandir(held) as entries:
+            names = sorted(one.name for one in entries if one.name.endswith(endings))
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+    return [Found(folder, name) for name in names]
+
+
+def read(file: Found | PurePath | str, *, root: Path | None = None, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a plain file, of which there are at most `limit`.
+
+    `file` is what `find` found, a file that the user named, or with `root` a name below that folder, with
+    forward slashes. Raises Absent, NotPlain, TooLarge, or Refused for what the system does not give.
+    """
+    one = _found(file, root)
+    if one.refused is not None:
+        raise one.refused
+    with _explained(one), _parent(one) as (folder, name):
+        _expect_plain(one, beneath.look(folder, name))
+        return _bytes(one, beneath.open_file(folder, name), limit)
+
+
+def read_own(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a file that is the caller's own, so that it may be a link; else as `read`."""
+    one = named(path)
+    with _explained(one):
+        return _bytes(one, os.open(path, os.O_RDONLY | beneath.NO_WAIT), limit)
+
+
+def exists(name: str, root: Path) -> bool:
+    """Whether there is anything of this name below the root; a link counts, wherever it leads."""
+    one = Found(root, name)
+    try:
+        with _explained(one), _parent(one) as (folder, last):
+            beneath.look(folder, last)
+    except Absent:
+        return False
+    return True
+
+
+def replace(file: Found, before: bytes, after: bytes) -> None:
+    """Puts other bytes in place of a file's, with its permissions, all or nothing.
+
+    Written beside the file, in the folder that it was read from. Raises Refused where the file does not
+    hold `before` any more, or cannot be written.
+    """
+    with _explained(file, "written"), _parent(file) as (folder, name):
+        was = beneath.look(folder, name)
+        _expect_plain(file, was)
+        if _bytes(file, beneath.open_file(folder, name), max(was.st_size, len(before))) != before:
+            raise Refused(f"{file} was changed by somebody else meanwhile.", "Run the command again.")
+        beside = f".dq-{secrets.token_hex(8)}"
+        _write(beneath.open_file(folder, beside, _NEW, 0o600), after, stat.S_IMODE(was.st_mode))
+        try:
+            beneath.move(folder, beside, name)
+        except OSError:
+            beneath.remove(folder, beside)
+            raise
+
+
+def create(path: Path, data: bytes) -> None:
+    """Writes a new file. Raises FileExistsError where anything has its name, a link too."""
+    with beneath.folder(path.parent) as folder:
+        _write(beneath.open_file(folder, path.name, _NEW), data)
+
+
+def write(path: Path, data: bytes) -> None:
+    """Writes a file that the user named, in place of what it held; folders that lack are made.
+
+    A relative path leads through no link below the working folder: that may be a stranger's checkout.
+    Raises Refused for a link and for what cannot be written.
+    """
+    one = named(path)
+    steps = path.parent.parts
+    inside = not path.is_absolute() and ".." not in steps
+    with _explained(one, "written"):
+        if not inside:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        root, below = (Path(), steps) if inside else (path.parent, ())
+        with beneath.folder(root, below, make=inside) as folder:
+            held = beneath.open_file(folder, path.name, os.O_WRONLY | os.O_CREAT)
+            if stat.S_ISREG(os.fstat(held).st_mode):
+                os.ftruncate(held, 0)
+            _write(held, data)
+
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+def _found(file: Found | PurePath | str, root: Path | None) -> Found:
+    if isinstance(file, Found):
+        return file
+    return named(Path(file)) if root is None else Found(root, PurePath(file).as_posix())
+
+
+@contextmanager
+def _parent(one: Found) -> Iterator[tuple[beneath.Folder, str]]:
+    """The open folder that a file lies in, and its name there."""
+    *below, name = beneath.parts(one.name)
+    with beneath.folder(one.root, below) as folder:
+        yield folder, name
+
+
+def _bytes(one: Found, held: int, limit: int) -> bytes:
+    try:
+        seen = os.fstat(held)
+        # Asked again: what was looked at may have been exchanged before it was opened.
+        _expect_plain(one, seen)
+        if seen.st_size > limit:
+            raise _too_large(one, limit)
+        # The size is only a hint: a file of /proc has none, and another one may grow.
+        data = bytearray()
+        while more := os.read(held, min(limit + 1 - len(data), max(seen.st_size - len(data), 0) + 65_536)):
+            data += more
+            if len(data) > limit:
+                raise _too_large(one, limit)
+        return bytes(data)
+    finally:
+        os.close(held)
+
+
+def _write(held: int, data: bytes, mode: int | None = None) -> None:
+    with open(held, "wb") as file:
+        file.write(data)
+        file.flush()
+        if mode is not None and hasattr(os, "fchmod"):
+            os.fchmod(held, mode)
+
+
+# What something is that is no plain file -> how to say it, and what to do.
+_KINDS: tuple[tuple[Callable[[int], bool], str, str], ...] = (
+    (stat.S_ISLNK, "a link", "Put the file itself there, or name the file that it leads to."),
+    (stat.S_ISDIR, "a folder", "Give the folder another name, or name the file that is meant."),
+    (stat.S_ISFIFO, "a pipe", "Write what it gives into a file, and name that."),
+    (stat.S_ISSOCK, "a socket", "Remove it."),
+    (stat.S_ISCHR, "a device", "Remove it."),
+    (stat.S_ISBLK, "a device", "Remove it."),
+)
+
+
+def _expect_plain(one: Found, seen: os.stat_result) -> None:
+    if stat.S_ISREG(seen.st_mode):
+        return
+    what, mend = next(
+        ((what, mend) for test, what, mend in _KINDS if test(seen.st_mode)), ("no plain file", "Remove it.")
     )
+    raise NotPlain(f"{one} is {what} and not a file, so it is not read.", mend)
+
+
+def _too_large(one: Found, limit: int) -> TooLarge:
+    return TooLarge(f"{one} has more than {limit:,} bytes.", "Split it into one contract per data product.")
+
+
+@contextmanager
+def _explained(one: Found, done: str = "read") -> Iterator[None]:
+    try:
+        yield
+    except beneath.Outside as error:
+        step = shown(str(error.filename or one.name))
+        message = f"{one} is not {done}: {step!r} on its way {error.strerror}."
+        raise NotPlain(message, "Put what it leads to in its place, or name that.") from error
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise Absent(f"{one} does not exist.", "Check its path.") from error
+    except OSError as error:
+        raise _unreadable(one.path, error, done) from error
+
+
+def _unreadable(path: Path, error: OSError, done: str = "read") -> Refused:
+    reason = error.strerror or str(error)
+    return Refused(f"{shown(path)} cannot be {done}: {reason}.", "Check its path and its permissions.")
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether the user named a folder. Raises Unreadable for what is not there."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode) or path.is_dir()
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
+        mend = "Name a contract file or a folder of contracts."
+        raise Unreadable(f"{shown(path)} does not exist.", mend) from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _below(root: Path) -> list[Found]:
+    """What has the name of a contract below a folder, in order."""
+    seen = 0
+
+    def walk(held: beneath.Folder, above: str, depth: int) -> Iterator[Found]:
+        nonlocal seen
+        folders: list[str] = []
+        with os.scandir(held) as entries:
+            for entry in entries:
+                seen += 1
+                if seen > MAX_SEEN:
+                    mend = "Name the folder of the contracts."
+                    raise Unreadable(f"{shown(root)} holds more than {MAX_SEEN:,} files.", mend)
+                if entry.name.startswith("."):
+                    continue
+                if entry.name.endswith(ENDINGS):
+                    yield Found(root, above + entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+        for name in folders:
+            yield from enter(held, name, above + name, depth + 1)
+
+    def enter(held: beneath.Folder, name: str, way: str, depth: int) -> Iterator[Found]:
+        one = Found(root, way)
+        if depth > MAX_DEPTH:
+            message = f"{one} lies more than {MAX_DEPTH} folders deep and is not read."
+            yield Found(root, way, Refused(message, "Keep contracts in fewer folders."))
+            return
+        try:
+            with _explained(one), beneath.inside(held, name) as inner:
+                yield from walk(inner, f"{way}/", depth)
+        except Refused as refused:
+            yield Found(root, way, refused)
+
+    found: list[Found] = []
+    with _explained(Found(root, ".")), beneath.folder(root) as held:
+        for one in walk(held, "", 0):
+            found.append(one)
+            if len(found) > MAX_FILES:
+                mend = "Name folders with fewer of them, one after another."
+                raise Unreadable(f"{shown(root)} holds more than {MAX_FILES:,} contracts.", mend)
+    return sorted(found, key=lambda one: one.name.split("/"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dq.contracts import files
 from dq.contracts.errors import DqError, Unreadable
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding
@@ -34,10 +35,10 @@ def read(given: Contract | Path | str) -> Contract:
     if isinstance(given, str) and "\n" in given:
         return _parsed(given.encode(), TEXT)
     try:
-        data = Path(given).read_bytes()
-    except OSError as error:
+        data = files.read_own(Path(given))
+    except files.Refused as error:
         raise Unreadable(
-            f"the contract {str(given)!r} cannot be read: {error.strerror}.",
+            f"the contract {str(given)!r} cannot be read: {error.message}",
             "Give the path of a contract's file, its text, or a Contract.",
         ) from error
     return _parsed(data, str(given))

@@ -7,11 +7,10 @@ from typing import Any
 
 import yaml
 
+from dq.contracts.files import MAX_BYTES
 from dq.contracts.frame import Refusal
 from dq.contracts.outcome import Finding, Location, Severity
 from dq.contracts.tree import Builder
-
-MAX_BYTES = 5_000_000
 
 
 def read(data: bytes, file: str) -> tuple[dict[str, Any] | None, list[Finding]]:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from dq.contracts.errors import Unreadable
+from dq.contracts.files import Absent, Refused, read
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
 from dq.validators.clone import BaseRefInvalid, BaseUnavailable, commit_of, merge_base, repository
@@ -74,10 +75,17 @@ class Base:
         invalid: list[str] = []
         broken: list[str] = []
         for file in self._touched():
-            new = _parsed((self.root / file).read_bytes(), file) if (self.root / file).is_file() else None
-            if new is None and (self.root / file).is_file():
+            try:
+                new = _parsed(read(file, root=self.root), file)
+            except Absent:
+                new = None
+            except Refused:
                 broken.append(file)
                 continue
+            else:
+                if new is None:
+                    broken.append(file)
+                    continue
             data = self.read(file)
             old = None if data is None else _parsed(data, file)
             if data is not None and old is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from dq.contracts import extension
+from dq.contracts.files import Refused
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, Severity
 from dq.contracts.parse import MAX_FINDINGS, parse
@@ -68,8 +69,10 @@ class Judged:
     folds: Folds | None = None
 
 
-def judge(gate: Gate, file: str, data: bytes) -> Judged:
+def judge(gate: Gate, file: str, data: bytes | Refused) -> Judged:
     """What is wrong with the contract in `data`, taken by itself. Never raises for what the file says."""
+    if isinstance(data, Refused):
+        return Judged(file, [data.finding(file)], None)
     parsed = parse(data, file)
     contract = parsed.contract
     if contract is None:

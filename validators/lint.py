@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from types import ModuleType
 
-from dq.contracts import shelf
-from dq.contracts.errors import Unreadable
-from dq.contracts.files import find
+from dq.contracts import files, shelf
+from dq.contracts.files import Found, Refused, find, shown
 from dq.contracts.outcome import Finding
 from dq.validators import bulk, waivers
 from dq.validators import rules as rules_shelf
@@ -61,8 +61,9 @@ def lint_paths(
     """What is wrong with the contracts at these paths, and with the registry that they form.
 
     `root` is the registry's root. Many contracts are shared out to `processes` where the system can fork.
-    Raises Unreadable for a path that cannot be read, and for a folder without a contract: nothing was
-    validated there, which is not the same as fine.
+    A file that cannot be read has a finding that says why, and the others are judged. Raises Unreadable for
+    a path that does not exist, and for a folder without a contract: nothing was validated there, which is
+    not the same as fine.
     """
     unique = sorted(_named(find(paths), root).items())
     gate = Gate(rules, policy, today)
@@ -70,11 +71,14 @@ def lint_paths(
 
 
 def lint_files(
-    files: Iterable[tuple[str, bytes]], *, rules: Rules, policy: Policy = DEFAULT, today: date
+    contents: Iterable[tuple[str, bytes | Refused]], *, rules: Rules, policy: Policy = DEFAULT, today: date
 ) -> Linted:
-    """What is wrong with contracts that are handed in as (file, bytes), taken as one registry."""
+    """What is wrong with contracts that are handed in as (file, bytes), taken as one registry.
+
+    A file that cannot be read comes with the reason instead of its bytes.
+    """
     gate = Gate(rules, policy, today)
-    return _linted(gate, bulk.each(list(files), lambda one: judge(gate, *one), processes=1))
+    return _linted(gate, bulk.each(list(contents), lambda one: judge(gate, *one), processes=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +87,12 @@ class _Reader:
 
     gate: Gate
 
-    def __call__(self, named: tuple[str, Path]) -> Judged:
-        file, path = named
+    def __call__(self, named: tuple[str, Found]) -> Judged:
+        file, found = named
         try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise _unreadable(path, error) from error
-        return judge(self.gate, file, data)
+            return judge(self.gate, file, files.read(found))
+        except Refused as refused:
+            return judge(self.gate, file, refused)
 
 
 def _linted(gate: Gate, judged: Iterable[Judged]) -> Linted:
@@ -130,24 +133,18 @@ def _brief(finding: Finding) -> Finding:
     return replace(finding, message=message, mend=mend, contract=contract)
 
 
-def _unreadable(path: Path, error: OSError) -> Unreadable:
-    return Unreadable(
-        f"{path} cannot be read: {error.strerror}.", "Check that it exists and its permissions."
-    )
-
-
-def _named(files: Iterable[Path], root: Path) -> dict[str, Path]:
+def _named(found: Iterable[Found], root: Path) -> dict[str, Found]:
     """The files by the path that messages name: relative to the root where it lies below, else as given.
 
-    A folder is resolved once for all its files.
+    A folder that was named is resolved once for all its files: below it there are no links.
     """
-    top = root.resolve()
+    top = Path(os.path.realpath(root))
     folders: dict[Path, Path] = {}
-    named: dict[str, Path] = {}
-    for file in files:
-        folder = folders.get(file.parent)
+    named: dict[str, Found] = {}
+    for one in found:
+        folder = folders.get(one.root)
         if folder is None:
-            folder = folders[file.parent] = file.parent.resolve()
-        path = folder / file.name
-        named[(path.relative_to(top) if path.is_relative_to(top) else file).as_posix()] = file
+            folder = folders[one.root] = Path(os.path.realpath(one.root))
+        path = folder / one.name
+        named[shown((path.relative_to(top) if path.is_relative_to(top) else one.path).as_posix())] = one
     return named

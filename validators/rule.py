@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from dq.contracts.files import Refused
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.outcome import Location, Severity
@@ -83,7 +84,8 @@ class Rule:
     `check` judges one contract, `among` one among all that were read, whichever the scope names.
     `first` and `last` are the versions of ODCS, both included, to whose contracts it applies. `after` names
     rules whose fault at the same place explains this rule's. `bad` is a document that shows the fault and
-    cannot be written into a page. `policies`: the fragments of its page are policies, and not contracts.
+    cannot be written into a page, or why there is none. `policies`: the fragments of its page are policies,
+    and not contracts.
     """
 
     id: str
@@ -96,7 +98,7 @@ class Rule:
     last: Version | None = None
     arguments: tuple[Argument[Any], ...] = ()
     after: tuple[str, ...] = ()
-    bad: bytes | None = None
+    bad: bytes | Refused | None = None
     policies: bool = False
 
     def applies(self, odcs: Version) -> bool:
@@ -104,7 +106,7 @@ class Rule:
         return self.first <= odcs and (self.last is None or odcs <= self.last)
 
 
-def form(id_: str, page: str | None, bad: bytes | None = None) -> Rule:
+def form(id_: str, page: str | None, bad: bytes | Refused | None = None) -> Rule:
     """A rule whose check is the loader."""
     return Rule(id_, Severity.ERROR, page, scope=Scope.FORM, bad=bad)
 

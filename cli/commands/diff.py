@@ -10,6 +10,7 @@ import typer
 from dq.cli import show
 from dq.cli.world import here
 from dq.contracts.errors import Unreadable, UsageError
+from dq.contracts.files import Absent, listed, read
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
 from dq.validators.base import at
@@ -66,14 +67,14 @@ def _date(text: str) -> date:
 
 def _contract(place: str) -> Contract:
     """The contract in a file or at a reference. Raises Unreadable where there is none."""
-    file = Path(place)
     ref, colon, path = place.partition(":")
-    if file.is_file():
-        data = file.read_bytes()
-    elif colon and path:
+    try:
+        data = read(Path(place))
+    except Absent:
+        if not (colon and path):
+            mend = "Name a file, or REF:path of a file in Git."
+            raise Unreadable(f"{place} does not exist.", mend) from None
         data = at(Path(), ref, path)
-    else:
-        raise Unreadable(f"{place} does not exist.", "Name a file, or REF:path of a file in Git.")
     parsed = parse(data, place)
     if parsed.contract is None:
         first = parsed.findings[0]
@@ -85,9 +86,9 @@ def _subscriptions(folder: Path) -> list[Subscription]:
     import yaml
 
     found: list[Subscription] = []
-    for file in sorted((*folder.glob("*.yaml"), *folder.glob("*.yml"))):
+    for file in listed(folder, (".yaml", ".yml")):
         try:
-            found += read_subscriptions(yaml.safe_load(file.read_bytes()))
+            found += read_subscriptions(yaml.safe_load(read(file)))
         except yaml.YAMLError as error:
             raise Unreadable(f"{file} is not YAML.", "Mend it, or leave --subscriptions out.") from error
     return found

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from pathlib import Path
 
 import typer
 
 from dq.cli import show
-from dq.contracts.errors import Unreadable
-from dq.contracts.files import find
+from dq.contracts.files import Found, Refused, find, read, replace
 from dq.contracts.formatting import Formatted, formatted
 
 
@@ -27,7 +23,7 @@ def command(
     Values stay exactly as they are written, and so does the meaning. A file that is no YAML is left alone.
 
     Exit codes: 0 done, 1 with --check or --diff: a file would change; always: a file cannot be formatted,
-    3 a path cannot be read.
+    3 a path does not exist or a file cannot be written.
 
     Example: dq fmt registry --check
     """
@@ -35,7 +31,12 @@ def command(
     dry = check or diff
     changed = refused = 0
     for file in files:
-        before = _bytes(file)
+        try:
+            before = read(file)
+        except Refused as error:
+            refused += 1
+            show.note(str(error.finding(str(file))))
+            continue
         made = formatted(before, str(file))
         if not isinstance(made, Formatted):
             refused += 1
@@ -51,7 +52,7 @@ def command(
             else:
                 show.line(f"{'Would write' if dry else 'Wrote'} {file}.")
             if not dry:
-                _replace(file, made.data)
+                replace(file, before, made.data)
     show.note(_closing(len(files), changed, refused, dry))
     raise typer.Exit(1 if refused or (dry and changed) else 0)
 
@@ -63,29 +64,9 @@ def _closing(files: int, changed: int, refused: int, dry: bool) -> str:
     return f"{counted}: {', '.join(parts) or 'all in order'}."
 
 
-def _show(file: Path, before: bytes, after: bytes) -> None:
+def _show(file: Found, before: bytes, after: bytes) -> None:
     import difflib
 
     old, new = (data.decode("utf-8-sig").splitlines() for data in (before, after))
     for line in difflib.unified_diff(old, new, str(file), f"{file} (formatted)", lineterm=""):
         show.line(line)
-
-
-def _bytes(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise Unreadable(f"{file} cannot be read: {error.strerror}.", "Check its permissions.") from error
-
-
-def _replace(file: Path, data: bytes) -> None:
-    """Writes beside the file and moves it there, so that a kill leaves the old file or the new one."""
-    target = file.resolve()
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(handle, "wb") as beside:
-            beside.write(data)
-        shutil.copymode(target, name)
-        Path(name).replace(target)
-    except OSError as error:
-        raise Unreadable(f"{file} cannot be written: {error.strerror}.", "Check its permissions.") from error

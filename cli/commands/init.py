@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,6 +16,7 @@ from dq.cli.world import POLICY_FILE, here
 from dq.contracts import scalar
 from dq.contracts.errors import UsageError
 from dq.contracts.fault import Fault
+from dq.contracts.files import create
 from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule
 from dq.validators.lint import lint, rules_of
@@ -164,7 +166,7 @@ def command(
     world = here()
     folder.mkdir(parents=True, exist_ok=True)
     contract = folder / f"{id}.odcs.yaml"
-    if contract.exists():
+    if os.path.lexists(contract):
         raise UsageError(f"{contract} is there already.", "Choose another --id, or edit the file.")
     flags = {"domain": domain, "owner": owner, "channel": channel, "schedule": schedule, "timezone": tz}
     text = written(id, location, rhythm(fault, world.now()), flags)
@@ -173,15 +175,22 @@ def command(
     )
     if found:
         raise UsageError(f"no contract with these answers would pass: {found[0].message}", found[0].mend)
-    contract.write_text(text, encoding="utf-8")
+    _create(contract, text)
     show.line(f"Wrote {contract}.")
     policy = folder / POLICY_FILE
-    if not policy.exists():
-        policy.write_text(POLICY, encoding="utf-8")
+    if not os.path.lexists(policy):
+        _create(policy, POLICY)
         show.line(f"Wrote {policy}.")
     show.line()
     show.line("Next: edit the columns, then run")
     show.line(f"  dq validate {folder}")
+
+
+def _create(file: Path, text: str) -> None:
+    try:
+        create(file, text.encode())
+    except FileExistsError as error:
+        raise UsageError(f"{file} is there already.", "Remove it, or choose another folder.") from error
 
 
 def written(id: str, location: str, rhythm: Rhythm, flags: dict[str, str]) -> str:

@@ -11,6 +11,7 @@ import typer
 from dq.cli import show
 from dq.cli.loading import load
 from dq.contracts.errors import MissingTool, UsageError
+from dq.contracts.files import read
 from dq.contracts.form import nearest
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Finding, Row, Status
@@ -64,7 +65,7 @@ def command(
         listed = Linted(
             tuple(sorted(findings, key=lambda one: one.at)),
             (str(contract),),
-            {str(contract): contract.read_bytes()},
+            {str(contract): read(contract)},
         )
         if findings or format != "text":
             show.report(report_of(format), listed)

@@ -11,7 +11,8 @@ import typer
 from dq.cli import show
 from dq.cli.gate import Gated, compared, judge
 from dq.cli.world import World, here, registry_root
-from dq.contracts.errors import UsageError
+from dq.contracts.errors import Unreadable, UsageError
+from dq.contracts.files import UNREADABLE, Refused, write
 from dq.contracts.form import nearest
 from dq.validators.lint import Linted
 from dq.validators.report import From, Report, Screen, moved, names
@@ -63,7 +64,13 @@ def command(
     show.report(shown, _named(linted, shown, root, world))
     if gated.comparison is not None and gated.comparison.required_version:
         show.note(f"These changes need version {gated.comparison.required_version} or higher.")
-    raise typer.Exit(1 if any(finding.severity.blocks for finding in linted.findings) else 0)
+    raise typer.Exit(_code(linted))
+
+
+def _code(linted: Linted) -> int:
+    if any(finding.rule == UNREADABLE for finding in linted.findings):
+        return Unreadable.exit_code
+    return 1 if any(finding.severity.blocks for finding in linted.findings) else 0
 
 
 def _mode(text: str | None) -> Mode | None:
@@ -116,12 +123,9 @@ def _file(text: str) -> tuple[Report, Path]:
 
 def _write(file: Path, text: str) -> None:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(
-            f"the report {file} cannot be written: {error.strerror}.", "Choose another file for --report."
-        ) from error
+        write(file, text.encode("utf-8", "backslashreplace"))
+    except Refused as error:
+        raise UsageError(f"the report {error.message}", "Choose another file for --report.") from error
 
 
 def _named(linted: Linted, report: Report, root: Path, world: World) -> Linted:

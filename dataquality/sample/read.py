@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+from dq.contracts import files
 from dq.contracts.columns import row_type
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import SchemaObject
@@ -53,21 +54,21 @@ def read(path: Path, one: SchemaObject, delimiter: str = ",", encoding: str = "u
             f"{path} is no file that can be read as a sample.", f"Its name must end in {', '.join(ENDINGS)}."
         )
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UsageError(
-                f"{path} has more than {MAX_BYTES >> 20} MiB.", "Take a smaller sample, or 'dq check'."
-            )
-        return ENDINGS[path.suffix.lower()](path, one, delimiter, encoding)
-    except OSError as error:
-        raise Unreadable(f"{path} cannot be read: {error.strerror or error}.", "Check its path.") from error
+        data = files.read(path, limit=MAX_BYTES)
+    except files.TooLarge as error:
+        raise UsageError(
+            f"{path} has more than {MAX_BYTES >> 20} MiB.", "Take a smaller sample, or 'dq check'."
+        ) from error
+    try:
+        return ENDINGS[path.suffix.lower()](files.shown(path), data, one, delimiter, encoding)
     except (UnicodeDecodeError, LookupError) as error:
         raise Unreadable(f"{path} is not text in {encoding}.", "Write it in UTF-8.") from error
 
 
-def _csv(path: Path, one: SchemaObject, delimiter: str, encoding: str) -> Sample:
+def _csv(path: str, data: bytes, one: SchemaObject, delimiter: str, encoding: str) -> Sample:
     # A byte order mark is no part of the first column's name.
-    text = path.read_bytes().decode(encoding).removeprefix("\ufeff")
-    lines = list(csv.rows(text, str(path), delimiter))
+    text = data.decode(encoding).removeprefix("\ufeff")
+    lines = list(csv.rows(text, path, delimiter))
     if not lines:
         raise Unreadable(f"{path} is empty.", "Write the names of the columns into its first line.")
     (_, header), *body = lines
@@ -85,14 +86,14 @@ def _csv(path: Path, one: SchemaObject, delimiter: str, encoding: str) -> Sample
     return _typed(path, names, types, body, lambda kind, cell: of_text(kind, str(cell)))
 
 
-def _json(path: Path, one: SchemaObject, _delimiter: str, encoding: str) -> Sample:
+def _json(path: str, data: bytes, one: SchemaObject, _delimiter: str, encoding: str) -> Sample:
     objects: list[tuple[int, dict[str, object]]] = []
-    for number, line in enumerate(path.read_bytes().decode(encoding).removeprefix("\ufeff").split("\n"), 1):
+    for number, line in enumerate(data.decode(encoding).removeprefix("\ufeff").split("\n"), 1):
         if not line.strip():
             continue
         try:
             made = json.loads(line, parse_float=Decimal)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Unreadable(f"{path}:{number}: not JSON: {error}.", "Write one object per line.") from error
         if not isinstance(made, dict):
             raise Unreadable(f"{path}:{number}: not an object.", "Write one object per line.")
@@ -114,19 +115,19 @@ def _text(value: object) -> str | None:
     return None if value is None else value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def _parquet(path: Path, one: SchemaObject, _delimiter: str, _encoding: str) -> Sample:
+def _parquet(path: str, data: bytes, one: SchemaObject, _delimiter: str, _encoding: str) -> Sample:
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        table = parquet.ParquetFile(path).read()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        table = parquet.ParquetFile(pa.BufferReader(data)).read()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise Unreadable(f"{path} is not a Parquet file.", "Write it again.") from error
     rows = of_arrow(table, row_type(one))
-    return Sample(str(path), rows, tuple(range(1, len(rows.cells) + 1)), "row", ())
+    return Sample(path, rows, tuple(range(1, len(rows.cells) + 1)), "row", ())
 
 
-ENDINGS: dict[str, Callable[[Path, SchemaObject, str, str], Sample]] = {
+ENDINGS: dict[str, Callable[[str, bytes, SchemaObject, str, str], Sample]] = {
     ".csv": _csv,
     ".jsonl": _json,
     ".ndjson": _json,
@@ -146,7 +147,7 @@ def _carried(kind: DataType) -> DataType:
 
 
 def _typed(
-    path: Path,
+    path: str,
     names: Sequence[str],
     types: Sequence[DataType],
     body: Sequence[tuple[int, Sequence[object]]],
@@ -164,4 +165,4 @@ def _typed(
                 unread.append(Unread(at, name, _text(given) or ""))
         cells.append(made)
     rows = Rows(DataType("struct", (), tuple(types), tuple(names)), tuple(cells))
-    return Sample(str(path), rows, tuple(line for line, _ in body), "line", tuple(unread))
+    return Sample(path, rows, tuple(line for line, _ in body), "line", tuple(unread))

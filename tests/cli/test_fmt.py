@@ -85,13 +85,14 @@ def test_what_is_beyond_the_writer_is_left_alone_with_the_line(registry, capsys)
     assert "odd.odcs.yaml: left as it is: line 2: a key after '?'." in capsys.readouterr().err
 
 
-def test_a_link_stays_a_link(registry):
+def test_a_link_is_refused_and_the_file_that_it_leads_to_not_touched(registry, capsys):
     (registry / "link.odcs.yaml").symlink_to("messy.odcs.yaml")
 
-    assert run(["fmt", "link.odcs.yaml"]) == 0
+    assert run(["fmt", "link.odcs.yaml"]) == 1
 
+    assert "link.odcs.yaml is a link and not a file, so it is not read." in capsys.readouterr().err
     assert (registry / "link.odcs.yaml").is_symlink()
-    assert (registry / "messy.odcs.yaml").read_text() == NEAT
+    assert (registry / "messy.odcs.yaml").read_text() == MESSY
 
 
 def test_a_path_that_is_not_there_cannot_be_judged(registry):

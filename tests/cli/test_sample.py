@@ -186,7 +186,7 @@ def test_a_sample_that_is_not_there_is_a_sentence(shop, dq):
     ran = dq("sample", "shop.odcs.yaml", "orders.csv")
 
     assert ran.code == 3
-    assert "orders.csv cannot be read: No such file or directory" in ran.err
+    assert "orders.csv does not exist." in ran.err
 
 
 PROGRAM = """
