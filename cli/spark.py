@@ -44,11 +44,10 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
         # As Spark 4 does by itself: a cast that fails is an error, not a NULL that nobody notices.
         .config("spark.sql.ansi.enabled", "true")
     )
-    settings = world.folder / ".dq"
     needed: Mapping[str, str] = {}
     if not _THEIRS & set(world.environment):
         _java(world)
-        builder = _local(builder, world, settings)
+        builder = _local(builder, world, world.state())
         if not _SETUP & set(world.environment):
             needed = lakehouse.settings(pyspark.__version__, formats)
         for key, value in needed.items():
@@ -56,7 +55,7 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
     if hive and "SPARK_REMOTE" not in world.environment:
         builder = builder.enableHiveSupport()
         if not {"SPARK_CONF_DIR", "HIVE_CONF_DIR"} & set(world.environment):
-            derby = f"jdbc:derby:;databaseName={settings / 'metastore'};create=true"
+            derby = f"jdbc:derby:;databaseName={world.state() / 'metastore'};create=true"
             builder = builder.config("spark.hadoop.javax.jdo.option.ConnectionURL", derby)
     try:
         # Ivy tells on stdout which jars it loads, where our JSON has to stand alone; and errors of Spark

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dq.cli import state
 from dq.contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,13 +39,29 @@ class World:
 
     def store_url(self) -> str:
         """`DQ_STORE_URL`, else an SQLite file under the working folder."""
-        return self.environment.get("DQ_STORE_URL") or f"sqlite:///{self.folder / '.dq' / 'store.db'}"
+        own = self.folder / state.FOLDER / state.STORE
+        return self.environment.get("DQ_STORE_URL") or f"sqlite:///{own}"
+
+    def state(self) -> Path:
+        """The folder `.dq` below the working folder. Raises StoreError where a stranger may have made it."""
+        return state.ready(self.folder, _tracked)
 
     def store(self) -> Store:
         """The opened state store; created when it is a new SQLite file."""
         from dq.store.engine import open_store
 
+        if not self.environment.get("DQ_STORE_URL"):
+            self.state()
         return open_store(self.store_url())
+
+
+def _tracked(folder: Path) -> bool:
+    if not any(os.path.lexists(above / ".git") for above in folder.absolute().parents):
+        return False
+    # Imported here: whoever works outside of a repository needs no Git.
+    from dq.cli._tracked import tracked
+
+    return tracked(folder)
 
 
 def located(world: World, place: DataPlace, catalog: str) -> DataPlace:

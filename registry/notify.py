@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from dq.contracts import beneath
 from dq.contracts.errors import Undeliverable
 from dq.registry.publication import Event
 
@@ -22,7 +25,7 @@ class JsonLines:
         """Raises Undeliverable when the file cannot be written."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a+b") as file:
+            with open(_opened(self.path), "a+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 file.seek(0)
                 lines = file.read().split(b"\n")
@@ -40,3 +43,13 @@ class JsonLines:
                 f"Consumers could not be told: {self.path} cannot be written ({error.strerror}).",
                 "Make it writable, then publish again; nothing is done twice.",
             ) from error
+
+
+def _opened(path: Path) -> int:
+    """The file, for this user only; not what a link of its name leads to."""
+    with beneath.folder(path.parent) as folder:
+        file = beneath.open_file(folder, path.name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "is no plain file", str(path))
+    return file

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -135,6 +136,7 @@ def _sqlite(url: URL) -> Engine:
             f"The store's folder {folder} cannot be made: {error.strerror}.",
             "Make its parent writable, or choose another in DQ_STORE_URL.",
         ) from error
+    _make_private(str(url.database))
     # isolation_level None keeps the driver from starting transactions of its own, which it does too late.
     waits = {} if "timeout" in url.query else {"timeout": LOCK_SECONDS}
     engine = create_engine(url, connect_args={"isolation_level": None, **waits})
@@ -159,6 +161,14 @@ def _sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _make_private(file: str) -> None:
+    """A new database is for this user only; SQLite gives its other files the permissions of the first."""
+    # A name that is a URI is SQLite's to read. What cannot be made here, SQLite explains better.
+    if not file.startswith("file:"):
+        with suppress(OSError):
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _postgres(url: URL) -> Engine:

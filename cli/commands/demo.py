@@ -42,7 +42,7 @@ def command(
     Example: dq demo
     """
     world = _world(folder)
-    sources = producer.sources(world.folder / ".dq" / "cache")
+    sources = producer.sources(world.state() / "cache")
     with show.step("starting Spark"):
         spark = session(world)
     _title("1. The gate: a pull request proposes a contract")

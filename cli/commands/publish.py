@@ -66,7 +66,7 @@ def command(
         store=store,
         now=world.now(),
         receipt=_receipt,
-        notify=JsonLines(world.folder / ".dq" / NOTICES),
+        notify=JsonLines(world.state() / NOTICES),
     )
     if format is show.Format.JSON:
         show.as_json({**done.event.as_json(), "done": list(done.done)})
