@@ -80,7 +80,7 @@ def _clause(made: Clause, one: SchemaObject, sla: SlaProperty, part: str) -> Cla
         time = TimeColumn(column, kind, zone_of(prop))
     except Unusable as error:
         return refuse(made, str(error))
-    return replace(made, terms=Promise(time, length), needs=(time.need,))
+    return replace(made, terms=Promise(time, length))
 
 
 def promised(sla: SlaProperty) -> Duration:

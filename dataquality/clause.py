@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -12,7 +13,10 @@ from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.outcome import Location, Severity
 from dq.contracts.units import Duration, parse_duration
 from dq.dataquality.column import Column
-from dq.dataquality.metric import Need, Proof
+from dq.dataquality.model.needs import Need
+from dq.dataquality.model.needs import needs as needs_of
+from dq.dataquality.model.predicate import Predicate
+from dq.dataquality.model.term import Opaque
 from dq.dataquality.moment import TimeColumn, find, held_as, zone_of
 from dq.dataquality.occasion import NOWHEN, Occasion
 from dq.dataquality.operators import Threshold, Unusable, threshold
@@ -50,10 +54,9 @@ class Window:
 class Clause:
     """What a check promises, and all that is needed to ask for it and to judge the answer.
 
-    `path` is its identity inside the contract. `breaks` is a predicate that is true for a row that breaks
-    the clause (false and NULL do not), and `proof` what of its column would show that none does; `keys` are
+    `path` is its identity inside the contract. `breaks` is true for a row that breaks the clause; `keys` are
     columns whose values may not repeat or, with a `target`, must stand there; with neither, all rows are
-    counted. `threshold` bounds that count; without one, no
+    counted. `where` is true for the rows that it speaks about. `threshold` bounds that count; without one, no
     row may break the clause.
     `complaint` says what such a row does: "3 of 100 rows <complaint>". `covers` are further paths that
     this clause enforces. `refused` says why it cannot be tested, which is an error. Two reasons make no
@@ -69,12 +72,10 @@ class Clause:
     severity: Severity
     allowed: str
     complaint: str = ""
-    breaks: str = ""
-    proof: Proof = Proof.NONE
+    breaks: Predicate | None = None
     keys: tuple[Column, ...] = ()
     target: Target | None = None
-    needs: tuple[Need, ...] = ()
-    where: str = ""
+    where: Predicate | None = None
     rows: Rows = Rows.PARTITION
     window: Window | None = None
     threshold: Threshold | None = None
@@ -86,6 +87,13 @@ class Clause:
     note: str = ""
     terms: Terms = None
     occasion: Occasion = NOWHEN
+
+    @builtins.property
+    def needs(self) -> tuple[Need, ...]:
+        """The columns that say whether a row breaks it, and what they must be for that."""
+        if self.keys or self.breaks is None:
+            return tuple(Need(key) for key in self.keys)
+        return needs_of(self.breaks)
 
 
 def of_property(
@@ -100,7 +108,6 @@ def of_property(
         prop.at(key),
         Severity.ERROR,
         allowed,
-        needs=(Need(column),),
     )
 
 
@@ -111,7 +118,7 @@ def of_option(
     options = prop.logical_type_options
     assert options is not None
     at, path = options.at(key), options.path(key)
-    return Clause(check, path, one.name, str(column), at, Severity.ERROR, allowed, needs=(Need(column),))
+    return Clause(check, path, one.name, str(column), at, Severity.ERROR, allowed)
 
 
 # Free text in ODCS. What is not listed is an error: a rule that nobody graded must not pass in silence.
@@ -166,7 +173,7 @@ def scoped(made: Clause, one: SchemaObject, quality: Quality) -> Clause:
     terms, findings = scope_of(quality)
     if findings:
         raise Unusable(f"its scope: {findings[0].message}")
-    where = guarded(terms.where) if terms.where is not None else ""
+    where = Opaque(guarded(terms.where)) if terms.where is not None else None
     if terms.rows == "window" or terms.window:
         return replace(made, where=where, window=_window(one, terms), rows=Rows.TABLE)
     rows = Rows.TABLE if terms.rows == "table" else Rows.PARTITION

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-
-
-class Inside(Enum):
-    """A step from a container to each of its parts."""
-
-    ITEM = "[]"
-    KEY = "{key}"
-    VALUE = "{value}"
-
+from dq.dataquality.model import predicate as p
+from dq.dataquality.model.term import Inside, Path, Steps
 
 # Spark's expression for the array that an Inside step walks over.
 _PARTS = {Inside.ITEM: "{}", Inside.KEY: "map_keys({})", Inside.VALUE: "map_values({})"}
-_HOLDER = {Inside.ITEM: "array", Inside.KEY: "map", Inside.VALUE: "map"}
+HOLDERS = {Inside.ITEM: "array", Inside.KEY: "map", Inside.VALUE: "map"}
 
 Test = Callable[[str], str]
 
@@ -30,7 +22,7 @@ Test = Callable[[str], str]
 class Column:
     """The way from the row to a value; its first step is a column's name."""
 
-    steps: tuple[str | Inside, ...]
+    steps: Steps
 
     def __str__(self) -> str:
         """For a reader: `address.zip`, `tags[]`, `prices{value}.amount`."""
@@ -48,20 +40,22 @@ class Column:
         """The value as an expression; only where it is single."""
         return ".".join(sql.name(step) for step in self.steps if isinstance(step, str))
 
-    def rows_where(self, test: Test) -> str:
+    def where(self, test: Callable[[Path], p.Predicate]) -> p.Predicate:
         """A predicate: the value, or at least one of the repeated values, passes `test`."""
+        return p.some(self.steps, test)
+
+    def missing(self) -> p.Predicate:
+        """A predicate: the value, or one of the repeated values, is NULL although its holder is not."""
+        return p.some(self.steps, p.Missing)
+
+    @property
+    def path(self) -> Path:
+        """The value as a term; only where it is single."""
+        return Path(tuple(str(step) for step in self.steps))
+
+    def rows_where(self, test: Test) -> str:
+        """As `where`, for a check of another package that writes Spark SQL: `test` makes SQL of a value's."""
         return _walk("", self.steps, test, 0)
-
-    def rows_with_null(self) -> str:
-        """A predicate: the value, or one of the repeated values, is NULL although its holder is not.
-
-        A field of a NULL struct is not missing: the struct is.
-        """
-        holder = self.steps[:-1]
-        if not holder or isinstance(self.steps[-1], Inside):
-            return self.rows_where(lambda value: f"{value} IS NULL")
-        last = sql.name(str(self.steps[-1]))
-        return Column(holder).rows_where(lambda value: f"{value} IS NOT NULL AND {value}.{last} IS NULL")
 
 
 def _walk(value: str, steps: tuple[str | Inside, ...], test: Test, depth: int) -> str:
@@ -96,8 +90,8 @@ def resolve(schema: DataType, column: Column) -> DataType | str:
     here, shown = schema, Column(())
     for step in column.steps:
         if isinstance(step, Inside):
-            if here.name != _HOLDER[step]:
-                return f"{shown} is {here}, not {_HOLDER[step]}"
+            if here.name != HOLDERS[step]:
+                return f"{shown} is {here}, not {HOLDERS[step]}"
             here = here.parts[1 if step is Inside.VALUE else 0]
         else:
             if here.name != "struct":

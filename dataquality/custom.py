@@ -13,6 +13,7 @@ from dq.contracts.form import nearest
 from dq.dataquality.column import Column
 from dq.dataquality.judge import Values
 from dq.dataquality.metric import Failure, Kind, Merge, Metric, Number, one_number
+from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.operators import Unusable
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def ask(name: str, given: Given) -> Answer:
     return answer
 
 
-def measured(name: str, given: Given, how: Measure, where: str) -> Metric:
+def measured(name: str, given: Given, how: Measure, where: Predicate | None) -> Metric:
     """The metric of a Measure: two rules that say the same ask once."""
     said = json.dumps([name, given.name, str(given.column), given.arguments], sort_keys=True, default=str)
     return Metric(Kind.PYTHON, name, said, where, merge=Merge.NONE, call=how.number)

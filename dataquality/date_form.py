@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dq.contracts.sql import text as sql
+from dq.dataquality.model.predicate import And, DayShape, HasDay, IsNull, Matches, Not, Predicate
+from dq.dataquality.model.term import Path
 from dq.dataquality.operators import Unusable
 
 _LONG = "January|February|March|April|May|June|July|August|September|October|November|December"
@@ -58,20 +59,21 @@ _MEANT = {
 _TOKEN = re.compile(r"(?P<letters>([A-Za-z])\2*)|'(?P<quoted>(?:[^']|'')*)'|(?P<sign>.)", re.DOTALL)
 
 
-def unfit(pattern: str) -> Callable[[str], str]:
+def unfit(pattern: str) -> Callable[[Path], Predicate]:
     """From a value to a predicate that is true for a text that the pattern does not read.
 
     Raises Unusable, with the reason, for a pattern that cannot be tested.
     """
     form, days = _read(pattern)
-    shape = sql.text(rf"\A{form}\z")
-
-    def test(value: str) -> str:
-        other = f"NOT ({value} RLIKE {shape})"
-        return f"{other} OR TRY_CAST({_day(value, shape, days)} AS DATE) IS NULL" if days else other
-
-    # NULL has no form; TRY_CAST alone would find no day in it.
-    return lambda value: f"{value} IS NOT NULL AND ({test(value)})"
+    shape = rf"\A{form}\z"
+    if not days:
+        return lambda value: Not(Matches(value, shape))
+    named = "".join(_SHORT) if len(days["M"][1]) > 2 else ""
+    # The JDK reads two digits as a year from 2000 on.
+    century = "20" if len(days["y"][1]) == 2 else ""
+    known = DayShape(shape, days["y"][0], days["M"][0], days["d"][0], century, named)
+    # NULL has no form, and no day either.
+    return lambda value: And((Not(IsNull(value)), Not(HasDay(value, known))))
 
 
 _Groups = dict[str, tuple[int, str]]
@@ -114,15 +116,3 @@ def _field(pattern: str, letters: str) -> str:
         return f"[0-9]{{{len(letters)}}}"
     reason = _MEANT.get(letters[0], "is not a field that can be tested")
     raise Unusable(f"format {pattern!r}: {letters!r} {reason}")
-
-
-def _day(value: str, shape: str, groups: _Groups) -> str:
-    def part(name: str) -> str:
-        return f"regexp_extract({value}, {shape}, {groups[name][0]})"
-
-    # The JDK reads two digits as a year from 2000 on.
-    year = f"'20', {part('y')}" if len(groups["y"][1]) == 2 else part("y")
-    month = part("M")
-    if len(groups["M"][1]) > 2:
-        month = f"CAST((instr('{''.join(_SHORT)}', left({month}, 3)) + 2) DIV 3 AS STRING)"
-    return f"concat({year}, '-', {month}, '-', {part('d')})"

@@ -7,6 +7,9 @@ length or repeats single characters only, because Java's regex recurses over rep
 
 from __future__ import annotations
 
+from dq.dataquality.model.predicate import Compare, Matches, Not, Predicate, any_of
+from dq.dataquality.model.term import Length, Path, Remainder
+
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
 _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -67,12 +70,9 @@ ANY_TEXT = {
 }
 
 
-def breaks(name: str, value: str, literal: str) -> str:
-    """A predicate: the value is a text without this format. `literal` is `whole(PATTERNS[name])` as SQL."""
-    test = f"NOT ({value} RLIKE {literal})"
-    return f"{test} OR char_length({value}) % {MULTIPLES[name]} <> 0" if name in MULTIPLES else test
-
-
-def whole(pattern: str) -> str:
-    """The pattern of the whole text."""
-    return rf"\A(?:{pattern})\z"
+def breaks(name: str, value: Path) -> Predicate:
+    """A predicate: the value is a text without this format."""
+    unlike = Not(Matches(value, rf"\A(?:{PATTERNS[name]})\z"))
+    if name not in MULTIPLES:
+        return unlike
+    return any_of(unlike, Compare(Remainder(Length(value), MULTIPLES[name]), "<>", 0))

@@ -6,20 +6,19 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from dq.contracts.outcome import CheckResult, Status
-from dq.contracts.sql import text as sql
 from dq.dataquality.clause import Clause, Unit
 from dq.dataquality.metric import (
     Failure,
     Kind,
     Metric,
     Number,
-    Proof,
     Value,
     count,
     distinct,
     duplicates,
     unmatched,
 )
+from dq.dataquality.model.predicate import IsNull, Not, all_of
 from dq.dataquality.operators import OPERATORS
 
 Values = Mapping[Metric, Value]
@@ -37,13 +36,12 @@ def questions(clause: Clause) -> tuple[Metric, ...]:
         return (unmatched(clause.keys, clause.target, clause.where),)
     if clause.keys:
         if _few_keys(clause):
-            present = sql.all_of(clause.where, *(f"{key.sql()} IS NOT NULL" for key in clause.keys))
-            return distinct(clause.keys, clause.where), count(present, clause.needs), everything
+            present = all_of(clause.where, *(Not(IsNull(key.path)) for key in clause.keys))
+            return distinct(clause.keys, clause.where), count(present), everything
         repeated = duplicates(clause.keys, clause.where)
         return (repeated, everything) if clause.unit is Unit.PERCENT else (repeated,)
-    if clause.breaks:
-        proof = Proof.NONE if clause.where else clause.proof
-        return count(_within(clause), clause.needs, proof), everything
+    if clause.breaks is not None:
+        return count(all_of(clause.where, clause.breaks)), everything
     return (everything,)
 
 
@@ -61,10 +59,6 @@ def _few_keys(clause: Clause) -> bool:
     if limit is None or clause.unit is not Unit.PERCENT or limit.operator not in _EXPECT:
         return False
     return limit.operands[-1] >= FEW_KEYS
-
-
-def _within(clause: Clause) -> str:
-    return f"({clause.where}) AND ({clause.breaks})" if clause.where else clause.breaks
 
 
 def judged(clause: Clause, values: Values) -> CheckResult:
@@ -139,7 +133,7 @@ def subject(clause: Clause) -> str:
 
 
 def _observed(clause: Clause, found: int, total: int | None, measured: Fraction) -> str:
-    if not clause.breaks and not clause.keys:
+    if clause.breaks is None and not clause.keys:
         return _rows(found)
     shown = f"{found:,} of {_rows(total)}" if total is not None else _rows(found)
     return f"{percent(measured)} % ({shown})" if clause.unit is Unit.PERCENT else shown

@@ -9,7 +9,7 @@ from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.place import plain
 from dq.dataquality.clause import Clause, of_quality, refuse
 from dq.dataquality.column import Column, columns
-from dq.dataquality.metric import Need
+from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.operators import Unusable
 
 # ODCS 3.0 called the metric `rule` and knew these.
@@ -54,14 +54,10 @@ def listed(value: object, name: str) -> list[object]:
 
 
 def counting(
-    check: str, one: SchemaObject, quality: Quality, column: Column, complaint: str, breaks: str, *needs: str
+    check: str, one: SchemaObject, quality: Quality, column: Column, complaint: str, breaks: Predicate
 ) -> Clause:
-    """The clause of a rule that counts rows of one property by a predicate.
-
-    `needs` are the physical types that give the predicate a meaning.
-    """
-    made = of_quality(check, one, quality, str(column))
-    return replace(made, complaint=complaint, breaks=breaks, needs=(Need(column, frozenset(needs)),))
+    """The clause of a rule that counts rows of one property by a predicate."""
+    return replace(of_quality(check, one, quality, str(column)), complaint=complaint, breaks=breaks)
 
 
 def unusable(check: str, one: SchemaObject, quality: Quality, column: Column, error: Unusable) -> Clause:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from dq.contracts.model import Property
 from dq.dataquality.clause import Clause, refuse
 from dq.dataquality.column import Column
-from dq.dataquality.comparison import compared, compared_need, may_be_narrow
 from dq.dataquality.literal import literal, shown
-from dq.dataquality.metric import Proof
+from dq.dataquality.model.predicate import In, Not
+from dq.dataquality.model.term import kind_of
 from dq.dataquality.operators import Unusable
 
 # Of a long list the reader sees the beginning.
@@ -20,19 +20,18 @@ def one_of(clause: Clause, prop: Property, column: Column, values: list[object])
     """The clause as "every value is one of these"; NULL in the list is left out, as NULL breaks nothing."""
     given = [value for value in values if value is not None]
     try:
-        literals = list(dict.fromkeys(literal(prop, value) for value in given))
+        literals = [literal(prop, value) for value in given]
     except Unusable as error:
         return refuse(clause, str(error))
     if not literals:
         return refuse(clause, "its list of values is empty")
-    names, narrow = in_words(given), may_be_narrow(prop, given)
+    names = in_words(given)
+    known = tuple({(kind_of(value), value): value for value in literals}.values())
     return replace(
         clause,
         allowed=clause.allowed or f"one of {names}",
         complaint=f"are not one of {names}",
-        breaks=column.rows_where(lambda value: compared(value, literals, narrow, "NOT ({0} IN ({1}))")),
-        proof=Proof.VALUES,
-        needs=(compared_need(prop, column, given),),
+        breaks=column.where(lambda value: Not(In(value, known))),
     )
 
 

@@ -1,20 +1,17 @@
-"""Values of a contract as SQL literals of the type that their property has."""
+"""Values of a contract as literals of the type that their property has."""
 
 from __future__ import annotations
 
 import datetime as dt
+import math
 import zoneinfo
 from collections.abc import Callable
+from decimal import Decimal
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Property
-from dq.contracts.sql import text as sql
+from dq.dataquality.model.term import FLOATS, INTEGERS, TEXTS, Literal
 from dq.dataquality.operators import Unusable
-
-INTEGERS = frozenset({"tinyint", "smallint", "int", "bigint"})
-FLOATS = frozenset({"float", "double"})
-NUMBERS = INTEGERS | FLOATS | {"decimal"}
-TEXTS = frozenset({"string", "varchar", "char"})
 
 
 def logical(prop: Property) -> str:
@@ -42,8 +39,8 @@ def civil(prop: Property) -> bool:
     return prop.logical_type_options is not None and prop.logical_type_options.timezone is False
 
 
-def literal(prop: Property, value: object) -> str:
-    """The value as SQL. Raises Unusable, with the reason, for one that cannot be a value of this property."""
+def literal(prop: Property, value: object) -> Literal:
+    """The value as a literal of the property's type. Raises Unusable, with the reason, for one of another."""
     kind = logical(prop)
     make = _LITERALS.get(kind)
     if make is None:
@@ -63,33 +60,43 @@ def shown(value: object) -> str:
     return str(value) if isinstance(value, int | float | dt.date) else repr(value)
 
 
-def _number(_: Property, value: object) -> str:
+def number(value: int | float) -> int | Decimal:
+    """A number of the contract, exactly as it is written: the shortest decimal that names a float.
+
+    Raises ValueError for NaN and infinities, which no contract can mean as a bound.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a finite number")
+    return value if isinstance(value, int) else Decimal(repr(value))
+
+
+def _number(_: Property, value: object) -> Literal:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("a number is needed")
-    return sql.number(value)
+    return number(value)
 
 
-def _text(_: Property, value: object) -> str:
+def _text(_: Property, value: object) -> Literal:
     if not isinstance(value, str):
         raise ValueError("a text is needed; quote it")
-    return sql.text(value)
+    return value
 
 
-def _boolean(_: Property, value: object) -> str:
+def _boolean(_: Property, value: object) -> Literal:
     if not isinstance(value, bool):
         raise ValueError("true or false is needed")
-    return "TRUE" if value else "FALSE"
+    return value
 
 
-def _date(_: Property, value: object) -> str:
+def _date(_: Property, value: object) -> Literal:
     if isinstance(value, str):
         value = dt.date.fromisoformat(value)
     if isinstance(value, dt.datetime) or not isinstance(value, dt.date):
         raise ValueError("a date such as 2027-01-31 is needed")
-    return sql.date(value)
+    return value
 
 
-def _timestamp(prop: Property, value: object) -> str:
+def _timestamp(prop: Property, value: object) -> Literal:
     if isinstance(value, str):
         value = dt.datetime.fromisoformat(value)
     if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
@@ -97,7 +104,7 @@ def _timestamp(prop: Property, value: object) -> str:
     if not isinstance(value, dt.datetime):
         raise ValueError("a timestamp such as 2027-01-31T06:00:00Z is needed")
     if civil(prop):
-        return sql.civil_timestamp(value)
+        return value.replace(tzinfo=None)
     if value.tzinfo is None:
         # ODCS: `defaultTimezone` is the zone of timestamps that name none, UTC by default.
         options = prop.logical_type_options
@@ -106,10 +113,10 @@ def _timestamp(prop: Property, value: object) -> str:
             value = value.replace(tzinfo=zoneinfo.ZoneInfo(zone))
         except (zoneinfo.ZoneInfoNotFoundError, OSError) as error:
             raise ValueError(f"defaultTimezone {zone!r} is not a time zone") from error
-    return sql.timestamp(value)
+    return value
 
 
-_LITERALS: dict[str, Callable[[Property, object], str]] = {
+_LITERALS: dict[str, Callable[[Property, object], Literal]] = {
     "integer": _number,
     "number": _number,
     "string": _text,

@@ -26,6 +26,7 @@ from dq.dataquality.plan import Pass, Plan, plan
 from dq.dataquality.reason import without_values
 from dq.dataquality.reference import incomparable
 from dq.dataquality.schema import data_type
+from dq.dataquality.spark_predicate import predicate_sql, question
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -91,7 +92,7 @@ def implied(one: Pass, answers: Answers) -> bool:
         answer == 0
         and other.kind is Kind.DUPLICATES
         and set(other.keys) < set(asked.keys)
-        and other.where in ("", asked.where)
+        and other.where in (None, asked.where)
         for other, answer in answers.items()
     )
 
@@ -117,17 +118,16 @@ def _aggregate(frame: DataFrame, metrics: tuple[Metric, ...]) -> dict[Metric, An
 def _row(frame: DataFrame, metrics: tuple[Metric, ...]) -> list[Any]:
     if len({metric.where for metric in metrics}) == 1 and metrics[0].where:
         # A filter reaches the scan, which then reads no other partition.
-        frame, metrics = frame.where(metrics[0].where), tuple(replace(one, where="") for one in metrics)
-    asked = [f"{question(metric)} AS `{index}`" for index, metric in enumerate(metrics)]
+        frame, metrics = _within(frame, metrics[0]), tuple(replace(one, where=None) for one in metrics)
+    schema = schema_of(frame)
+    asked = [f"{question(metric, schema)} AS `{index}`" for index, metric in enumerate(metrics)]
     return list(frame.selectExpr(*asked).collect()[0])
 
 
-def question(metric: Metric) -> str:
-    """The aggregate over CASE: the same number as with FILTER (WHERE …), whose generated code is so much
-    longer that 120 of them take four times the CPU (Spark 4.0)."""
-    if not metric.where:
-        return f"{metric.aggregate}({metric.value})"
-    return f"{metric.aggregate}(CASE WHEN {metric.where} THEN {metric.value} END)"
+def _within(frame: DataFrame, metric: Metric) -> DataFrame:
+    """The rows that the metric speaks about."""
+    where = metric.condition
+    return frame if where is None else frame.where(predicate_sql(where, schema_of(frame)))
 
 
 def _one_by_one(
@@ -175,7 +175,7 @@ def unmatched(frame: DataFrame, metric: Metric, others: Others) -> DataFrame | F
 
 def keyed(frame: DataFrame, metric: Metric) -> DataFrame:
     """The key's columns, called 0, 1, …, of the rows that the metric speaks about."""
-    rows = frame.where(metric.where) if metric.where else frame
+    rows = _within(frame, metric)
     present = sql.all_of(*(f"{key.sql()} IS NOT NULL" for key in metric.keys))
     return rows.where(present).selectExpr(*_named(metric.keys))
 
@@ -190,10 +190,10 @@ def _queried(frame: DataFrame, metric: Metric) -> Number | Failure:
     Views belong to the session, which threads share: each query has one of its own name.
     """
     view = f"{ROWS_VIEW}_{uuid.uuid4().hex}"
-    rows = frame.where(metric.where) if metric.where else frame
+    rows = _within(frame, metric)
     rows.createOrReplaceTempView(view)
     try:
-        asked = frame.sparkSession.sql(metric.value.replace(sql.name(ROWS_VIEW), sql.name(view)))
+        asked = frame.sparkSession.sql(str(metric.value).replace(sql.name(ROWS_VIEW), sql.name(view)))
         return _one_number(asked.columns, asked.limit(2).collect())
     except _spark_errors() as error:
         return Failure(f"the query failed: {cleaned(error, without_values)}")
@@ -204,7 +204,7 @@ def _queried(frame: DataFrame, metric: Metric) -> Number | Failure:
 def _called(frame: DataFrame, metric: Metric) -> Number | Failure:
     """The number of another package's function, which may do whatever it likes with the rows."""
     assert metric.call is not None
-    rows = frame.where(metric.where) if metric.where else frame
+    rows = _within(frame, metric)
     try:
         return one_number(metric.call(rows), f"the check {metric.aggregate!r}")
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a foreign function may raise anything

@@ -13,25 +13,18 @@ from dataclasses import dataclass
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.schedule.partition import add_months
-from dq.contracts.sql import text as sql
 from dq.contracts.units import Duration
 from dq.dataquality.column import Column
 from dq.dataquality.literal import civil, logical
-from dq.dataquality.metric import Kind, Merge, Metric, Need, Proof
+from dq.dataquality.metric import Kind, Merge, Metric
+from dq.dataquality.model.predicate import Compare, Predicate
+from dq.dataquality.model.term import Since1970
 from dq.dataquality.operators import Unusable
 from dq.dataquality.reference import single_columns
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - civil time, the zone is put on later
 _DAY = 86_400_000_000
-# Physical type -> the value as a whole number. A timestamp without zone must not pass through the session's.
-_NUMBERS = {
-    "date": "unix_date({0})",
-    "timestamp": "unix_micros({0})",
-    "timestamp_ntz": (
-        "unix_date(CAST({0} AS DATE)) * 86400000000L + hour({0}) * 3600000000L + minute({0}) * 60000000L"
-        " + CAST(extract(SECOND FROM {0}) * 1000000 AS BIGINT)"
-    ),
-}
+_TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +37,23 @@ class TimeColumn:
 
     def extreme(self, aggregate: str, until: dt.datetime | None = None) -> Metric:
         """The question for the newest (`max`) or oldest (`min`) value, of those up to an instant."""
-        value = _NUMBERS[self.type].format(self.column.sql())
-        where = f"{self.column.sql()} <= {self._literal(until)}" if until else ""
+        where = Compare(self.column.path, "<=", self._literal(until)) if until else None
         merge = Merge.MAX if aggregate == "max" else Merge.MIN
-        proof = Proof.NONE if where else Proof.EXTREME
-        return Metric(Kind.ROWS, aggregate, value, where, (), (self.need,), merge, proof=proof)
+        return Metric(Kind.ROWS, aggregate, Since1970(self.column.path, self.type), where, merge=merge)
 
-    @property
-    def need(self) -> Need:
-        return Need(self.column, frozenset({self.type}))
-
-    def later_than(self, moment: dt.datetime) -> str:
+    def later_than(self, moment: dt.datetime) -> Predicate:
         """A predicate: the value lies after an instant; a date does when its day has not begun."""
-        return f"{self.column.sql()} > {self._literal(moment)}"
+        return Compare(self.column.path, ">", self._literal(moment))
 
-    def since(self, moment: dt.datetime) -> str:
+    def since(self, moment: dt.datetime) -> Predicate:
         """A predicate: the value lies at an instant or after it; a date, when its day had not ended."""
-        return f"{self.column.sql()} >= {self._literal(moment)}"
+        return Compare(self.column.path, ">=", self._literal(moment))
 
-    def _literal(self, moment: dt.datetime) -> str:
+    def _literal(self, moment: dt.datetime) -> dt.date:
         here = moment.astimezone(self.zone)
         if self.type == "date":
-            return sql.date(here.date())
-        return sql.timestamp(here) if self.type == "timestamp" else sql.civil_timestamp(here)
+            return here.date()
+        return here if self.type == "timestamp" else here.replace(tzinfo=None)
 
     def starts(self, number: int) -> int:
         """The instant that a value names, in microseconds since 1970; a date's is its first."""
@@ -146,7 +133,7 @@ def held_as(prop: Property) -> str | None:
     """The physical type that holds the column's times; None for texts and what is no time."""
     promised_type = physical_type(prop)
     if promised_type is not None:
-        return promised_type.name if promised_type.name in _NUMBERS else None
+        return promised_type.name if promised_type.name in _TIMES else None
     kind = logical(prop)
     if kind == "timestamp":
         return "timestamp_ntz" if civil(prop) else "timestamp"

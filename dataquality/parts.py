@@ -19,9 +19,10 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts.errors import Unreadable
 from dq.dataquality.dataset import FILES, Dataset, open_folders
 from dq.dataquality.delivery.files import Files, files_for
-from dq.dataquality.measure import attempt, question, schema_of
+from dq.dataquality.measure import attempt, schema_of
 from dq.dataquality.metric import Answer, Failure, Kind, Merge, Metric
 from dq.dataquality.plan import plan
+from dq.dataquality.spark_predicate import question
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,7 +83,7 @@ def recalled(
     """
     if dataset is None or not dataset.path or dataset.format not in FILES or not dataset.partitions:
         return Recalled()
-    made = plan([metric for metric in metrics if _counts(metric)], schema_of(table))
+    made = plan([metric for metric in metrics if _counts(metric, table)], schema_of(table))
     asked = {metric: _digest(metric, table, dataset) for one in made.passes for metric in one.metrics}
     listed = _listed(table) if asked else None
     prints = _prints(listed, now) if listed else None
@@ -114,11 +115,12 @@ def recalled(
     return Recalled(answers, len(made.passes) if missing else 0)
 
 
-def _counts(metric: Metric) -> bool:
+def _counts(metric: Metric, table: DataFrame) -> bool:
     """Whether the metric counts rows, so that the counts of parts add up, and is the same at any time."""
     summed = metric.merge is Merge.SUM and metric.aggregate == "count"
-    fleeting = _FLEETING.search(f"{metric.value} {metric.where}")
-    return summed and metric.kind in (Kind.ROWS, Kind.INTERPRETED) and fleeting is None
+    if not summed or metric.kind not in (Kind.ROWS, Kind.INTERPRETED):
+        return False
+    return _FLEETING.search(question(metric, schema_of(table))) is None
 
 
 def _digest(metric: Metric, table: DataFrame, dataset: Dataset) -> str:
@@ -127,7 +129,7 @@ def _digest(metric: Metric, table: DataFrame, dataset: Dataset) -> str:
     settings = [str(spark.conf.get(name)) for name in _SETTINGS]
     told = (
         metric.kind.value,
-        question(metric),
+        question(metric, schema_of(table)),
         table.schema.json(),
         dataset.format or "",
         repr(dataset.options),
@@ -210,7 +212,8 @@ def _by_folder(
     """
     from pyspark.sql.functions import expr
 
-    asked = [expr(question(metric)).alias(f"_dq_{index}") for index, metric in enumerate(metrics)]
+    schema = schema_of(frame)
+    asked = [expr(question(metric, schema)).alias(f"_dq_{index}") for index, metric in enumerate(metrics)]
     rows = frame.groupBy(expr("_metadata.file_path").alias("_dq_file")).agg(*asked).collect()
     found: dict[str, tuple[int, ...]] = {}
     for file, *counts in rows:

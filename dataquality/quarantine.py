@@ -12,6 +12,7 @@ from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Status
 from dq.contracts.sql import text as sql
+from dq.contracts.types import DataType
 from dq.dataquality.clause import Clause, Rows
 from dq.dataquality.dataset import Dataset, only
 from dq.dataquality.judge import questions
@@ -19,7 +20,9 @@ from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.masking import hidden, masked
 from dq.dataquality.measure import Others, attempt, keyed, schema_of
 from dq.dataquality.metric import Failure, Kind, Metric
+from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.report import Quarantined, Report
+from dq.dataquality.spark_predicate import predicate_sql
 from dq.dataquality.suite import check, opened, others_of, pick
 
 if TYPE_CHECKING:
@@ -126,7 +129,7 @@ def _broken(contract: Contract, one: SchemaObject, report: Report, kinds: Shelf)
     return [
         clause
         for clause in clauses_of(contract, one, kinds)
-        if clause.path in failed and (clause.breaks or clause.keys)
+        if clause.path in failed and (clause.breaks is not None or clause.keys)
     ]
 
 
@@ -146,7 +149,7 @@ def _marked(frame: DataFrame, table: DataFrame, broken: Sequence[Clause], others
     taken = [name for name in frame.columns if name.lower().startswith(_OURS)]
     if taken:
         raise UsageError(f"the data has a column {taken[0]!r}, and such names are those of dq.", "Rename it.")
-    marks, marked = [], frame
+    marks, marked, schema = [], frame, schema_of(frame)
     for index, clause in enumerate(broken):
         flag = sql.name(f"{_OURS}{index}")
         if clause.keys:
@@ -155,10 +158,15 @@ def _marked(frame: DataFrame, table: DataFrame, broken: Sequence[Clause], others
             present = (f"{key.sql()} IS NOT NULL" for key in clause.keys)
             breaks = sql.all_of(*present, f"{flag} IS NULL") if clause.target else f"{flag} IS NOT NULL"
         else:
-            breaks = clause.breaks
-        marks.append(f"CASE WHEN {sql.all_of(clause.where, breaks)} THEN {sql.text(clause.path)} END")
+            breaks = _text(clause.breaks, schema)
+        bad = sql.all_of(_text(clause.where, schema), breaks)
+        marks.append(f"CASE WHEN {bad} THEN {sql.text(clause.path)} END")
     rules = f"filter(array({', '.join(marks or ['CAST(NULL AS STRING)'])}), one -> one IS NOT NULL)"
     return marked.selectExpr(*(sql.name(name) for name in frame.columns), f"{rules} AS {sql.name(RULES)}")
+
+
+def _text(predicate: Predicate | None, schema: DataType) -> str:
+    return "" if predicate is None else predicate_sql(predicate, schema)
 
 
 def _keys(source: DataFrame, clause: Clause, others: Others) -> DataFrame:

@@ -11,11 +11,14 @@ from dq.contracts.outcome import Row
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.clause import Clause
-from dq.dataquality.column import Column, Inside, resolve
+from dq.dataquality.column import Column, resolve
 from dq.dataquality.judge import questions
 from dq.dataquality.masking import MASK, classified
 from dq.dataquality.measure import Others, attempt, keyed, none_given, unmatched
 from dq.dataquality.metric import Failure
+from dq.dataquality.model.predicate import all_of
+from dq.dataquality.model.term import Inside
+from dq.dataquality.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,7 +49,7 @@ def samples(
         for key in clause.keys
     }
     found: dict[str, tuple[Row, ...]] = {}
-    alone = [clause for clause in failed if clause.breaks]
+    alone = [clause for clause in failed if clause.breaks is not None]
     if alone:
         found |= _rows(frame, schema, one, alone, masked)
     for clause in failed:
@@ -66,14 +69,15 @@ def _rows(
     key = tuple(Column((part.column,)) for part in one.primary_key())
     if any(isinstance(resolve(schema, column), str) for column in key):
         key = ()
-    broken = [
-        f"CASE WHEN {sql.all_of(clause.where, clause.breaks)} THEN named_struct('c', {index}, 'r',"
+    marks = [
+        f"CASE WHEN {predicate_sql(broken, schema)} THEN named_struct('c', {index}, 'r',"
         f" {_shown(key or _values(clause), masked)}) END"
         for index, clause in enumerate(failed)
+        if (broken := all_of(clause.where, clause.breaks)) is not None
     ]
     # Spark keeps the first rows of each clause in every task before it shuffles them (WindowGroupLimit).
     numbered = (
-        frame.selectExpr(f"inline(filter(array({', '.join(broken)}), one -> one IS NOT NULL))")
+        frame.selectExpr(f"inline(filter(array({', '.join(marks)}), one -> one IS NOT NULL))")
         .selectExpr("c", "r", "row_number() OVER (PARTITION BY c ORDER BY r) AS n")
         .where(f"n <= {MOST}")
     )

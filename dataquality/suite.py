@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from dq.contracts.errors import DqError, UsageError
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
-from dq.contracts.sql import text as sql
 from dq.dataquality.accounting import accounts
 from dq.dataquality.clause import Clause, Rows, refuse
 from dq.dataquality.dataset import Dataset, in_one_task, only, open_frame
@@ -21,6 +20,7 @@ from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.levers import ALL, Lever
 from dq.dataquality.measure import Others, implied, measure, schema_of
 from dq.dataquality.metric import Answers, Failure, Metric
+from dq.dataquality.model.predicate import all_of
 from dq.dataquality.moment import before
 from dq.dataquality.occasion import Earlier, Occasion
 from dq.dataquality.parts import Memory, recalled
@@ -160,8 +160,7 @@ def _windowed(clause: Clause) -> Clause:
     if now is None:
         return refuse(clause, f"the window of {length} ends with the time of the run; hand it in: now=…")
     recent = time.since(before(now, length, time.zone))
-    where = sql.all_of(recent, clause.where)
-    return replace(clause, where=where, note=f"{time.column} within {length}")
+    return replace(clause, where=all_of(recent, clause.where), note=f"{time.column} within {length}")
 
 
 def in_scope(clause: Clause, asked: tuple[Partition, ...]) -> Clause:
@@ -268,7 +267,7 @@ def _sampled(
         for clause in clauses
         if results[clause.path].status is Status.FAIL
         and results[clause.path].value
-        and (clause.breaks or clause.keys)
+        and (clause.breaks is not None or clause.keys)
     ]
     if not broken:
         return dict(results)

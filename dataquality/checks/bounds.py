@@ -21,14 +21,14 @@ from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.dataquality.clause import Clause, of_option, refuse
 from dq.dataquality.column import Column, columns
-from dq.dataquality.comparison import compared, compared_need, may_be_narrow
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.literal import FLOATS, literal, logical, shown
-from dq.dataquality.metric import Proof
+from dq.dataquality.literal import literal, logical, shown
+from dq.dataquality.model.predicate import Compare, IsNaN, Operator, Predicate, any_of
+from dq.dataquality.model.term import FLOATS, Path
 from dq.dataquality.operators import Unusable
 
 # Key -> (attribute, the comparison of a value that breaks it, allowed, complaint).
-_BOUNDS = {
+_BOUNDS: dict[str, tuple[str, Operator, str, str]] = {
     "minimum": ("minimum", "<", "at least {}", "are less than {}"),
     "maximum": ("maximum", ">", "at most {}", "are more than {}"),
     "exclusiveMinimum": ("exclusive_minimum", "<=", "more than {}", "are not more than {}"),
@@ -51,24 +51,14 @@ def _clause(one: SchemaObject, prop: Property, column: Column, key: str, bound: 
         limit = literal(prop, bound)
     except Unusable as error:
         return refuse(made, str(error))
-    floating, narrow = _may_float(prop), may_be_narrow(prop, [bound])
-    # Spark takes what no bigint can hold for true or false of a NULL, too.
-    beyond = isinstance(bound, int | float) and not -(2**63) <= bound < 2**63
+    floating = _may_float(prop)
 
-    def breaks(value: str) -> str:
-        # Spark sorts NaN above every number, so that a minimum alone would let it pass.
-        outside = compared(value, [limit], narrow, f"{{0}} {comparison} {{1}}")
-        if beyond:
-            outside = f"{value} IS NOT NULL AND {outside}"
-        return f"{outside} OR isnan({value})" if floating else outside
+    def breaks(value: Path) -> Predicate:
+        outside = Compare(value, comparison, limit)
+        # NaN stands above every number, so that a minimum alone would let it pass.
+        return any_of(outside, IsNaN(value)) if floating else outside
 
-    return replace(
-        made,
-        complaint=complaint.format(shown(bound)),
-        breaks=column.rows_where(breaks),
-        proof=Proof.INTERVAL,
-        needs=(compared_need(prop, column, [bound]),),
-    )
+    return replace(made, complaint=complaint.format(shown(bound)), breaks=column.where(breaks))
 
 
 def _may_float(prop: Property) -> bool:

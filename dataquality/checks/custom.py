@@ -24,7 +24,8 @@ from dq.dataquality.column import Column, columns
 from dq.dataquality.custom import Broken, Given, Measure, Question, ask, measured, number_of
 from dq.dataquality.judge import Values
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import Metric, Need
+from dq.dataquality.metric import Metric
+from dq.dataquality.model.term import Opaque
 from dq.dataquality.operators import Unusable, comparison
 from dq.dataquality.volume import written_as_anomaly
 
@@ -64,8 +65,8 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
         given = Given(one.name, column, arguments)
         answer = ask(name, given)
         if isinstance(answer, Broken):
-            needs = tuple(Need(each) for each in answer.columns)
-            return replace(made, breaks=answer.predicate, complaint=answer.complaint, needs=needs)
+            breaks = Opaque(answer.predicate, tuple(each.steps for each in answer.columns))
+            return replace(made, breaks=breaks, complaint=answer.complaint)
         if told is None:
             raise Unusable(f"the check {name!r} gives a number, and no operator such as mustBe bounds it")
     except Unusable as error:

@@ -18,7 +18,6 @@ from dq.dataquality.clause import Clause, of_quality, refuse
 from dq.dataquality.column import Column, columns
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, listed, metric, of_properties
-from dq.dataquality.metric import Need
 from dq.dataquality.operators import Unusable
 
 _CHECK = "duplicate_values"
@@ -49,8 +48,7 @@ def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
 
 
 def _keyed(made: Clause, keys: tuple[Column, ...]) -> Clause:
-    needs = tuple(Need(key) for key in keys)
-    return replace(made, complaint="repeat a value", keys=keys, needs=needs)
+    return replace(made, complaint="repeat a value", keys=keys)
 
 
 def _keys(one: SchemaObject, quality: Quality) -> tuple[Column, ...]:

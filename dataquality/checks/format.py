@@ -26,8 +26,9 @@ from dq.dataquality.clause import Clause, of_option
 from dq.dataquality.column import Column, columns
 from dq.dataquality.date_form import unfit
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.literal import INTEGERS, TEXTS, logical
-from dq.dataquality.metric import Need, Proof
+from dq.dataquality.literal import logical
+from dq.dataquality.model.predicate import Compare, Operator, Predicate, any_of
+from dq.dataquality.model.term import INTEGERS, TEXTS, Path
 from dq.dataquality.operators import Unusable
 
 _BITS = (8, 16, 32, 64, 128)
@@ -64,14 +65,8 @@ def _text(made: Clause, _: Property, column: Column, name: str) -> Clause:
         return replace(made, documented=forms.ANY_TEXT[name])
     if name not in forms.PATTERNS:
         return _unknown(made, name, tuple(forms.PATTERNS))
-    literal = sql.text(forms.whole(forms.PATTERNS[name]))
-    return replace(
-        made,
-        complaint=f"have not the format {name}",
-        breaks=column.rows_where(lambda value: forms.breaks(name, value, literal)),
-        proof=Proof.VALUES,
-        needs=(Need(column, TEXTS),),
-    )
+    breaks = column.where(lambda value: forms.breaks(name, value))
+    return replace(made, complaint=f"have not the format {name}", breaks=breaks)
 
 
 def _integer(made: Clause, _: Property, column: Column, name: str) -> Clause:
@@ -79,18 +74,16 @@ def _integer(made: Clause, _: Property, column: Column, name: str) -> Clause:
         return _unknown(made, name, tuple(_RANGES))
     least, most = _RANGES[name]
     # No decimal of Spark goes beyond 38 digits, so that a larger bound holds by itself.
-    below = f"{{0}} < {sql.number(least)}" if least >= -_MOST else ""
-    above = f"{{0}} > {sql.number(most)}" if most <= _MOST else ""
-    test = sql.any_of(below, above)
-    if not test:
+    ends: list[tuple[Operator, int]] = [("<", least)] if least >= -_MOST else []
+    ends += [(">", most)] if most <= _MOST else []
+    if not ends:
         return replace(made, documented=f"every integer of Spark fits into {name}")
-    return replace(
-        made,
-        complaint=f"do not fit into {name}",
-        breaks=column.rows_where(lambda value: test.format(value)),
-        proof=Proof.INTERVAL,
-        needs=(Need(column, INTEGERS | {"decimal"}),),
-    )
+
+    def breaks(value: Path) -> Predicate:
+        number = Path(value.steps, INTEGERS | {"decimal"})
+        return any_of(*(Compare(number, operator, end) for operator, end in ends))
+
+    return replace(made, complaint=f"do not fit into {name}", breaks=column.where(breaks))
 
 
 def _number(made: Clause, _: Property, __: Column, name: str) -> Clause:
@@ -110,13 +103,7 @@ def _date(made: Clause, prop: Property, column: Column, pattern: str) -> Clause:
         test = unfit(pattern)
     except Unusable as error:
         return replace(made, left_out=str(error))
-    return replace(
-        made,
-        complaint=f"are not of the form {pattern}",
-        breaks=column.rows_where(test),
-        proof=Proof.VALUES,
-        needs=(Need(column, TEXTS),),
-    )
+    return replace(made, complaint=f"are not of the form {pattern}", breaks=column.where(test))
 
 
 def _unknown(made: Clause, name: str, known: tuple[str, ...]) -> Clause:

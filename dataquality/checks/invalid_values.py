@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
-from dq.contracts.sql import text as sql
 from dq.dataquality.clause import Clause, of_quality
 from dq.dataquality.column import Column
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, listed, of_properties, unusable
 from dq.dataquality.listed import one_of
 from dq.dataquality.matching import matching
+from dq.dataquality.model.predicate import any_of
 from dq.dataquality.operators import Unusable
 
 _CHECK = "invalid_values"
@@ -53,8 +53,7 @@ def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column)
     return replace(
         parts[0],
         complaint="are invalid",
-        breaks=sql.any_of(*(part.breaks for part in parts)),
-        needs=tuple(need for part in parts for need in part.needs),
+        breaks=any_of(*(part.breaks for part in parts if part.breaks is not None)),
     )
 
 

@@ -18,51 +18,41 @@ from functools import partial
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.sql import text as sql
 from dq.dataquality.clause import Clause, of_option
-from dq.dataquality.column import Column, columns
+from dq.dataquality.column import columns
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import Need
+from dq.dataquality.model.predicate import Compare, Operator, Predicate, Repeats
+from dq.dataquality.model.term import Entries, Path, Present, Size
 
-# Key -> (attribute, test of a value that breaks it, physical type, allowed, complaint).
-_OPTIONS = {
-    "minItems": ("min_items", "size({0}) < {1}", "array", "at least {} items", "have fewer items"),
-    "maxItems": ("max_items", "size({0}) > {1}", "array", "at most {} items", "have more items"),
-    "minProperties": (
-        "min_properties",
-        "size({0}) < {1}",
-        "map",
-        "at least {} entries",
-        "have fewer entries",
-    ),
-    "maxProperties": ("max_properties", "size({0}) > {1}", "map", "at most {} entries", "have more entries"),
-    "uniqueItems": (
-        "unique_items",
-        "size(array_distinct({0})) < size({0})",
-        "array",
-        "no item twice",
-        "repeat an item",
-    ),
+# Key -> (attribute, type, comparison of a size that breaks it, allowed, complaint).
+_SIZES: dict[str, tuple[str, str, Operator, str, str]] = {
+    "minItems": ("min_items", "array", "<", "at least {} items", "have fewer items"),
+    "maxItems": ("max_items", "array", ">", "at most {} items", "have more items"),
+    "minProperties": ("min_properties", "map", "<", "at least {} entries", "have fewer entries"),
+    "maxProperties": ("max_properties", "map", ">", "at most {} entries", "have more entries"),
 }
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
-        for key, (attribute, test, kind, allowed, complaint) in _OPTIONS.items():
-            bound = getattr(prop.logical_type_options, attribute, None)
-            if bound is None or bound is False:
+        options = prop.logical_type_options
+        for key, (attribute, kind, comparison, allowed, complaint) in _SIZES.items():
+            bound = getattr(options, attribute, None)
+            if bound is None:
                 continue
             made = of_option("items", one, prop, column, key, allowed.format(bound))
             fields = _fields(prop) if kind == "map" else ()
-            breaks = column.rows_where(partial(_breaks, test, bound, fields))
-            kind, complaint = (
-                ("struct", complaint.replace("entries", "fields")) if fields else (kind, complaint)
-            )
-            needs = (
-                Need(column, frozenset({kind})),
-                *(Need(Column((*column.steps, name))) for name in fields),
-            )
-            yield replace(made, complaint=complaint, breaks=breaks, needs=needs)
+            breaks = column.where(partial(_breaks, kind, fields, comparison, bound))
+            complaint = complaint.replace("entries", "fields") if fields else complaint
+            yield replace(made, complaint=complaint, breaks=breaks)
+        if options is not None and options.unique_items:
+            made = of_option("items", one, prop, column, "uniqueItems", "no item twice")
+            yield replace(made, complaint="repeat an item", breaks=column.where(Repeats))
+
+
+def _breaks(kind: str, fields: tuple[str, ...], comparison: Operator, bound: int, value: Path) -> Predicate:
+    size = Size(value) if kind == "array" else Present(value, fields) if fields else Entries(value)
+    return Compare(size, comparison, bound)
 
 
 def _fields(prop: Property) -> tuple[str, ...]:
@@ -71,14 +61,6 @@ def _fields(prop: Property) -> tuple[str, ...]:
     if promised is not None and promised.name == "map":
         return ()
     return tuple(inner.column for inner in prop.properties)
-
-
-def _breaks(test: str, bound: int, fields: tuple[str, ...], value: str) -> str:
-    if fields:
-        present = " + ".join(f"CAST({value}.{sql.name(name)} IS NOT NULL AS INT)" for name in fields)
-        test = test.replace("size({0})", f"({present})".replace("{", "{{").replace("}", "}}"))
-    # `size(NULL)` is -1 or NULL, by spark.sql.legacy.sizeOfNull.
-    return f"{value} IS NOT NULL AND {test.format(value, bound)}"
 
 
 def _array(options: str) -> str:

@@ -50,7 +50,7 @@ def then(clause: Clause, values: Values) -> tuple[Metric, ...]:
     newest = values[promise.time.extreme("max")]
     if now is None or not isinstance(newest, int) or promise.time.starts(newest) <= micros_of(now):
         return ()
-    later = count(promise.time.later_than(now), (promise.time.need,))
+    later = count(promise.time.later_than(now))
     return (promise.time.extreme("max", until=now), later)
 
 

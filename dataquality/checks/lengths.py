@@ -18,8 +18,8 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.dataquality.clause import Clause, of_option, of_property
 from dq.dataquality.column import Column, columns
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.literal import TEXTS
-from dq.dataquality.metric import Need, Proof
+from dq.dataquality.model.predicate import Compare, Operator
+from dq.dataquality.model.term import Length
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
@@ -47,10 +47,9 @@ def _promised(one: SchemaObject, prop: Property, column: Column) -> Iterator[Cla
         yield _counted(made, column, ">", most, "are longer")
 
 
-def _counted(made: Clause, column: Column, comparison: str, bound: int, complaint: str) -> Clause:
-    breaks = column.rows_where(lambda value: f"char_length({value}) {comparison} {bound}")
-    needs = (Need(column, TEXTS),)
-    return replace(made, complaint=complaint, breaks=breaks, proof=Proof.VALUES, needs=needs)
+def _counted(made: Clause, column: Column, comparison: Operator, bound: int, complaint: str) -> Clause:
+    breaks = column.where(lambda value: Compare(Length(value), comparison, bound))
+    return replace(made, complaint=complaint, breaks=breaks)
 
 
 _TEXT = "properties: [{name: v, logicalType: string, logicalTypeOptions: {minLength: 1, maxLength: 2}}]"

@@ -10,16 +10,14 @@ Mend: Fill the values at their source, or correct the bound or the list.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.dataquality.clause import Clause
 from dq.dataquality.column import Column
-from dq.dataquality.comparison import compared, compared_need, may_be_narrow
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, counting, listed, of_properties, unusable
 from dq.dataquality.literal import literal
-from dq.dataquality.metric import Proof
+from dq.dataquality.model.predicate import In, any_of
 from dq.dataquality.operators import Unusable
 
 _CHECK = "missing_values"
@@ -35,15 +33,10 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
 
 def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column) -> Clause:
     given = listed(arguments(quality, "missingValues").get("missingValues", [None]), "missingValues")
-    literals = [literal(prop, value) for value in given if value is not None]
-    gap = column.rows_with_null()
-    if not literals:
-        made = counting(_CHECK, one, quality, column, "are missing", gap)
-        return replace(made, proof=Proof.NULLS)
-    narrow = may_be_narrow(prop, given)
-    among = column.rows_where(lambda value: compared(value, literals, narrow, "{0} IN ({1})"))
-    made = counting(_CHECK, one, quality, column, "are missing", f"({gap}) OR ({among})")
-    return replace(made, needs=(compared_need(prop, column, given),))
+    literals = tuple(literal(prop, value) for value in given if value is not None)
+    gap = column.missing()
+    breaks = any_of(gap, column.where(lambda value: In(value, literals))) if literals else gap
+    return counting(_CHECK, one, quality, column, "are missing", breaks)
 
 
 def _rule(values: str, rest: str = "mustBe: 0", kind: str = "string") -> str:

@@ -17,12 +17,12 @@ from functools import partial
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.sql import text as sql
 from dq.dataquality.clause import Clause, of_option, refuse
 from dq.dataquality.column import columns
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.literal import INTEGERS, NUMBERS, logical
-from dq.dataquality.metric import Need, Proof
+from dq.dataquality.literal import logical, number
+from dq.dataquality.model.predicate import MultipleOf, Not, Predicate
+from dq.dataquality.model.term import INTEGERS, Path
 
 _EXACT = INTEGERS | {"decimal"}
 
@@ -39,30 +39,15 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             continue
         promised = physical_type(prop)
         exact = promised.name in _EXACT if promised else logical(prop) == "integer"
-        test = _EXACTLY if exact else _BY_TYPE
-        limit = sql.number(int(step) if step.is_integer() else step)
-        breaks = column.rows_where(partial(test.format, limit))
-        types = frozenset(_EXACT if exact else NUMBERS)
         yield replace(
             made,
             complaint=f"are no multiples of {step:g}",
-            breaks=breaks,
-            proof=Proof.VALUES,
-            needs=(Need(column, types),),
+            breaks=column.where(partial(_breaks, number(int(step) if step.is_integer() else step), exact)),
         )
 
 
-_EXACTLY = "{1} % {0} <> 0"
-# Binary floats have no exact remainder: 0.07 % 0.01 is 0.00999.
-# Spark makes a decimal of a float by way of a double, which has other digits. `typeof` is known when the
-# query is planned.
-_AS_DECIMAL = (
-    "{1} IS NOT NULL AND coalesce(CASE WHEN typeof({1}) = 'float'"
-    " THEN try_cast(CAST({1} AS STRING) AS DECIMAL(38,18)) ELSE try_cast({1} AS DECIMAL(38,18)) END % {0}"
-    " <> 0, TRUE)"
-)
-# A decimal may have more digits than that cast leaves room for.
-_BY_TYPE = f"CASE WHEN typeof({{1}}) LIKE 'decimal%' THEN {_EXACTLY} ELSE {_AS_DECIMAL} END"
+def _breaks(step: int | Decimal, exact: bool, value: Path) -> Predicate:
+    return Not(MultipleOf(Path(value.steps, _EXACT) if exact else value, step))
 
 
 def _step(kind: str, step: str, more: str = "") -> str:

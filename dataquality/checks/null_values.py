@@ -10,13 +10,11 @@ Mend: Fill the values at their source, or correct the bound.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clause import Clause
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, counting, of_properties, unusable
-from dq.dataquality.metric import Proof
 from dq.dataquality.operators import Unusable
 
 
@@ -27,8 +25,7 @@ def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
         except Unusable as error:
             yield unusable("null_values", one, quality, column, error)
             continue
-        made = counting("null_values", one, quality, column, "are NULL", column.rows_with_null())
-        yield replace(made, proof=Proof.NULLS)
+        yield counting("null_values", one, quality, column, "are NULL", column.missing())
 
 
 def _rule(rest: str) -> str:

@@ -17,7 +17,6 @@ from dq.contracts.outcome import Severity
 from dq.dataquality.clause import Clause, Rows, of_property
 from dq.dataquality.column import Column
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import Need, Proof
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
@@ -28,8 +27,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         yield replace(
             made,
             complaint="are NULL",
-            breaks=column.rows_with_null(),
-            proof=Proof.NULLS,
+            breaks=column.missing(),
             covers=(part.path("primaryKeyPosition"),),
         )
     if parts:
@@ -44,7 +42,6 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             "no key twice",
             "repeat a key",
             keys=keys,
-            needs=tuple(Need(key) for key in keys),
             rows=Rows.TABLE,
         )
 

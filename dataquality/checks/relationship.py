@@ -22,7 +22,6 @@ from dq.contracts.outcome import Severity
 from dq.dataquality.clause import Clause, refuse
 from dq.dataquality.column import Column, columns
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import Need
 from dq.dataquality.operators import Unusable
 from dq.dataquality.reference import Outside, target
 
@@ -77,7 +76,6 @@ def _towards(
         complaint=f"refer to no {found}",
         keys=keys,
         target=found,
-        needs=tuple(Need(key) for key in keys),
     )
 
 

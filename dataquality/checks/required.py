@@ -17,15 +17,13 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clause import Clause, of_property
 from dq.dataquality.column import columns
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import Proof
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         if prop.required:
             made = of_property("required", one, prop, column, "required", "no NULL")
-            breaks = column.rows_with_null()
-            yield replace(made, complaint="are NULL", breaks=breaks, proof=Proof.NULLS)
+            yield replace(made, complaint="are NULL", breaks=column.missing())
 
 
 _ID = "properties: [{name: id, logicalType: string, required: true}]"

@@ -16,11 +16,11 @@ from dataclasses import replace
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.sql import text as sql
 from dq.dataquality.clause import Clause, of_option
 from dq.dataquality.column import Column, columns
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import Need
+from dq.dataquality.model.predicate import HasKey, Not, Predicate, any_of
+from dq.dataquality.model.term import Path
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
@@ -42,15 +42,14 @@ def _fields(made: Clause, prop: Property, column: Column, names: list[str]) -> C
     """Listed are names of properties; the data has their physical names."""
     physical = {inner.name: inner.column for inner in prop.properties}
     fields = [Column((*column.steps, physical.get(name, name))) for name in names]
-    breaks = sql.any_of(*(field.rows_with_null() for field in fields))
-    return replace(made, breaks=breaks, needs=tuple(Need(field) for field in fields))
+    return replace(made, breaks=any_of(*(field.missing() for field in fields)))
 
 
 def _keyed(made: Clause, column: Column, names: list[str]) -> Clause:
-    def breaks(value: str) -> str:
-        return sql.any_of(*(f"NOT map_contains_key({value}, {sql.text(name)})" for name in names))
+    def breaks(value: Path) -> Predicate:
+        return any_of(*(Not(HasKey(value, name)) for name in names))
 
-    return replace(made, breaks=column.rows_where(breaks), needs=(Need(column, frozenset({"map"})),))
+    return replace(made, breaks=column.where(breaks))
 
 
 _PLACE = """

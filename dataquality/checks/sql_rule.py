@@ -21,13 +21,24 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
-from dq.contracts.sql.text import all_of
 from dq.dataquality.clause import Clause, Unit, of_quality, refuse
 from dq.dataquality.column import Column, columns
 from dq.dataquality.judge import Values, judge_number, result, subject
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.masking import MASK, classified
-from dq.dataquality.metric import ROWS_VIEW, Kind, Merge, Metric, Need, distinct, one_number
+from dq.dataquality.metric import (
+    EACH_ROW,
+    ROWS_VIEW,
+    Kind,
+    Merge,
+    Metric,
+    Need,
+    aggregate,
+    distinct,
+    one_number,
+)
+from dq.dataquality.model.predicate import all_of
+from dq.dataquality.model.term import Opaque
 
 if TYPE_CHECKING:
     from dq.contracts.sql.aggregate import Folded
@@ -70,7 +81,7 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     secret = sorted(classified(one) & found.shown)
     alone = Metric(Kind.SQL, value=found.sql, where=made.where, needs=needs, merge=Merge.NONE)
     terms = _Terms(_shared(one, found.folded, alone) or alone, secret[0] if secret else "")
-    return replace(made, terms=terms, needs=needs)
+    return replace(made, terms=terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +104,16 @@ def _shared(one: SchemaObject, folded: Folded | None, alone: Metric) -> Metric |
     if partitions & {name.lower() for name in folded.columns}:
         # By itself it may read some partitions only, where the shared pass reads the whole table.
         return None
-    conditions = [one for one in (alone.where, *folded.conditions) if one]
-    # As another check would write it, so that it is asked once.
-    where = conditions[0] if len(conditions) == 1 else all_of(*conditions)
+    slow = folded.interpreted
+    where = all_of(alone.condition, *(Opaque(one, (), slow) for one in folded.conditions))
     if folded.keys:
         return replace(distinct(tuple(Column(key) for key in folded.keys), where), instead=alone)
-    return Metric(
-        Kind.INTERPRETED if folded.interpreted else Kind.ROWS,
+    return aggregate(
         folded.aggregate,
-        folded.value,
+        Opaque(folded.value, (), slow) if slow and folded.value != EACH_ROW else folded.value,
         where,
+        _MERGES.get(folded.aggregate, Merge.NONE),
         needs=tuple(Need(Column((name,))) for name in folded.columns),
-        merge=_MERGES.get(folded.aggregate, Merge.NONE),
         instead=alone,
     )
 

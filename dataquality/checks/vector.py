@@ -20,11 +20,12 @@ from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.types import DataType
 from dq.dataquality import judge as counted
 from dq.dataquality.clause import Clause, of_option, refuse
-from dq.dataquality.column import Column, Inside, columns, resolve
+from dq.dataquality.column import Column, columns, resolve
 from dq.dataquality.judge import Values, result
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.literal import FLOATS, INTEGERS, NUMBERS
-from dq.dataquality.metric import SCHEMA, Metric, Need
+from dq.dataquality.metric import SCHEMA, Metric
+from dq.dataquality.model.predicate import Compare, Normalized, Not, any_of
+from dq.dataquality.model.term import NUMBERS, Inside, Size, Whole
 
 # elementType -> the types of Spark that hold it, and the range of whole numbers where the type has more.
 _ELEMENTS: dict[str, tuple[tuple[str, ...], tuple[int, int] | None]] = {
@@ -57,28 +58,17 @@ def _of(one: SchemaObject, prop: Property, column: Column) -> Iterator[Clause]:
     options = prop.logical_type_options
     assert options is not None
     item = Column((*column.steps, Inside.ITEM))
-    array = Need(column, frozenset({"array"}))
     if options.dimensions is not None:
-        made = of_option("vector", one, prop, column, "dimensions", f"{options.dimensions} numbers")
-        breaks = column.rows_where(
-            lambda value: f"{value} IS NOT NULL AND size({value}) <> {options.dimensions}"
-        )
-        complaint = f"have not {options.dimensions} numbers"
-        needs = (array, Need(item, NUMBERS | {"boolean"}))
-        yield replace(made, complaint=complaint, breaks=breaks, needs=needs)
+        wanted = options.dimensions
+        made = of_option("vector", one, prop, column, "dimensions", f"{wanted} numbers")
+        breaks = column.where(lambda value: Compare(Size(value, NUMBERS | {"boolean"}), "<>", wanted))
+        yield replace(made, complaint=f"have not {wanted} numbers", breaks=breaks)
     if options.element_type is not None:
         yield from _elements(one, prop, column, item, options.element_type)
     if options.normalized:
         made = of_option("vector", one, prop, column, "normalized", "a norm of 1")
-        needs = (array, Need(item, FLOATS))
-        yield replace(
-            made, complaint="have another norm than 1", breaks=column.rows_where(_skewed), needs=needs
-        )
-
-
-def _skewed(value: str) -> str:
-    squares = f"aggregate({value}, 0D, (_dq_sum, _dq_one) -> _dq_sum + CAST(_dq_one AS DOUBLE) * _dq_one)"
-    return f"{value} IS NOT NULL AND coalesce(abs(sqrt({squares}) - 1) > {_TOLERANCE}, TRUE)"
+        breaks = column.where(lambda value: Not(Normalized(value, _TOLERANCE)))
+        yield replace(made, complaint="have another norm than 1", breaks=breaks)
 
 
 def _elements(
@@ -92,14 +82,14 @@ def _elements(
     yield replace(made, terms=Elements(item, types))
     if bounds is not None:
         least, most = bounds
-        breaks = item.rows_where(lambda value: f"CAST({value} AS INT) NOT BETWEEN {least} AND {most}")
         yield replace(
             made,
             path=f"{made.path}.values",
             allowed=f"from {least} to {most}",
             complaint=f"have a number outside of {least} to {most}",
-            breaks=breaks,
-            needs=(Need(item, INTEGERS | {"boolean"}),),
+            breaks=item.where(
+                lambda value: any_of(Compare(Whole(value), "<", least), Compare(Whole(value), ">", most))
+            ),
         )
 
 

@@ -5,27 +5,37 @@ What is not here stays with Spark: floats (NaN, -0.0), instants, patterns, arith
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal, Inexact, InvalidOperation
+from functools import reduce
 from typing import Any
 
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-
-from dq.contracts.sql.dialect import Dialect
 from dq.contracts.types import DataType
-from dq.dataquality.literal import INTEGERS
+from dq.dataquality.model import predicate as p
+from dq.dataquality.model import term as t
+from dq.dataquality.model.reading import NoReading
 
 # Arrow arrays of one batch by the column's name; what a condition gives is an array of booleans, with
 # NULL where SQL has it.
 Columns = Mapping[str, Any]
 Evaluate = Callable[[Columns], Any]
+Types = Mapping[str, DataType]
 
 # Refuses a literal with more places than the column has, instead of rounding it.
 _EXACT = Context(prec=38, traps=[Inexact, InvalidOperation])
+_INTEGERS = t.INTEGERS
+_ORDERED = _INTEGERS | {"decimal", "date"}
+_EQUAL = _ORDERED | {"string", "boolean"}
+# Operator -> Arrow's function, and the types on which it means the same.
+_COMPARED = {
+    "<": ("less", _ORDERED),
+    "<=": ("less_equal", _ORDERED),
+    ">": ("greater", _ORDERED),
+    ">=": ("greater_equal", _ORDERED),
+    "=": ("equal", _EQUAL),
+    "<>": ("not_equal", _EQUAL),
+}
 
 
 class Unlike(Exception):
@@ -41,7 +51,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class _Term:
+class _Values:
     """A value of the rows: how to get it, its type, and the columns that it reads."""
 
     get: Evaluate
@@ -49,37 +59,58 @@ class _Term:
     columns: frozenset[str]
 
 
-def condition(text: str, types: Mapping[str, DataType]) -> Condition | None:
-    """The predicate of Spark SQL as a condition; None when it may mean something else here.
+def condition(predicate: p.Predicate, types: Types) -> Condition | None:
+    """The predicate as a condition on Arrow columns; None when it may mean something else here.
 
     `types` are the columns that can be read, by their exact names. Spark looks names up without case; a
     name that is written in another way is not found here.
     """
     try:
-        tree = sqlglot.parse_one(text, dialect=Dialect)
-        return _truth(tree, types)
-    except (Unlike, SqlglotError, RecursionError):
+        return _truth(predicate, types)
+    except (Unlike, NoReading):
         return None
 
 
-def _truth(node: exp.Expr, types: Mapping[str, DataType]) -> Condition:
-    found = _TRUTHS.get(type(node))
-    if found is not None:
-        return found(node, types)
-    if isinstance(node, exp.Anonymous) and node.name.lower() == "isnan" and len(node.expressions) == 1:
-        return _never(_term(node.expressions[0], types))
-    raise Unlike
+def column(term: t.Term | None, types: Types) -> str | None:
+    """The name of the column that a term is, when it is nothing else and can be read."""
+    try:
+        term = _read(term) if isinstance(term, t.Opaque) else term
+    except NoReading:
+        return None
+    alone = isinstance(term, t.Path) and len(term.steps) == 1 and term.steps[0] in types
+    return term.steps[0] if isinstance(term, t.Path) and alone else None
 
 
-def _never(term: _Term) -> Condition:
-    """Integers and decimals are never NaN, and Spark's isnan of NULL is false."""
-    if term.type.name not in INTEGERS | {"decimal"}:
-        raise Unlike
-    return Condition(lambda columns: _nowhere(term.get(columns)), term.columns)
+def _read(term: t.Opaque) -> t.Term:
+    from dq.dataquality.sql_reading import read_term
+
+    return read_term(term.sql)
 
 
-def _nowhere(values: Any) -> Any:
-    return _compute().and_(values.is_null(), values.is_valid())
+def _truth(node: p.Predicate, types: Types) -> Condition:
+    match node:
+        case p.And(parts):
+            return _joined("and_kleene", [_truth(part, types) for part in parts])
+        case p.Or(parts):
+            return _joined("or_kleene", [_truth(part, types) for part in parts])
+        case p.Not(part):
+            inner = _truth(part, types)
+            return Condition(lambda columns: _compute().invert(inner.evaluate(columns)), inner.columns)
+        case p.IsNull(value) | p.Missing(value):
+            null = _values(value, types, types_known=False)
+            return Condition(lambda columns: _compute().is_null(null.get(columns)), null.columns)
+        case p.IsNaN(value):
+            return _never(_values(value, types))
+        case p.In(value, listed):
+            return _among(_values(value, types), listed, node.kinds)
+        case p.Compare(value, operator, other):
+            return _compared(_values(value, types), operator, other, node.kind, types)
+        case t.Opaque(text, _, _):
+            from dq.dataquality.sql_reading import read_predicate
+
+            return _truth(read_predicate(text), types)
+        case _:
+            raise Unlike
 
 
 def _compute() -> Any:
@@ -88,107 +119,66 @@ def _compute() -> Any:
     return pc
 
 
-def _both(name: str) -> Callable[[exp.Expr, Mapping[str, DataType]], Condition]:
-    def made(node: exp.Expr, types: Mapping[str, DataType]) -> Condition:
-        left, right = _truth(node.this, types), _truth(node.expression, types)
+def _joined(name: str, parts: list[Condition]) -> Condition:
+    def evaluate(columns: Columns) -> Any:
+        return reduce(getattr(_compute(), name), (part.evaluate(columns) for part in parts))
 
-        def evaluate(columns: Columns) -> Any:
-            return getattr(_compute(), name)(left.evaluate(columns), right.evaluate(columns))
-
-        return Condition(evaluate, left.columns | right.columns)
-
-    return made
+    return Condition(evaluate, frozenset().union(*(part.columns for part in parts)))
 
 
-def _not(node: exp.Expr, types: Mapping[str, DataType]) -> Condition:
-    inner = _truth(node.this, types)
-    return Condition(lambda columns: _compute().invert(inner.evaluate(columns)), inner.columns)
-
-
-def _is_null(node: exp.Expr, types: Mapping[str, DataType]) -> Condition:
-    if not isinstance(node.expression, exp.Null):
+def _never(values: _Values) -> Condition:
+    """Integers and decimals are never NaN, and Spark's isnan of NULL is false."""
+    if values.type.name not in _INTEGERS | {"decimal"}:
         raise Unlike
-    term = _term(node.this, types, any_type=True)
-    return Condition(lambda columns: _compute().is_null(term.get(columns)), term.columns)
+
+    def nowhere(columns: Columns) -> Any:
+        found = values.get(columns)
+        return _compute().and_(found.is_null(), found.is_valid())
+
+    return Condition(nowhere, values.columns)
 
 
-def _among(node: exp.Expr, types: Mapping[str, DataType]) -> Condition:
-    term = _term(node.this, types)
-    if not node.expressions or node.args.get("query"):
-        raise Unlike
-    scalars = [_literal(one, term.type) for one in node.expressions]
+def _among(values: _Values, listed: tuple[t.Literal, ...], kinds: tuple[str, ...]) -> Condition:
+    scalars = [_literal(each, kind, values.type) for each, kind in zip(listed, kinds, strict=True)]
 
     def evaluate(columns: Columns) -> Any:
         import pyarrow as pa
 
-        values = term.get(columns)
-        listed = pa.array([one.as_py() for one in scalars], scalars[0].type).cast(values.type)
+        found = values.get(columns)
+        known = pa.array([one.as_py() for one in scalars], scalars[0].type).cast(found.type)
         # In SQL, NULL is neither among them nor not.
-        return _compute().if_else(values.is_valid(), _compute().is_in(values, listed), None)
+        return _compute().if_else(found.is_valid(), _compute().is_in(found, known), None)
 
-    return Condition(evaluate, term.columns)
+    return Condition(evaluate, values.columns)
 
 
-def _compared(name: str) -> Callable[[exp.Expr, Mapping[str, DataType]], Condition]:
-    def made(node: exp.Expr, types: Mapping[str, DataType]) -> Condition:
-        left = _term(node.this, types)
-        if left.type.name not in _COMPARED[name]:
+def _compared(left: _Values, operator: str, other: t.Literal | t.Term, kind: str, types: Types) -> Condition:
+    name, allowed = _COMPARED[operator]
+    if left.type.name not in allowed:
+        raise Unlike
+    if isinstance(other, t.Term):
+        right = _values(other, types)
+        if not isinstance(other, t.Path) or right.type != left.type:
             raise Unlike
-        if isinstance(_bare(node.expression), exp.Column):
-            right = _term(node.expression, types)
-            if right.type != left.type:
-                raise Unlike
-            return Condition(
-                lambda columns: getattr(_compute(), name)(left.get(columns), right.get(columns)),
-                left.columns | right.columns,
-            )
-        scalar = _literal(node.expression, left.type)
-        return Condition(lambda columns: getattr(_compute(), name)(left.get(columns), scalar), left.columns)
-
-    return made
+        return Condition(
+            lambda columns: getattr(_compute(), name)(left.get(columns), right.get(columns)),
+            left.columns | right.columns,
+        )
+    scalar = _literal(other, kind, left.type)
+    return Condition(lambda columns: getattr(_compute(), name)(left.get(columns), scalar), left.columns)
 
 
-_ORDERED = INTEGERS | {"decimal", "date"}
-_EQUAL = _ORDERED | {"string", "boolean"}
-_COMPARED = {
-    **dict.fromkeys(("less", "less_equal", "greater", "greater_equal"), _ORDERED),
-    **dict.fromkeys(("equal", "not_equal"), _EQUAL),
-}
-_TRUTHS: dict[type[exp.Expr], Callable[[exp.Expr, Mapping[str, DataType]], Condition]] = {
-    exp.Paren: lambda node, types: _truth(node.this, types),
-    exp.And: _both("and_kleene"),
-    exp.Or: _both("or_kleene"),
-    exp.Not: _not,
-    exp.Is: _is_null,
-    exp.In: _among,
-    exp.LT: _compared("less"),
-    exp.LTE: _compared("less_equal"),
-    exp.GT: _compared("greater"),
-    exp.GTE: _compared("greater_equal"),
-    exp.EQ: _compared("equal"),
-    exp.NEQ: _compared("not_equal"),
-}
-
-
-def _bare(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
-
-
-def _term(node: exp.Expr, types: Mapping[str, DataType], any_type: bool = False) -> _Term:
-    node = _bare(node)
-    if isinstance(node, exp.Anonymous) and node.name.lower() == "char_length" and len(node.expressions) == 1:
-        text = _term(node.expressions[0], types)
+def _values(term: t.Term, types: Types, *, types_known: bool = True) -> _Values:
+    """The values of a term; of types whose values are never compared, only where that does not matter."""
+    if isinstance(term, t.Length):
+        text = _values(term.value, types)
         if text.type.name != "string":
             raise Unlike
-        return _Term(lambda columns: _length(text.get(columns)), DataType("int"), text.columns)
-    if not isinstance(node, exp.Column) or node.args.get("table") or node.name not in types:
+        return _Values(lambda columns: _length(text.get(columns)), DataType("int"), text.columns)
+    name = column(term, types)
+    if name is None or (types_known and types[name].name not in _EQUAL):
         raise Unlike
-    kind, name = types[node.name], node.name
-    if not any_type and kind.name not in _EQUAL:
-        raise Unlike
-    return _Term(lambda columns: columns[name], kind, frozenset({name}))
+    return _Values(lambda columns: columns[name], types[name], frozenset({name}))
 
 
 def _length(texts: Any) -> Any:
@@ -197,35 +187,26 @@ def _length(texts: Any) -> Any:
     return _compute().utf8_length(texts)
 
 
-def _literal(node: exp.Expr, kind: DataType) -> Any:
+def _literal(value: t.Literal, kind: str, wanted: DataType) -> Any:
     """The literal as an Arrow scalar that compares with a column of this type exactly as in Spark."""
     import pyarrow as pa
 
-    node = _bare(node)
+    exact = Decimal(value) if kind in ("integer", "decimal") else None  # type: ignore[arg-type]  # a number
     try:
-        if kind.name in INTEGERS:
-            value = _number(node)
-            if value != value.to_integral_value() or abs(value) >= 2**63:
+        if wanted.name in _INTEGERS and exact is not None:
+            if exact != exact.to_integral_value() or abs(exact) >= 2**63:
                 raise Unlike
-            return pa.scalar(int(value), pa.int64())
-        if kind.name == "decimal":
-            scale = kind.numbers[1]
-            exact = _number(node).quantize(Decimal(1).scaleb(-scale), context=_EXACT)
-            return pa.scalar(exact, pa.decimal128(38, scale))
-        if kind.name == "date" and isinstance(node, exp.Cast) and node.to.this == exp.DType.DATE:
-            return pa.scalar(dt.date.fromisoformat(node.this.name), pa.date32())
-        if kind.name == "string" and isinstance(node, exp.Literal) and node.is_string:
-            return pa.scalar(node.name, pa.string())
-        if kind.name == "boolean" and isinstance(node, exp.Boolean):
-            return pa.scalar(bool(node.this), pa.bool_())
+            return pa.scalar(int(exact), pa.int64())
+        if wanted.name == "decimal" and exact is not None:
+            scale = wanted.numbers[1]
+            places = exact.quantize(Decimal(1).scaleb(-scale), context=_EXACT)
+            return pa.scalar(places, pa.decimal128(38, scale))
+        if wanted.name == kind and kind in _LITERALS:
+            return pa.scalar(value, pa.type_for_alias(_LITERALS[kind]))
     except (ValueError, ArithmeticError, pa.ArrowException) as error:
         raise Unlike from error
     raise Unlike
 
 
-def _number(node: exp.Expr) -> Decimal:
-    if isinstance(node, exp.Neg):
-        return -_number(_bare(node.this))
-    if not isinstance(node, exp.Literal) or node.is_string:
-        raise Unlike
-    return Decimal(node.name)
+# Kinds of literals that are called as the columns which they are compared with -> Arrow's type.
+_LITERALS = {"date": "date32", "string": "string", "boolean": "bool"}

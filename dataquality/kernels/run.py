@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
 from dq.dataquality.column import Column
-from dq.dataquality.kernels.condition import Condition, condition
+from dq.dataquality.kernels.condition import Condition, column, condition
 from dq.dataquality.kernels.task import (
     Count,
     Distinct,
@@ -26,9 +26,9 @@ from dq.dataquality.kernels.task import (
 )
 from dq.dataquality.kernels.units import Unit, joined, units
 from dq.dataquality.levers import Lever
-from dq.dataquality.literal import INTEGERS
 from dq.dataquality.measure import attempt, schema_of
 from dq.dataquality.metric import Answer, Failure, Kind, Metric
+from dq.dataquality.model.term import INTEGERS
 from dq.dataquality.statistics.facts import File
 from dq.dataquality.statistics.parquet import folder_columns
 
@@ -134,8 +134,8 @@ def _question(
     if metric.kind is not Kind.ROWS:
         return None
     where: Condition | None = None
-    if metric.where:
-        where = condition(metric.where, types)
+    if metric.condition is not None:
+        where = condition(metric.condition, types)
         if where is None:
             return None
     return _aggregate(metric, types, where)
@@ -148,9 +148,9 @@ def _names(keys: Sequence[Column], types: Mapping[str, DataType]) -> tuple[str, 
 
 
 def _aggregate(metric: Metric, types: Mapping[str, DataType], where: Condition | None) -> Question | None:
-    if metric.aggregate == "count" and metric.value == "1":
+    if metric.aggregate == "count" and metric.value is None:
         return Count(where)
-    name = next((name for name in types if metric.value == Column((name,)).sql()), None)
+    name = column(metric.term, types)
     if name is None:
         return None
     kind = types[name]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 
+from dq.contracts.types import DataType
 from dq.dataquality.clause import Clause
-from dq.dataquality.column import Column, resolve
-from dq.dataquality.metric import SCHEMA, Answer, Failure, Kind, Metric, Need
-from dq.dataquality.offline.expression import Cells, NoReading, predicate
+from dq.dataquality.column import Column
+from dq.dataquality.metric import SCHEMA, Answer, Failure, Kind, Metric
+from dq.dataquality.model.predicate import Predicate
+from dq.dataquality.model.reading import NoReading
+from dq.dataquality.offline.expression import Cells, predicate
 from dq.dataquality.offline.rows import Rows
 from dq.dataquality.offline.values import Incomparable, key
 from dq.dataquality.plan import plan
@@ -27,10 +30,10 @@ def unanswerable(metric: Metric) -> str | None:
         return None
     if metric.kind not in (*_COUNTED, *_KEYED):
         return _OTHERS.get(metric.kind, f"a question of the kind {metric.kind} needs Spark")
-    if metric.kind in _COUNTED and (metric.aggregate, metric.value) != ("count", "1"):
+    if metric.kind in _COUNTED and (metric.aggregate != "count" or metric.value is not None):
         return f"{metric.aggregate} of a column needs Spark"
     try:
-        _holds(metric.where)
+        _holds(metric.condition)
     except NoReading as error:
         return str(error)
     return None
@@ -50,7 +53,7 @@ def _answer(rows: Rows, metric: Metric) -> Answer:
     if reason is not None:
         return Failure(reason)
     try:
-        holds = _holds(metric.where, _kind(rows, metric.needs))
+        holds = _holds(metric.condition, rows.schema)
         chosen = [cells for cells in rows.cells if holds(cells)]
         if metric.kind in _COUNTED:
             return len(chosen)
@@ -65,11 +68,11 @@ def broken(rows: Rows, clause: Clause) -> list[bool] | None:
 
     Raises Incomparable and NoReading where the clause cannot be measured.
     """
-    if not clause.breaks and not clause.keys:
+    if clause.breaks is None and not clause.keys:
         return None
-    within = _holds(clause.where)
-    if clause.breaks:
-        breaks = _holds(clause.breaks, _kind(rows, clause.needs))
+    within = _holds(clause.where, rows.schema)
+    if clause.breaks is not None:
+        breaks = _holds(clause.breaks, rows.schema)
         return [within(cells) and breaks(cells) for cells in rows.cells]
     seen: set[object] = set()
     found = []
@@ -80,15 +83,9 @@ def broken(rows: Rows, clause: Clause) -> list[bool] | None:
     return found
 
 
-def _kind(rows: Rows, needs: Iterable[Need]) -> str:
-    """The name of the type of the first column that is needed: of what a check chooses by the type of."""
-    found = [resolve(rows.schema, need.column) for need in needs][:1]
-    return "".join(one.name for one in found if not isinstance(one, str))
-
-
 @functools.lru_cache(1024)
-def _holds(where: str, kind: str = "") -> Callable[[Cells], bool]:
-    return predicate(where, kind) if where else lambda _cells: True
+def _holds(where: Predicate | None, schema: DataType | None = None) -> Callable[[Cells], bool]:
+    return (lambda _cells: True) if where is None else predicate(where, schema)
 
 
 def _key(cells: Cells, columns: Sequence[Column]) -> object:

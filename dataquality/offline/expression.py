@@ -1,4 +1,4 @@
-"""A predicate of a clause, written for Spark, as a function on a row in memory.
+"""TABLE: predicates as functions on rows in memory, with the meaning that they have in Spark.
 
 What is not in the tables here has no reading, and a clause with it is left out with that reason: a guess
 would be a second meaning for one promise.
@@ -6,116 +6,106 @@ would be a second meaning for one promise.
 
 from __future__ import annotations
 
-import datetime as dt
-import re
-import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import functools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-
+from dq.contracts.types import DataType
+from dq.dataquality.column import HOLDERS, field
+from dq.dataquality.model import predicate as p
+from dq.dataquality.model import term as t
+from dq.dataquality.model.reading import NoReading
 from dq.dataquality.offline import values
-from dq.dataquality.offline.functions import NAMED, STRICT
+from dq.dataquality.offline.functions import STRICT
 from dq.dataquality.offline.values import Incomparable
 
 Cells = Mapping[str, object]
 """A row: each column's value by its name, NULL as None; structs are mappings, maps lists of pairs."""
-Names = Mapping[str, object]
-Reading = Callable[[Cells, Names], object]
-"""The value of an expression for a row, with the names that the lambdas around it bind."""
+Reading = Callable[[object], Any]
+"""The value of a term, or the truth of a predicate, for a subject: a row, or a part of a container."""
 
 
-class NoReading(ValueError):
-    """An expression that only Spark can compute; the message says what of it."""
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What a predicate speaks about: its type where that is known, and whether it is the row."""
+
+    type: DataType | None
+    row: bool = False
+
+    def type_of(self, term: t.Term) -> DataType | None:
+        """The type of a path; None for what is computed, and where it is not known."""
+        here = self.type if isinstance(term, t.Path) else None
+        for step in term.steps if isinstance(term, t.Path) else ():
+            here = field(here, step) if here is not None and here.name == "struct" else None
+        return here
+
+    def is_float(self, term: t.Term) -> bool:
+        """Whether the term is a column of floats of 32 bits, which Python's values do not show."""
+        kind = self.type_of(term)
+        return kind is not None and kind.name == "float"
 
 
-def predicate(text: str, kind: str = "") -> Callable[[Cells], bool]:
+def predicate(asked: p.Predicate, schema: DataType | None = None) -> Callable[[Cells], bool]:
     """The predicate as a function that is true where Spark's is (false and NULL are not).
 
-    `kind` is the name of the column's type, which Python's values do not always show.
+    `schema` are the types of the columns (a struct); without it only what does not depend on them is right.
 
     Raises NoReading for what is not understood. The function raises Incomparable for values that Spark
     would cast first.
     """
-    try:
-        tree = sqlglot.parse_one(text, dialect="spark")
-    except SqlglotError as error:
-        raise NoReading("the predicate is not understood") from error
-    made = _read(tree.transform(lambda node: _branch(node, kind)))
-    return lambda cells: made(cells, {}) is True
+    made = truth(asked, schema)
+    return lambda cells: made(cells) is True
 
 
-def _branch(node: exp.Expr, kind: str) -> exp.Expr:
-    """Of a choice by the type of the column, the branch that its type takes."""
-    if isinstance(node, exp.Case) and len(node.args["ifs"]) == 1 and node.args.get("default") is not None:
-        (choice,) = node.args["ifs"]
-        test = choice.this
-        if isinstance(test, exp.EQ | exp.Like) and isinstance(test.this, exp.Typeof):
-            wanted = test.expression.name
-            taken = kind == wanted if isinstance(test, exp.EQ) else kind == wanted.removesuffix("%")
-            branch = choice.args["true"] if taken else node.args["default"]
-            return exp.paren(branch.transform(lambda inner: _branch(inner, kind)))
-    return node
+def truth(asked: p.Predicate, schema: DataType | None = None) -> Callable[[Cells], bool | None]:
+    """As `predicate`, with None where it is NULL."""
+    return _truth(asked, _Subject(schema, row=True))
 
 
-def _read(node: exp.Expr) -> Reading:
-    if type(node) in STRICT:
-        compute, arguments = STRICT[type(node)]
-        return _strict(compute, *(node.args[name] for name in arguments))
-    make = _READINGS.get(type(node))
+def _truth(node: p.Predicate, here: _Subject) -> Reading:
+    make = _TRUTHS.get(type(node))
     if make is None:
-        raise NoReading(f"{node.sql_name().lower() if isinstance(node, exp.Func) else node.key} needs Spark")
-    return make(node)
+        raise NoReading(f"{_NAMES[type(node)]} needs Spark")
+    return make(node, here)
 
 
-def _all(nodes: Sequence[exp.Expr]) -> tuple[Reading, ...]:
-    return tuple(_read(node) for node in nodes)
+def _value(node: t.Term | t.Literal | None, here: _Subject) -> Reading:
+    if not isinstance(node, t.Term):
+        return lambda _: node
+    make = _VALUES.get(type(node))
+    if make is None:
+        raise NoReading(f"{_NAMES[type(node)]} needs Spark")
+    return make(node, here)
 
 
-def _strict(compute: Callable[..., object], *arguments: exp.Expr) -> Reading:
+# How Spark calls what only Spark computes.
+_NAMES: Mapping[type, str] = {
+    p.HasKey: "map_contains_key",
+    p.Normalized: "abs",
+    t.Present: "a cast to int",
+    t.Whole: "a cast to int",
+    t.Since1970: "the time since 1970",
+}
+
+
+def _strict(compute: Callable[..., object], *parts: Reading) -> Reading:
     """A function that is NULL as soon as one of its arguments is."""
-    parts = _all(arguments)
 
-    def reading(cells: Cells, names: Names) -> object:
-        given = [part(cells, names) for part in parts]
+    def reading(subject: object) -> object:
+        given = [part(subject) for part in parts]
         return None if any(value is None for value in given) else compute(*given)
 
     return reading
 
 
-def _constant(value: object) -> Reading:
-    return lambda _cells, _names: value
-
-
-def _literal(node: exp.Expr) -> Reading:
-    if node.is_string:
-        return _constant(node.name)
-    if "e" in node.name.lower():
-        return _constant(float(node.name))
-    return _constant(int(node.name) if node.name.isdecimal() else Decimal(node.name))
-
-
-def _parts(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The names of a path in their order; the parser knows no more than four as those of a column."""
-    if isinstance(node, exp.Dot):
-        yield from _parts(node.this)
-        yield node.expression
-    else:
-        yield from node.parts if isinstance(node, exp.Column) else (node,)
-
-
-def _path(node: exp.Expr) -> Reading:
-    parts = list(_parts(node))
-    if not all(isinstance(part, exp.Identifier) for part in parts):
-        raise NoReading("a field of a computed value needs Spark")
-    first, *fields = (part.name for part in parts)
-
-    def reading(cells: Cells, names: Names) -> object:
-        value = names[first] if first in names else _field(cells, first)
-        for field in fields:
-            value = None if value is None else _field(value, field)
+def _path(node: t.Path, _: _Subject) -> Reading:
+    def reading(subject: object) -> object:
+        value = subject
+        for step in node.steps:
+            value = None if value is None else _field(value, step)
         return value
 
     return reading
@@ -132,165 +122,209 @@ def _field(holder: object, name: str) -> object:
     return holder[found]
 
 
-def _and(node: exp.Expr) -> Reading:
-    one, other = _all((node.this, node.expression))
-    return lambda cells, names: _any((part(cells, names) for part in (one, other)), False)
-
-
-def _or(node: exp.Expr) -> Reading:
-    one, other = _all((node.this, node.expression))
-    return lambda cells, names: _any((part(cells, names) for part in (one, other)), True)
-
-
 def _any(found: Iterable[object], wanted: bool) -> bool | None:
     """The wanted truth when one has it, NULL when none has and one is NULL, else the opposite."""
     unknown = False
     for value in found:
         if value is wanted:
             return wanted
+        if value is not None and not isinstance(value, bool):
+            raise Incomparable("something that is no flag is taken for one")
         unknown = unknown or value is None
     return None if unknown else not wanted
 
 
-def _is(node: exp.Expr) -> Reading:
-    if not isinstance(node.expression, exp.Null):
-        raise NoReading("IS with something else than NULL needs Spark")
-    inner = _read(node.this)
-    return lambda cells, names: inner(cells, names) is None
+def _joined(parts: Sequence[p.Predicate], wanted: bool, here: _Subject) -> Reading:
+    readings = [_truth(part, here) for part in parts]
+    return lambda subject: _any((reading(subject) for reading in readings), wanted)
 
 
-def _in(node: exp.Expr) -> Reading:
-    if node.args.get("query") is not None or not node.expressions:
-        raise NoReading("IN with a query needs Spark")
-    if any(one.find(exp.Column, exp.Identifier) for one in node.expressions):
-        raise NoReading("IN with other columns needs Spark")
-    inner, others = _read(node.this), [one({}, {}) for one in _all(node.expressions)]
+def _not(node: p.Not, here: _Subject) -> Reading:
+    inner = _truth(node.part, here)
 
-    def reading(cells: Cells, names: Names) -> object:
-        value = inner(cells, names)
-        if value is None:
-            return None
-        if any(other is not None and values.order(value, other) == 0 for other in others):
-            return True
-        return None if None in others else False
+    def reading(subject: object) -> bool | None:
+        found = _any([inner(subject)], True)
+        return None if found is None else not found
 
     return reading
 
 
-def _coalesce(node: exp.Expr) -> Reading:
-    parts = _all([node.this, *node.expressions])
-    return lambda cells, names: next(
-        (value for part in parts if (value := part(cells, names)) is not None), None
-    )
+def _missing(node: p.Missing, here: _Subject) -> Reading:
+    steps = node.value.steps
+    if not steps or (here.row and len(steps) == 1):
+        value = _path(node.value, here)
+        return lambda subject: value(subject) is None
+    holder = _path(t.Path(steps[:-1]), here)
 
-
-def _exists(node: exp.Expr) -> Reading:
-    bound = node.expression
-    if not isinstance(bound, exp.Lambda) or len(bound.expressions) != 1:
-        raise NoReading("EXISTS with a query needs Spark")
-    inner, name, test = _read(node.this), bound.expressions[0].name, _read(bound.this)
-
-    def reading(cells: Cells, names: Names) -> object:
-        items = inner(cells, names)
-        if items is None:
-            return None
-        return _any((test(cells, {**names, name: item}) for item in _list(items)), True)
+    def reading(subject: object) -> bool:
+        held = holder(subject)
+        return held is not None and _field(held, steps[-1]) is None
 
     return reading
 
 
-def _list(value: object) -> Sequence[object]:
-    if not isinstance(value, list):
-        raise Incomparable("something that is no array is walked over")
+def _literal(value: t.Literal, here: _Subject, term: t.Term) -> t.Literal:
+    """The literal as values of the term are compared with it."""
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool) and here.is_float(term):
+        return values.narrow(value)
     return value
 
 
-def _cast(node: exp.Expr) -> Reading:
-    """Casts of what a check writes itself; one that may fail has to be TRY_CAST, as only that is a NULL."""
-    inner, wanted = node.this, node.args["to"]
-    if isinstance(inner, exp.HexString):
-        return _constant(bytes.fromhex(inner.name).decode("utf-8"))
-    try:
-        if isinstance(inner, exp.Literal) and wanted.this in _OF_LITERALS:
-            return _constant(_OF_LITERALS[wanted.this](inner.name))
-    except ValueError as error:
-        raise NoReading(f"the literal {inner.name!r} needs Spark") from error
-    if wanted.this is exp.DType.FLOAT and inner.find(exp.Column, exp.Identifier) is None:
-        return _constant(struct.unpack("f", struct.pack("f", float(str(_read(inner)({}, {})))))[0])
-    if wanted.this is exp.DType.TEXT and isinstance(inner, exp.IntDiv):
-        return _strict(str, inner)
-    if wanted.this is exp.DType.TEXT and isinstance(inner, exp.Column):
-        return _strict(values.narrow_text, inner)
-    if node.args.get("safe") and wanted.this is exp.DType.DECIMAL:
-        precision, scale = (int(part.name) for part in wanted.expressions)
-        return _strict(lambda value: values.as_decimal(value, precision, scale), inner)
-    if node.args.get("safe") and wanted.this is exp.DType.DATE:
-        return _strict(values.as_day, inner)
-    raise NoReading(f"a cast to {wanted.sql(dialect='spark').lower()} needs Spark")
-
-
-_OF_LITERALS: Mapping[object, Callable[[str], object]] = {
-    exp.DType.DATE: dt.date.fromisoformat,
-    exp.DType.DOUBLE: float,
-    **dict.fromkeys(
-        (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ),
-        dt.datetime.fromisoformat,
-    ),
+_HOLDS: Mapping[str, Callable[[int], bool]] = {
+    "<": lambda found: found < 0,
+    "<=": lambda found: found <= 0,
+    ">": lambda found: found > 0,
+    ">=": lambda found: found >= 0,
+    "=": lambda found: found == 0,
+    "<>": lambda found: found != 0,
 }
 
 
-def _matched(node: exp.Expr) -> Reading:
-    found = _pattern(node.expression)
-    return _strict(lambda value: found.search(value) is not None, node.this)
+def _compare(node: p.Compare, here: _Subject) -> Reading:
+    left, holds = _value(node.value, here), _HOLDS[node.operator]
+    if isinstance(node.other, t.Term):
+        right = _value(node.other, here)
+        return _strict(lambda one, other: holds(values.order(one, other)), left, right)
+    known = _literal(node.other, here, node.value)
+    return _strict(lambda one: holds(values.order(one, known)), left)
 
 
-def _extracted(node: exp.Expr) -> Reading:
-    found, group = _pattern(node.expression), int(node.args["group"].name) if node.args.get("group") else 1
-
-    def extract(value: str) -> str:
-        match = found.search(value)
-        return (match.group(group) or "") if match else ""
-
-    return _strict(extract, node.this)
+def _in(node: p.In, here: _Subject) -> Reading:
+    known = [_literal(value, here, node.value) for value in node.values]
+    return _strict(
+        lambda value: any(values.order(value, one) == 0 for one in known), _value(node.value, here)
+    )
 
 
-def _pattern(node: exp.Expr) -> re.Pattern[str]:
-    text = _read(node)({}, {}) if isinstance(node, exp.Literal | exp.Cast | exp.TryCast) else None
-    made = values.pattern(text) if isinstance(text, str) else None
+def _matches(node: p.Matches, here: _Subject) -> Reading:
+    found = _pattern(node.pattern)
+    return _strict(lambda text: found.search(text) is not None, _value(node.value, here))
+
+
+def _pattern(java: object) -> Any:
+    made = values.pattern(java) if isinstance(java, str) else None
     if made is None:
         raise NoReading("its pattern needs Java's regular expressions")
     return made
 
 
-def _concat(node: exp.Expr) -> Reading:
-    return _strict(lambda *texts: "".join(texts), *node.expressions)
+def _has_day(node: p.HasDay, here: _Subject) -> Reading:
+    value, shape, found = _value(node.value, here), node.shape, _pattern(node.shape.pattern)
+
+    def reading(subject: object) -> bool:
+        text = value(subject)
+        match = None if text is None else found.search(text)
+        if match is None:
+            return False
+        month = match[shape.month] or ""
+        if shape.months:
+            month = str((shape.months.find(month[:3]) + 3) // 3)
+        return values.as_day(f"{shape.century}{match[shape.year]}-{month}-{match[shape.day]}") is not None
+
+    return reading
 
 
-def _named(node: exp.Expr) -> Reading:
-    name = node.name.lower()
-    if name not in NAMED or len(node.expressions) != 1:
-        raise NoReading(f"{name} needs Spark")
-    return _strict(NAMED[name], *node.expressions)
+def _multiple(node: p.MultipleOf, here: _Subject) -> Reading:
+    narrow = here.is_float(node.value)
+
+    def multiple(value: object) -> bool:
+        exact: object = value
+        if isinstance(value, float):
+            exact = values.as_decimal(values.narrow_text(value) if narrow else value, 38, 18)
+        return exact is not None and values.remainder(exact, node.step) == 0
+
+    return _strict(multiple, _value(node.value, here))
 
 
-_READINGS: Mapping[type[exp.Expr], Callable[[exp.Expr], Reading]] = {
-    exp.Literal: _literal,
-    exp.Boolean: lambda node: _constant(node.this),
-    exp.Null: lambda _node: _constant(None),
-    exp.Column: _path,
-    exp.Identifier: _path,
-    exp.Dot: _path,
-    exp.Paren: lambda node: _read(node.this),
-    exp.And: _and,
-    exp.Or: _or,
-    exp.Is: _is,
-    exp.In: _in,
-    exp.Coalesce: _coalesce,
-    exp.Exists: _exists,
-    exp.Cast: _cast,
-    exp.TryCast: _cast,
-    exp.RegexpLike: _matched,
-    exp.RegexpExtract: _extracted,
-    exp.Concat: _concat,
-    exp.Anonymous: _named,
+def _exists(node: p.Exists, here: _Subject) -> Reading:
+    holder = here.type_of(node.value)
+    known = holder is not None and holder.name == HOLDERS[node.part]
+    part = holder.parts[1 if node.part is t.Inside.VALUE else 0] if known and holder else None
+    container, test = _path(node.value, here), _truth(node.holds, _Subject(part))
+
+    def reading(subject: object) -> bool | None:
+        held = container(subject)
+        if held is None:
+            return None
+        if not isinstance(held, list):
+            raise Incomparable("something that is no array is walked over")
+        at = {t.Inside.KEY: 0, t.Inside.VALUE: 1}.get(node.part)
+        return _any((test(each if at is None else each[at]) for each in held), True)
+
+    return reading
+
+
+def _opaque_truth(node: t.Opaque, here: _Subject) -> Reading:
+    from dq.dataquality.sql_reading import read_predicate
+
+    return _truth(read_predicate(node.sql), here)
+
+
+def _opaque_value(node: t.Opaque, here: _Subject) -> Reading:
+    from dq.dataquality.sql_reading import read_term
+
+    return _value(read_term(node.sql), here)
+
+
+def _null(node: p.IsNull, here: _Subject) -> Reading:
+    value = _value(node.value, here)
+    return lambda subject: value(subject) is None
+
+
+def _is_nan(node: p.IsNaN, here: _Subject) -> Reading:
+    value = _value(node.value, here)
+
+    def reading(subject: object) -> bool:
+        found = value(subject)
+        return isinstance(found, float) and math.isnan(found)
+
+    return reading
+
+
+def _function(node: t.Function, here: _Subject) -> Reading:
+    parts = [_value(each, here) for each in node.arguments]
+    if node.name == "coalesce":
+        return lambda subject: next((value for part in parts if (value := part(subject)) is not None), None)
+    if node.name == "regexp_extract":
+        found = _pattern(node.arguments[1])
+        group = node.arguments[2] if len(node.arguments) > 2 else 1
+        return _strict(functools.partial(_extract, found, group), parts[0])
+    return _strict(STRICT[node.name], *parts)
+
+
+def _extract(pattern: Any, group: Any, text: str) -> str:
+    match = pattern.search(text)
+    return (match.group(group) or "") if match else ""
+
+
+_TRUTHS: Mapping[type, Callable[[Any, _Subject], Reading]] = {
+    p.Constant: lambda node, _: lambda _subject: node.truth,
+    p.Holds: lambda node, here: _value(node.value, here),
+    p.IsNull: _null,
+    p.Missing: _missing,
+    p.IsNaN: _is_nan,
+    p.Compare: _compare,
+    p.In: _in,
+    p.Matches: _matches,
+    p.HasDay: _has_day,
+    p.MultipleOf: _multiple,
+    p.Repeats: lambda node, here: _strict(
+        lambda items: len({values.key(item) for item in items}) < len(items), _path(node.value, here)
+    ),
+    p.Not: _not,
+    p.And: lambda node, here: _joined(node.parts, False, here),
+    p.Or: lambda node, here: _joined(node.parts, True, here),
+    p.Exists: _exists,
+    t.Opaque: _opaque_truth,
+}
+_VALUES: Mapping[type, Callable[[Any, _Subject], Reading]] = {
+    t.Path: _path,
+    t.Length: lambda node, here: _strict(len, _value(node.value, here)),
+    t.Remainder: lambda node, here: _strict(
+        lambda value: values.remainder(value, node.by), _value(node.value, here)
+    ),
+    t.Size: lambda node, here: _strict(len, _path(node.value, here)),
+    t.Entries: lambda node, here: _strict(len, _path(node.value, here)),
+    t.Function: _function,
+    t.Opaque: _opaque_value,
 }

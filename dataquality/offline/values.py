@@ -107,6 +107,15 @@ def _bits(value: float) -> bytes:
     return struct.pack("f", value)
 
 
+def narrow(value: float | Decimal) -> float:
+    """The float of 32 bits nearest to a number; beyond the largest one there is infinity."""
+    wide = float(value)
+    try:
+        return float(struct.unpack("f", struct.pack("f", wide))[0])
+    except OverflowError:
+        return math.copysign(math.inf, wide)
+
+
 _DAY = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
 
 

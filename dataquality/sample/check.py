@@ -71,7 +71,7 @@ def _left_out(one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample) -
 
 
 def _of_rows(clause: Clause) -> bool:
-    return bool(clause.breaks or clause.keys)
+    return clause.breaks is not None or bool(clause.keys)
 
 
 def _roots(clause: Clause) -> set[str]:

@@ -10,7 +10,9 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.column import Column
 from dq.dataquality.measure import measure, schema_of
-from dq.dataquality.metric import Answer, Failure, Kind, Metric, Proof, Value
+from dq.dataquality.metric import Answer, Failure, Kind, Metric, Value
+from dq.dataquality.model.proof import Proof
+from dq.dataquality.model.term import Path
 from dq.dataquality.plan import plan
 from dq.dataquality.statistics.facts import File, Scalar, Wanted
 
@@ -65,19 +67,19 @@ def _provable(metric: Metric, schema: DataType) -> bool:
 
 
 def _everything(metric: Metric) -> bool:
-    return metric.aggregate == "count" and metric.value == "1" and not metric.where
+    return metric.aggregate == "count" and metric.value is None and metric.where is None
 
 
 def _extreme(metric: Metric) -> Column | None:
     """The column whose least or greatest value is asked for, of all rows."""
-    if metric.aggregate not in _EXTREMES or metric.where or len(metric.needs) != 1:
-        return None
-    column = metric.needs[0].column
-    return column if column.single and metric.value == column.sql() else None
+    plain = metric.aggregate in _EXTREMES and metric.where is None
+    return Column(metric.value.steps) if plain and isinstance(metric.value, Path) else None
 
 
 def _column(metric: Metric) -> Column:
-    return metric.needs[0].column
+    """The one column that the metric's proof is about."""
+    assert metric.proven_by is not None
+    return metric.proven_by
 
 
 def _counted(metric: Metric, files: Sequence[File]) -> Value:
@@ -141,9 +143,8 @@ def _tried(metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File]) -
 
 
 def _plain(metric: Metric) -> bool:
-    """Whether the metric speaks of one column of the table, and no field inside of one."""
-    columns = {need.column for need in metric.needs}
-    return len(columns) == 1 and len(_column(metric).steps) == 1 and _column(metric).single
+    """Whether the metric speaks of a column of the table, and no field inside of one."""
+    return len(_column(metric).steps) == 1
 
 
 def _candidates(metric: Metric, files: Sequence[File]) -> frozenset[Scalar] | None:

@@ -68,12 +68,14 @@ from dataclasses import replace
 from dq.dataquality.clause import of_property
 from dq.dataquality.column import columns
 from dq.dataquality.kind import CheckKind
+from dq.dataquality.model.predicate import Compare
+from dq.dataquality.model.term import Function
 
 def clauses(contract, one):
     for prop, column in columns(one):
         if "upper" in prop.tags:
             made = of_property("upper", one, prop, column, "tags", "upper case")
-            breaks = column.rows_where(lambda value: f"upper({value}) <> {value}")
+            breaks = column.where(lambda value: Compare(Function("upper", (value,)), "<>", value))
             yield replace(made, breaks=breaks, complaint="are not in upper case")
 
 CHECK = CheckKind("upper", __doc__, clauses, ())

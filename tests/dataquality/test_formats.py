@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dq.contracts.parse import parse
-from dq.contracts.sql.text import text
+from dq.contracts.types import DataType
 from dq.dataquality import check
 from dq.dataquality.accounting import accounts
 from dq.dataquality.date_form import unfit
-from dq.dataquality.forms import PATTERNS, breaks, whole
+from dq.dataquality.forms import PATTERNS, breaks
 from dq.dataquality.kind import built_in, clauses_of
+from dq.dataquality.model.predicate import Not, Predicate
+from dq.dataquality.model.term import Path
 from dq.dataquality.operators import Unusable
+from dq.dataquality.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,13 +101,20 @@ def _texts(name: str) -> list[str]:
     )
 
 
+V = Path(("v",))
+
+
+def written(predicate: Predicate) -> str:
+    return predicate_sql(predicate, DataType("struct", (), (DataType("string"),), ("v",)))
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ORACLES)
 def test_a_format_holds_exactly_what_an_independent_reader_takes(spark: SparkSession, name: str) -> None:
     texts = sorted(set(_texts(name)))
     frame = spark.createDataFrame([(value,) for value in texts], "v string")
 
-    rows = frame.where(f"NOT ({breaks(name, 'v', text(whole(PATTERNS[name])))})").collect()
+    rows = frame.where(written(Not(breaks(name, V)))).collect()
 
     assert sorted(row.v for row in rows) == [value for value in texts if ORACLES[name][0](value)]
     assert 0 < len(rows) < len(texts)
@@ -122,9 +132,7 @@ def test_long_texts_do_not_overflow_the_stack_of_the_regex(spark: SparkSession) 
         "a@" + "b." * long,
     ]
     frame = spark.createDataFrame([(value,) for value in texts], "v string")
-    asked = [
-        f"count_if({breaks(name, 'v', text(whole(form)))}) AS `{name}`" for name, form in PATTERNS.items()
-    ]
+    asked = [f"count_if({written(breaks(name, V))}) AS `{name}`" for name in PATTERNS]
 
     counted = frame.selectExpr(*asked).collect()[0].asDict()
 
@@ -142,7 +150,7 @@ def test_date_patterns_do_not_depend_on_the_session(spark: SparkSession, ansi: s
     try:
         for key, value in settings.items():
             spark.conf.set(key, value)
-        broken = [row.v for row in frame.where(unfit("yyyy-MM-dd")("v")).collect()]
+        broken = [row.v for row in frame.where(written(unfit("yyyy-MM-dd")(V))).collect()]
     finally:
         for key, old in before.items():
             spark.conf.set(key, old or "")

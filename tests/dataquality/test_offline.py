@@ -10,8 +10,13 @@ import pytest
 from fakes.examples import contract_of
 
 from dq.dataquality.kind import built_in, clauses_of
-from dq.dataquality.offline.expression import NoReading, predicate
+from dq.dataquality.measure import schema_of
+from dq.dataquality.model.predicate import Constant, Predicate
+from dq.dataquality.model.reading import NoReading
+from dq.dataquality.model.term import Opaque
+from dq.dataquality.offline.expression import predicate
 from dq.dataquality.offline.values import Incomparable
+from dq.dataquality.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,9 +54,9 @@ VALUES = {
 }
 
 
-def predicates(kind: str) -> list[str]:
+def predicates(kind: str) -> list[Predicate]:
     """Every predicate of the checks' examples on a column `v` of this type."""
-    found: dict[str, None] = {}
+    found: dict[Predicate, None] = {}
     for check in built_in().values():
         for example in check.examples:
             contract = contract_of(example)
@@ -61,7 +66,13 @@ def predicates(kind: str) -> list[str]:
                 typed = any(need.types for need in clause.needs) or example.columns == f"v {kind}"
                 # Spark has no right answer for numbers of more digits; dq refuses to ask.
                 narrow = all(need.digits[0] <= 20 and need.digits[1] <= 18 for need in clause.needs)
-                if clause.breaks and of_v and fits and typed and (narrow or not kind.startswith("decimal")):
+                if (
+                    clause.breaks is not None
+                    and of_v
+                    and fits
+                    and typed
+                    and (narrow or not kind.startswith("decimal"))
+                ):
                     found[clause.breaks] = None
     return list(found)
 
@@ -72,14 +83,15 @@ def test_a_predicate_is_true_for_python_exactly_where_it_is_for_spark(spark: Spa
     asked = predicates(kind)
     rows = [(number, value) for number, value in enumerate((*VALUES[kind], None))]
     frame = spark.createDataFrame(rows, f"n int, v {kind}")
-    shown = [f"coalesce({text}, FALSE) AS `{at}`" for at, text in enumerate(asked)]
+    schema = schema_of(frame)
+    shown = [f"coalesce({predicate_sql(one, schema)}, FALSE) AS `{at}`" for at, one in enumerate(asked)]
 
     on_spark = {row["n"]: row for row in frame.selectExpr("n", *shown).collect()}
     differ = [
-        (text, value, on_spark[number][str(at)])
-        for at, text in enumerate(asked)
+        (one, value, on_spark[number][str(at)])
+        for at, one in enumerate(asked)
         for number, value in rows
-        if predicate(text, kind.split("(")[0])({"v": value}) != on_spark[number][str(at)]
+        if predicate(one, schema)({"v": value}) != on_spark[number][str(at)]
     ]
 
     assert asked
@@ -100,18 +112,18 @@ def test_a_predicate_is_true_for_python_exactly_where_it_is_for_spark(spark: Spa
 )
 def test_what_has_no_reading_is_refused_with_its_reason(text: str, said: str) -> None:
     with pytest.raises(NoReading, match=said):
-        predicate(text)
+        predicate(Opaque(text))
 
 
 @pytest.mark.parametrize("value", [1, True, b"x"])
 def test_values_that_spark_would_cast_are_not_guessed_at(value: object) -> None:
     with pytest.raises(Incomparable):
-        predicate("v = 'a'")({"v": value})
+        predicate(Opaque("v = 'a'"))({"v": value})
 
 
 def test_a_column_that_is_not_there_is_no_null() -> None:
     with pytest.raises(Incomparable, match="column 'w' is missing"):
-        predicate("w IS NULL")({"v": 1})
+        predicate(Opaque("w IS NULL"))({"v": 1})
 
 
 def test_only_maps_structs_vectors_and_custom_checks_have_no_reading() -> None:
@@ -121,7 +133,7 @@ def test_only_maps_structs_vectors_and_custom_checks_have_no_reading() -> None:
             contract = contract_of(example)
             for clause in clauses_of(contract, contract.objects[0], {check.id: check}):
                 try:
-                    predicate(clause.breaks or "TRUE")
+                    predicate(clause.breaks or Constant(True))
                 except NoReading as error:
                     unread[check.id] = str(error)
 

@@ -1,0 +1,1 @@
+"""Values that a check is made of; nothing here knows an engine."""

@@ -1,0 +1,259 @@
+"""TABLE: what of a user's SQL engines other than Spark can answer, read once into the algebra of predicates.
+
+Spark gets the text itself. What is not in the tables here has no reading: a guess would be a second meaning
+for one promise.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from dq.contracts.sql.dialect import Dialect
+from dq.dataquality.model.predicate import (
+    And,
+    Compare,
+    Constant,
+    Holds,
+    In,
+    IsNaN,
+    IsNull,
+    Matches,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+)
+from dq.dataquality.model.reading import NoReading
+from dq.dataquality.model.term import Function, Length, Literal, Path, Term
+
+
+@functools.lru_cache(1024)
+def read_predicate(text: str) -> Predicate:
+    """The predicate of Spark SQL. Raises NoReading, which says what of it only Spark can compute."""
+    return _truth(_parsed(text))
+
+
+@functools.lru_cache(1024)
+def read_term(text: str) -> Term:
+    """The value of Spark SQL. Raises NoReading as `read_predicate` does."""
+    return _term(_parsed(text))
+
+
+def _parsed(text: str) -> exp.Expr:
+    try:
+        return sqlglot.parse_one(text, dialect=Dialect)
+    except (SqlglotError, RecursionError) as error:
+        raise NoReading("the predicate is not understood") from error
+
+
+def _truth(node: exp.Expr) -> Predicate:
+    made = _TRUTHS.get(type(node))
+    if made is not None:
+        return made(node)
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _NAMED_TRUTHS:
+        name, arguments = node.name.lower(), node.expressions
+        if len(arguments) == _NAMED_TRUTHS[name][0]:
+            return _NAMED_TRUTHS[name][1](*arguments)
+    return Holds(_term(node))
+
+
+def _compared(operator: Operator, flipped: Operator) -> Callable[[exp.Expr], Predicate]:
+    def made(node: exp.Expr) -> Predicate:
+        left, right = _value(node.this), _value(node.expression)
+        if left is None or right is None:
+            return Constant(None)
+        if isinstance(left, Term):
+            return Compare(left, operator, right)
+        if isinstance(right, Term):
+            return Compare(right, flipped, left)
+        raise NoReading("a comparison of two constants needs Spark")
+
+    return made
+
+
+def _is(node: exp.Expr) -> Predicate:
+    if not isinstance(node.expression, exp.Null):
+        raise NoReading("IS with something else than NULL needs Spark")
+    return IsNull(_term(node.this))
+
+
+def _in(node: exp.Expr) -> Predicate:
+    if node.args.get("query") is not None or not node.expressions:
+        raise NoReading("IN with a query needs Spark")
+    values = [_value(one) for one in node.expressions]
+    known = tuple(value for value in values if value is not None and not isinstance(value, Term))
+    if len(known) + values.count(None) < len(values):
+        raise NoReading("IN with other columns needs Spark")
+    among = In(_term(node.this), known) if known else Constant(None)
+    return Or((among, Constant(None))) if None in values else among
+
+
+def _between(node: exp.Expr) -> Predicate:
+    low, high = node.args["low"], node.args["high"]
+    return And(
+        (_truth(exp.GTE(this=node.this, expression=low)), _truth(exp.LTE(this=node.this, expression=high)))
+    )
+
+
+def _matched(value: exp.Expr, pattern: exp.Expr) -> Predicate:
+    text = _value(pattern)
+    if not isinstance(text, str):
+        raise NoReading("its pattern needs Java's regular expressions")
+    return Matches(_term(value), text)
+
+
+def _is_nan(value: exp.Expr) -> Predicate:
+    term = _term(value)
+    if not isinstance(term, Path):
+        raise NoReading("isnan of a computed value needs Spark")
+    return IsNaN(term)
+
+
+_TRUTHS: Mapping[type[exp.Expr], Callable[[exp.Expr], Predicate]] = {
+    exp.Paren: lambda node: _truth(node.this),
+    exp.And: lambda node: And((_truth(node.this), _truth(node.expression))),
+    exp.Or: lambda node: Or((_truth(node.this), _truth(node.expression))),
+    exp.Not: lambda node: Not(_truth(node.this)),
+    exp.Boolean: lambda node: Constant(bool(node.this)),
+    exp.Null: lambda _: Constant(None),
+    exp.Is: _is,
+    exp.In: _in,
+    exp.Between: _between,
+    exp.RegexpLike: lambda node: _matched(node.this, node.expression),
+    exp.LT: _compared("<", ">"),
+    exp.LTE: _compared("<=", ">="),
+    exp.GT: _compared(">", "<"),
+    exp.GTE: _compared(">=", "<="),
+    exp.EQ: _compared("=", "="),
+    exp.NEQ: _compared("<>", "<>"),
+}
+_NAMED_TRUTHS: Mapping[str, tuple[int, Callable[..., Predicate]]] = {
+    "isnan": (1, _is_nan),
+    "isnull": (1, lambda value: IsNull(_term(value))),
+    "isnotnull": (1, lambda value: Not(IsNull(_term(value)))),
+    **dict.fromkeys(("rlike", "regexp", "regexp_like"), (2, _matched)),
+}
+
+
+def _term(node: exp.Expr) -> Term:
+    found = _value(node)
+    if isinstance(found, Term):
+        return found
+    raise NoReading("a constant in this place needs Spark")
+
+
+def _value(node: exp.Expr) -> Term | Literal | None:
+    """A term, or a literal; None for NULL."""
+    made = _VALUES.get(type(node))
+    if made is not None:
+        return made(node)
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    if name in _LENGTHS and len(node.expressions) == 1:
+        return Length(_term(node.expressions[0]))
+    if name in _FUNCTIONS:
+        known, numbers = _FUNCTIONS[name]
+        if not numbers or len(node.expressions) in numbers:
+            return Function(known, tuple(_value(one) for one in node.expressions))
+    said = name or (node.sql_name().lower() if isinstance(node, exp.Func) else node.key)
+    raise NoReading(f"{said} needs Spark")
+
+
+def _literal(node: exp.Expr) -> Literal:
+    if node.is_string:
+        return node.name
+    if "e" in node.name.lower():
+        return float(node.name)
+    return int(node.name) if node.name.isdecimal() else Decimal(node.name)
+
+
+def _negative(node: exp.Expr) -> Term | Literal | None:
+    inner = _value(node.this)
+    if isinstance(inner, int | float | Decimal) and not isinstance(inner, bool):
+        return -inner
+    return Function("negative", (inner,))
+
+
+def _parts(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The names of a path in their order; the parser knows no more than four as those of a column."""
+    if isinstance(node, exp.Dot):
+        yield from _parts(node.this)
+        yield node.expression
+    else:
+        yield from node.parts if isinstance(node, exp.Column) else (node,)
+
+
+def _path(node: exp.Expr) -> Path:
+    parts = list(_parts(node))
+    if not all(isinstance(part, exp.Identifier) for part in parts):
+        raise NoReading("a field of a computed value needs Spark")
+    return Path(tuple(part.name for part in parts))
+
+
+def _cast(node: exp.Expr) -> Term | Literal:
+    """Casts of literals, and those that give NULL for what does not fit."""
+    inner, wanted = node.this, node.args["to"]
+    if isinstance(inner, exp.HexString) and wanted.this is exp.DType.TEXT:
+        return bytes.fromhex(inner.name).decode("utf-8")
+    try:
+        if isinstance(inner, exp.Literal) and wanted.this in _OF_LITERALS:
+            return _OF_LITERALS[wanted.this](inner.name)
+    except ValueError as error:
+        raise NoReading(f"the literal {inner.name!r} needs Spark") from error
+    if isinstance(node, exp.TryCast) and wanted.this is exp.DType.DECIMAL and len(wanted.expressions) == 2:
+        return Function("try_decimal", (_value(inner), *(int(part.name) for part in wanted.expressions)))
+    if isinstance(node, exp.TryCast) and wanted.this is exp.DType.DATE:
+        return Function("try_date", (_value(inner),))
+    raise NoReading(f"a cast to {wanted.sql(dialect='spark').lower()} needs Spark")
+
+
+def _civil(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text).replace(tzinfo=None)
+
+
+_OF_LITERALS: Mapping[object, Callable[[str], Literal]] = {
+    exp.DType.DATE: dt.date.fromisoformat,
+    exp.DType.DOUBLE: float,
+    exp.DType.TIMESTAMPNTZ: _civil,
+    **dict.fromkeys(
+        (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ), dt.datetime.fromisoformat
+    ),
+}
+_LENGTHS = ("char_length", "character_length", "len", "length")
+# Name -> what it is called in the algebra, and how many arguments that takes (empty: any number).
+_FUNCTIONS: Mapping[str, tuple[str, tuple[int, ...]]] = {
+    **{name: (name, (1,)) for name in ("array_distinct", "map_keys", "map_values", "lower", "upper", "size")},
+    **{name: (name, (2,)) for name in ("endswith", "instr", "left", "mod", "startswith")},
+    **dict.fromkeys(("coalesce", "ifnull", "nvl"), ("coalesce", ())),
+    "concat": ("concat", ()),
+    "lcase": ("lower", (1,)),
+    "ucase": ("upper", (1,)),
+    "regexp_extract": ("regexp_extract", (2, 3)),
+}
+
+
+def _binary(name: str) -> Callable[[exp.Expr], Term]:
+    return lambda node: Function(name, (_value(node.this), _value(node.expression)))
+
+
+_VALUES: Mapping[type[exp.Expr], Callable[[exp.Expr], Term | Literal | None]] = {
+    exp.Paren: lambda node: _value(node.this),
+    exp.Literal: _literal,
+    exp.RawString: lambda node: node.name,
+    exp.Boolean: lambda node: bool(node.this),
+    exp.Null: lambda _: None,
+    exp.Column: _path,
+    exp.Dot: _path,
+    exp.Neg: _negative,
+    exp.Add: _binary("plus"),
+    exp.Mod: _binary("mod"),
+    exp.IntDiv: _binary("div"),
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+}
