@@ -9,7 +9,7 @@ from dq.contracts.model import Property, SchemaObject
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
-from dq.dataquality.model.term import Inside, Path, Steps
+from dq.dataquality.model.term import Inside, Path, Steps, Term
 
 # Spark's expression for the array that an Inside step walks over.
 _PARTS = {Inside.ITEM: "{}", Inside.KEY: "map_keys({})", Inside.VALUE: "map_values({})"}
@@ -102,6 +102,22 @@ def resolve(schema: DataType, column: Column) -> DataType | str:
             here = found
         shown = Column((*shown.steps, step))
     return here
+
+
+def type_below(kind: DataType | None, term: Term) -> DataType | None:
+    """The type of a path below something of this type; None where it is not known, or the term no path."""
+    if not isinstance(term, Path):
+        return None
+    for step in term.steps:
+        kind = field(kind, step) if kind is not None and kind.name == "struct" else None
+    return kind
+
+
+def part_of(kind: DataType | None, inside: Inside) -> DataType | None:
+    """The type of the parts that a container of this type is walked over by; None where it is not known."""
+    if kind is None or kind.name != HOLDERS[inside]:
+        return None
+    return kind.parts[1 if inside is Inside.VALUE else 0]
 
 
 def field(struct: DataType, wanted: str) -> DataType | None:

@@ -6,11 +6,12 @@ import datetime as dt
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.column import HOLDERS, field
+from dq.dataquality.column import part_of, type_below
 from dq.dataquality.metric import EACH_ROW, Metric
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
@@ -46,10 +47,7 @@ class _Subject:
 
     def type_of(self, term: t.Term) -> DataType | None:
         """The type of a path; None for what is computed, and where it is not known."""
-        here = self.type if isinstance(term, t.Path) else None
-        for step in term.steps if isinstance(term, t.Path) else ():
-            here = field(here, step) if here is not None and here.name == "struct" else None
-        return here
+        return type_below(self.type, term)
 
 
 def predicate_sql(predicate: p.Predicate, schema: DataType) -> str:
@@ -125,9 +123,18 @@ def _compare(node: p.Compare, here: _Subject) -> str:
 
 
 def _in(node: p.In, here: _Subject) -> str:
-    kind = here.type_of(node.value)
-    listed = ", ".join(_compared_with(value, kind) for value in node.values)
-    return f"{_value(node.value, here)} IN ({listed})"
+    value, kind = _value(node.value, here), here.type_of(node.value)
+    # Spark compares all of a list as one type: with a double in it, 2^63 - 1 is 2^63.
+    doubles = [one for one in node.values if isinstance(one, float) or _is_double(one)]
+    rest = [one for one in node.values if one not in doubles]
+    lists = [", ".join(_compared_with(one, kind) for one in some) for some in (rest, doubles) if some]
+    return " OR ".join(f"{value} IN ({listed})" for listed in lists)
+
+
+def _is_double(value: t.Literal) -> bool:
+    """Whether an exact number has more digits than Spark's decimals, and is written as a double."""
+    number = isinstance(value, int | Decimal) and not isinstance(value, bool)
+    return number and sql.digits(value) == (0, 0)  # type: ignore[arg-type]  # a number
 
 
 def _missing(node: p.Missing, here: _Subject) -> str:
@@ -178,9 +185,7 @@ def _normalized(node: p.Normalized, here: _Subject) -> str:
 
 
 def _exists(node: p.Exists, here: _Subject) -> str:
-    holder, name = here.type_of(node.value), f"_dq_{here.depth}"
-    known = holder is not None and holder.name == HOLDERS[node.part]
-    part = holder.parts[1 if node.part is t.Inside.VALUE else 0] if known and holder else None
+    name, part = f"_dq_{here.depth}", part_of(here.type_of(node.value), node.part)
     inner = _truth(node.holds, _Subject(name, part, here.depth + 1))
     return f"exists({_PARTS[node.part].format(here.path(node.value))}, {name} -> {inner})"
 

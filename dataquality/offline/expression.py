@@ -14,12 +14,12 @@ from decimal import Decimal
 from typing import Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.column import HOLDERS, field
+from dq.dataquality.column import part_of, type_below
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
 from dq.dataquality.model.reading import NoReading
 from dq.dataquality.offline import values
-from dq.dataquality.offline.functions import STRICT
+from dq.dataquality.offline.functions import STRICT, has_day
 from dq.dataquality.offline.values import Incomparable
 
 Cells = Mapping[str, object]
@@ -35,16 +35,9 @@ class _Subject:
     type: DataType | None
     row: bool = False
 
-    def type_of(self, term: t.Term) -> DataType | None:
-        """The type of a path; None for what is computed, and where it is not known."""
-        here = self.type if isinstance(term, t.Path) else None
-        for step in term.steps if isinstance(term, t.Path) else ():
-            here = field(here, step) if here is not None and here.name == "struct" else None
-        return here
-
     def is_float(self, term: t.Term) -> bool:
         """Whether the term is a column of floats of 32 bits, which Python's values do not show."""
-        kind = self.type_of(term)
+        kind = type_below(self.type, term)
         return kind is not None and kind.name == "float"
 
 
@@ -87,6 +80,7 @@ _NAMES: Mapping[type, str] = {
     p.Normalized: "abs",
     t.Present: "a cast to int",
     t.Whole: "a cast to int",
+    t.Opaque: "its own SQL",
     t.Since1970: "the time since 1970",
 }
 
@@ -209,37 +203,17 @@ def _pattern(java: object) -> Any:
 
 
 def _has_day(node: p.HasDay, here: _Subject) -> Reading:
-    value, shape, found = _value(node.value, here), node.shape, _pattern(node.shape.pattern)
-
-    def reading(subject: object) -> bool:
-        text = value(subject)
-        match = None if text is None else found.search(text)
-        if match is None:
-            return False
-        month = match[shape.month] or ""
-        if shape.months:
-            month = str((shape.months.find(month[:3]) + 3) // 3)
-        return values.as_day(f"{shape.century}{match[shape.year]}-{month}-{match[shape.day]}") is not None
-
-    return reading
+    value, found = _value(node.value, here), _pattern(node.shape.pattern)
+    return lambda subject: has_day(found, node.shape, value(subject))
 
 
 def _multiple(node: p.MultipleOf, here: _Subject) -> Reading:
     narrow = here.is_float(node.value)
-
-    def multiple(value: object) -> bool:
-        exact: object = value
-        if isinstance(value, float):
-            exact = values.as_decimal(values.narrow_text(value) if narrow else value, 38, 18)
-        return exact is not None and values.remainder(exact, node.step) == 0
-
-    return _strict(multiple, _value(node.value, here))
+    return _strict(lambda value: values.multiple(value, node.step, narrow), _value(node.value, here))
 
 
 def _exists(node: p.Exists, here: _Subject) -> Reading:
-    holder = here.type_of(node.value)
-    known = holder is not None and holder.name == HOLDERS[node.part]
-    part = holder.parts[1 if node.part is t.Inside.VALUE else 0] if known and holder else None
+    part = part_of(type_below(here.type, node.value), node.part)
     container, test = _path(node.value, here), _truth(node.holds, _Subject(part))
 
     def reading(subject: object) -> bool | None:
@@ -254,16 +228,10 @@ def _exists(node: p.Exists, here: _Subject) -> Reading:
     return reading
 
 
-def _opaque_truth(node: t.Opaque, here: _Subject) -> Reading:
+def _opaque(node: t.Opaque, here: _Subject) -> Reading:
     from dq.dataquality.sql_reading import read_predicate
 
     return _truth(read_predicate(node.sql), here)
-
-
-def _opaque_value(node: t.Opaque, here: _Subject) -> Reading:
-    from dq.dataquality.sql_reading import read_term
-
-    return _value(read_term(node.sql), here)
 
 
 def _null(node: p.IsNull, here: _Subject) -> Reading:
@@ -315,7 +283,7 @@ _TRUTHS: Mapping[type, Callable[[Any, _Subject], Reading]] = {
     p.And: lambda node, here: _joined(node.parts, False, here),
     p.Or: lambda node, here: _joined(node.parts, True, here),
     p.Exists: _exists,
-    t.Opaque: _opaque_truth,
+    t.Opaque: _opaque,
 }
 _VALUES: Mapping[type, Callable[[Any, _Subject], Reading]] = {
     t.Path: _path,
@@ -326,5 +294,4 @@ _VALUES: Mapping[type, Callable[[Any, _Subject], Reading]] = {
     t.Size: lambda node, here: _strict(len, _path(node.value, here)),
     t.Entries: lambda node, here: _strict(len, _path(node.value, here)),
     t.Function: _function,
-    t.Opaque: _opaque_value,
 }

@@ -1,9 +1,11 @@
-"""TABLE: what the functions of users' SQL compute in memory, for those that are NULL when an argument is."""
+"""TABLE: what functions of users' SQL compute in memory, NULL where an argument is, and which days exist."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
+from dq.dataquality.model.predicate import DayShape
 from dq.dataquality.offline.values import Incomparable, as_day, as_decimal, key, remainder
 
 Compute = Callable[..., object]
@@ -39,3 +41,14 @@ STRICT: Mapping[str, Compute] = {
     "try_decimal": as_decimal,
     "upper": lambda value: value.upper(),
 }
+
+
+def has_day(pattern: re.Pattern[str], shape: DayShape, text: object) -> bool:
+    """Whether a text has the shape, whose pattern this is, and names a day that exists."""
+    match = pattern.search(text) if isinstance(text, str) else None
+    if match is None:
+        return False
+    month = match[shape.month] or ""
+    if shape.months:
+        month = str((shape.months.find(month[:3]) + 3) // 3)
+    return as_day(f"{shape.century}{match[shape.year]}-{month}-{match[shape.day]}") is not None

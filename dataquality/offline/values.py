@@ -10,6 +10,7 @@ import re
 import struct
 from collections.abc import Hashable, Mapping
 from decimal import Decimal
+from fractions import Fraction
 
 # Enough digits that no remainder or sum of two of Spark's decimals is rounded.
 EXACT = decimal.Context(prec=120, rounding=decimal.ROUND_HALF_UP)
@@ -91,7 +92,16 @@ def as_decimal(value: object, precision: int, scale: int) -> Decimal | None:
         made = EXACT.quantize(Decimal(value), Decimal(1).scaleb(-scale))
     except decimal.InvalidOperation:
         return None
-    return made if abs(made) < Decimal(1).scaleb(precision - scale) else None
+    # NaN of a float of 32 bits comes as a text.
+    fits = made.is_finite() and made.copy_abs() < Decimal(1).scaleb(precision - scale)
+    return made if fits else None
+
+
+def multiple(value: object, step: int | Decimal, short: bool) -> bool:
+    """Whether a number is a multiple; a float, `short` or a double, is its shortest decimal to 18 places."""
+    if isinstance(value, float):
+        value = as_decimal(narrow_text(value) if short else value, 38, 18)
+    return value is not None and remainder(value, step) == 0
 
 
 def narrow_text(value: object) -> str:
@@ -110,6 +120,16 @@ def _bits(value: float) -> bytes:
 def narrow(value: float | Decimal) -> float:
     """The float of 32 bits nearest to a number; beyond the largest one there is infinity."""
     wide = float(value)
+    if math.isfinite(wide) and not isinstance(value, float) and Fraction(value) != Fraction(wide):
+        exact, doubled = Fraction(value), Fraction(wide)
+        # In the middle of two floats, what the double has lost decides.
+        low, high = _cut(math.nextafter(wide, -math.inf)), _cut(math.nextafter(wide, math.inf))
+        if math.isfinite(low) and math.isfinite(high) and Fraction(low) + Fraction(high) == 2 * doubled:
+            return high if exact > doubled else low
+    return _cut(wide)
+
+
+def _cut(wide: float) -> float:
     try:
         return float(struct.unpack("f", struct.pack("f", wide))[0])
     except OverflowError:
