@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from oracle.tree_truth import Plain, Truth
-from oracle.trees import COLUMNS, SCHEMA, Row
+from oracle.trees import SCHEMA, Row
 
+from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
 from dq.dataquality.kernels.condition import Condition, condition
 from dq.dataquality.model import predicate as p
@@ -48,16 +49,17 @@ def compared(
     meanings: Mapping[str, p.Predicate],
     spark: SparkSession | None,
     asked: Counter[str],
+    schema: DataType = SCHEMA,
 ) -> Iterator[Difference]:
     """Where engines differ. `asked` counts the pairs of a predicate and a row that each engine answered."""
     plain = Plain(meanings)
-    wanted = [[plain.truth(one, row, SCHEMA) for row in rows] for one in predicates]
+    wanted = [[plain.truth(one, row, schema) for row in rows] for one in predicates]
     engines: dict[str, Sequence[Sequence[object] | None]] = {
-        "Python": [_in_memory(one, rows) for one in predicates],
-        "Arrow": _in_arrow(predicates, rows),
+        "Python": [_in_memory(one, rows, schema) for one in predicates],
+        "Arrow": _in_arrow(predicates, rows, schema),
     }
     if spark is not None:
-        engines["Spark"] = _in_spark(predicates, rows, spark)
+        engines["Spark"] = _in_spark(predicates, rows, spark, schema)
     for name, answers in engines.items():
         for one, said, truths in zip(predicates, answers, wanted, strict=True):
             if said is None:
@@ -68,21 +70,22 @@ def compared(
                     yield Difference(name, one, row, here, there)
 
 
-def _in_memory(predicate: p.Predicate, rows: Sequence[Row]) -> list[object] | None:
+def _in_memory(predicate: p.Predicate, rows: Sequence[Row], schema: DataType) -> list[object] | None:
     try:
-        holds = truth(predicate, SCHEMA)
+        holds = truth(predicate, schema)
     except NoReading:
         return None
     return [holds(row) for row in rows]
 
 
-# What the tasks read.
-_FLAT = {name: kind for name, kind in COLUMNS.items() if not kind.parts}
-
-
-def _in_arrow(predicates: Sequence[p.Predicate], rows: Sequence[Row]) -> list[list[object] | None]:
-    columns = {name: pa.array([row[name] for row in rows], arrow_type(kind)) for name, kind in _FLAT.items()}
-    return [_evaluated(condition(one, _FLAT), columns) for one in predicates]
+def _in_arrow(
+    predicates: Sequence[p.Predicate], rows: Sequence[Row], schema: DataType
+) -> list[list[object] | None]:
+    """Of the columns that tasks read."""
+    pairs = zip(schema.names, schema.parts, strict=True)
+    flat = {name: kind for name, kind in pairs if not kind.parts and kind.name != "binary"}
+    columns = {name: pa.array([row[name] for row in rows], arrow_type(kind)) for name, kind in flat.items()}
+    return [_evaluated(condition(one, flat), columns) for one in predicates]
 
 
 def _evaluated(made: Condition | None, columns: Mapping[str, Any]) -> list[object] | None:
@@ -93,11 +96,19 @@ def _evaluated(made: Condition | None, columns: Mapping[str, Any]) -> list[objec
         return None
 
 
-def frame_of(rows: Sequence[Row], spark: SparkSession) -> DataFrame:
+def frame_of(rows: Sequence[Row], spark: SparkSession, schema: DataType) -> DataFrame:
     """The rows as a cached frame, with their number in `_at`."""
-    told = [(at, *(_spark(row[name], kind) for name, kind in COLUMNS.items())) for at, row in enumerate(rows)]
-    ddl = ", ".join(f"`{name.replace('`', '``')}` {kind}" for name, kind in COLUMNS.items())
+    pairs = list(zip(schema.names, schema.parts, strict=True))
+    told = [(at, *(_spark(row[name], kind) for name, kind in pairs)) for at, row in enumerate(rows)]
+    ddl = ", ".join(f"{quoted(name)} {_ddl(kind)}" for name, kind in pairs)
     return spark.createDataFrame(told, f"_at int, {ddl}").coalesce(1).cache()
+
+
+def _ddl(kind: DataType) -> str:
+    if kind.name == "struct":
+        pairs = zip(kind.names, kind.parts, strict=True)
+        return f"struct<{', '.join(f'{quoted(name)}: {_ddl(part)}' for name, part in pairs)}>"
+    return f"{kind.name}<{', '.join(map(_ddl, kind.parts))}>" if kind.parts else str(kind)
 
 
 def _spark(value: Any, kind: DataType) -> Any:
@@ -111,14 +122,14 @@ def _spark(value: Any, kind: DataType) -> Any:
 
 
 def _in_spark(
-    predicates: Sequence[p.Predicate], rows: Sequence[Row], spark: SparkSession
+    predicates: Sequence[p.Predicate], rows: Sequence[Row], spark: SparkSession, schema: DataType
 ) -> list[list[object]]:
-    frame = frame_of(rows, spark)
+    frame = frame_of(rows, spark, schema)
     answers: list[list[object]] = []
     for begin in range(0, len(predicates), _AT_ONCE):
         some = predicates[begin : begin + _AT_ONCE]
-        asked = [f"{predicate_sql(one, SCHEMA)} AS `{at}`" for at, one in enumerate(some)]
-        found = sorted(frame.selectExpr("_at", *asked).collect())
+        asked = [f"{predicate_sql(one, schema)} AS `{at}`" for at, one in enumerate(some)]
+        found = sorted(frame.selectExpr("_at", *asked).collect(), key=lambda row: row[0])
         answers += [[row[at + 1] for row in found] for at in range(len(some))]
     frame.unpersist()
     return answers

@@ -78,6 +78,17 @@ class Plain:
         return True if True in found else None if None in found else False
 
 
+def readable(node: p.Predicate) -> bool:
+    """Whether every pattern in it means to Python what it means to Java."""
+    if isinstance(node, p.And | p.Or):
+        return all(map(readable, node.parts))
+    if isinstance(node, p.Not):
+        return readable(node.part)
+    if isinstance(node, p.Exists):
+        return readable(node.holds)
+    return not isinstance(node, p.Matches) or r"\p{" not in node.pattern.lower()
+
+
 def _of_value(node: p.Predicate, value: Any, kind: DataType | None) -> Truth:
     if isinstance(node, p.Holds):
         return bool(value)
