@@ -82,6 +82,24 @@ def test_a_breaking_change_is_exit_1_with_an_annotation_on_the_right_line(dq, re
     assert "version 2.0.0" in found.err
 
 
+@pytest.mark.parametrize("after", ["classification: public, ", ""])
+def test_a_lowered_classification_stops_the_gate_until_somebody_waives_it(dq, registry, after):
+    secret = AMOUNT.replace("{name: amount, ", "{name: amount, classification: restricted, ")
+    registry.git("checkout", "-q", "main")
+    registry.write("orders.odcs.yaml", CONTRACT.replace(AMOUNT, secret))
+    registry.commit("classify amount")
+    registry.git("checkout", "-q", "-B", "change")
+    lowered = secret.replace("classification: restricted, ", after)
+    registry.write("orders.odcs.yaml", CONTRACT.replace(AMOUNT, lowered).replace("1.0.0", "1.1.0"))
+    registry.commit("show amount")
+
+    found = gate(dq)
+
+    assert found.code == 1
+    assert "error classification-lowered" in found.out
+    assert "To accept it, add to .waivers. in dq-policy.yaml" in " ".join(found.out.split()).replace("'", ".")
+
+
 def test_a_change_that_is_not_committed_is_judged_too(dq, registry):
     registry.write("orders.odcs.yaml", CONTRACT.replace(AMOUNT, ""))
 
