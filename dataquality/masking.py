@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.column import columns
+from dq.dataquality.column import columns, resolve
 
 MASK = "***"
 
@@ -15,6 +17,31 @@ def classified(one: SchemaObject) -> frozenset[str]:
     return frozenset(
         str(column.steps[0]).lower() for prop, column in columns(one) if prop.classification is not None
     )
+
+
+# Of shorter values, columns that have nothing to do with each other share many.
+_TELLING = 3
+
+
+def repeats(one: SchemaObject, schema: DataType) -> Callable[[str], str]:
+    """A predicate on a text in SQL: a classified column has it as its value in the same row.
+
+    `schema` is that of the data. Values of fewer than three characters, and those inside of arrays and maps,
+    are not looked for.
+    """
+    secret = [
+        column
+        for prop, column in columns(one)
+        if prop.classification is not None and column.single and _is_value(resolve(schema, column))
+    ]
+    if not secret:
+        return lambda _text: "FALSE"
+    listed = ", ".join(f"CAST({column.sql()} AS STRING)" for column in secret)
+    return lambda text: f"coalesce(char_length({text}) >= {_TELLING} AND {text} IN ({listed}), FALSE)"
+
+
+def _is_value(found: DataType | str) -> bool:
+    return not isinstance(found, str) and not found.parts
 
 
 def hidden(one: SchemaObject, schema: DataType) -> frozenset[str]:

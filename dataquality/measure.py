@@ -159,8 +159,8 @@ def _unmatched(frame: DataFrame, metric: Metric, others: Others) -> int | Failur
     return _answered(lambda: int(rows.selectExpr("count(1) AS n").collect()[0][0]))
 
 
-def unmatched(frame: DataFrame, metric: Metric, others: Others) -> DataFrame | Failure:
-    """The keys, called 0, 1, …, of the rows whose key the metric's target does not have."""
+def unmatched(frame: DataFrame, metric: Metric, others: Others, *more: str) -> DataFrame | Failure:
+    """The keys, called 0, 1, …, and `more` columns, of the rows whose key the target does not have."""
     assert metric.target is not None
     other = others(metric.target.object)
     if isinstance(other, Failure):
@@ -170,14 +170,14 @@ def unmatched(frame: DataFrame, metric: Metric, others: Others) -> DataFrame | F
         return Failure(reason)
     names = [str(index) for index in range(len(metric.keys))]
     theirs = keyed(other, Metric(Kind.UNMATCHED, keys=metric.target.keys))
-    return _answered(lambda: keyed(frame, metric).join(theirs, on=names, how="left_anti"))
+    return _answered(lambda: keyed(frame, metric, *more).join(theirs, on=names, how="left_anti"))
 
 
-def keyed(frame: DataFrame, metric: Metric) -> DataFrame:
-    """The key's columns, called 0, 1, …, of the rows that the metric speaks about."""
+def keyed(frame: DataFrame, metric: Metric, *more: str) -> DataFrame:
+    """The key's columns, called 0, 1, …, of the rows that the metric speaks about; and `more` columns."""
     rows = _within(frame, metric)
     present = sql.all_of(*(f"{key.sql()} IS NOT NULL" for key in metric.keys))
-    return rows.where(present).selectExpr(*_named(metric.keys))
+    return rows.where(present).selectExpr(*_named(metric.keys), *more)
 
 
 def _named(keys: tuple[Column, ...]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import SchemaObject
@@ -13,8 +13,8 @@ from dq.contracts.types import DataType
 from dq.dataquality.clause import Clause
 from dq.dataquality.column import Column, resolve
 from dq.dataquality.judge import questions
-from dq.dataquality.masking import MASK, classified
-from dq.dataquality.measure import Others, attempt, keyed, none_given, unmatched
+from dq.dataquality.masking import MASK, classified, repeats
+from dq.dataquality.measure import Others, attempt, keyed, none_given, schema_of, unmatched
 from dq.dataquality.metric import Failure
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.term import Inside
@@ -39,7 +39,8 @@ def samples(
 ) -> Samples:
     """Samples of failed clauses by path: values as texts, NULL as None; `count` stands with keys.
 
-    One job for all clauses that a row can break by itself, and one per key that repeats or has no match.
+    A value that a classified column has in the same row is masked wherever it stands. One job for all clauses
+    that a row can break by itself, and one per key that repeats or has no match.
     A clause whose samples cannot be had gets none: its verdict stands without them.
     """
     masked = classified(one) | {
@@ -54,7 +55,7 @@ def samples(
         found |= _rows(frame, schema, one, alone, masked)
     for clause in failed:
         if clause.keys:
-            made = attempt(lambda clause=clause: _keys(frame, clause, masked, others))  # type: ignore[misc]
+            made = attempt(lambda clause=clause: _keys(frame, one, clause, masked, others))  # type: ignore[misc]
             found[clause.path] = () if isinstance(made, Failure) else made
     return found
 
@@ -69,9 +70,10 @@ def _rows(
     key = tuple(Column((part.column,)) for part in one.primary_key())
     if any(isinstance(resolve(schema, column), str) for column in key):
         key = ()
+    secrets = repeats(one, schema)
     marks = [
         f"CASE WHEN {predicate_sql(broken, schema)} THEN named_struct('c', {index}, 'r',"
-        f" {_shown(key or _values(clause), masked)}) END"
+        f" {_shown(key or _values(clause), masked, secrets)}) END"
         for index, clause in enumerate(failed)
         if (broken := all_of(clause.where, clause.breaks)) is not None
     ]
@@ -101,32 +103,40 @@ def _values(clause: Clause) -> tuple[Column, ...]:
     return tuple(wanted)
 
 
-def _shown(shown: Sequence[Column], masked: frozenset[str]) -> str:
-    values = ", ".join(f"{sql.text(str(column))}, {_value(column, masked)}" for column in shown)
+def _shown(shown: Sequence[Column], masked: frozenset[str], secrets: Callable[[str], str]) -> str:
+    values = ", ".join(f"{sql.text(str(column))}, {_value(column, masked, secrets)}" for column in shown)
     return f"to_json(named_struct({values}), map('ignoreNullFields', 'false'))"
 
 
-def _value(column: Column, masked: frozenset[str]) -> str:
+def _value(column: Column, masked: frozenset[str], secrets: Callable[[str], str]) -> str:
     if str(column.steps[0]).lower() in masked:
         return sql.text(MASK)
-    return f"left(CAST({column.sql()} AS STRING), {MOST_CHARACTERS})"
+    text = f"CAST({column.sql()} AS STRING)"
+    return f"CASE WHEN {secrets(text)} THEN {sql.text(MASK)} ELSE left({text}, {MOST_CHARACTERS}) END"
 
 
 def _keys(
-    frame: DataFrame, clause: Clause, masked: frozenset[str], others: Others
+    frame: DataFrame, one: SchemaObject, clause: Clause, masked: frozenset[str], others: Others
 ) -> tuple[Row, ...] | Failure:
     metric = questions(clause)[0]
-    rows = unmatched(frame, metric, others) if clause.target else keyed(frame, metric)
+    secrets = repeats(one, schema_of(frame))
+    names = [sql.name(str(index)) for index in range(len(clause.keys))]
+    marks = [sql.name(f"secret {index}") for index in range(len(clause.keys))]
+    more = [
+        f"{secrets(f'CAST({key.sql()} AS STRING)')} AS {mark}"
+        for key, mark in zip(clause.keys, marks, strict=True)
+    ]
+    rows = unmatched(frame, metric, others, *more) if clause.target else keyed(frame, metric, *more)
     if isinstance(rows, Failure):
         return rows
-    names = [sql.name(str(index)) for index in range(len(clause.keys))]
     shown = [
         sql.text(MASK)
         if str(key.steps[0]).lower() in masked
-        else f"left(CAST({name} AS STRING), {MOST_CHARACTERS})"
-        for key, name in zip(clause.keys, names, strict=True)
+        else f"CASE WHEN {sql.name(f'max({mark[1:-1]})')} THEN {sql.text(MASK)}"
+        f" ELSE left(CAST({name} AS STRING), {MOST_CHARACTERS}) END"
+        for key, name, mark in zip(clause.keys, names, marks, strict=True)
     ]
-    counted = rows.groupBy(*names).agg({"*": "count"})
+    counted = rows.groupBy(*names).agg({"*": "count", **{mark[1:-1]: "max" for mark in marks}})
     found = (
         counted.selectExpr(
             *(f"{value} AS {name}" for value, name in zip(shown, names, strict=True)), "`count(1)` AS n"

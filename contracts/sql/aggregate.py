@@ -97,39 +97,73 @@ def folded(tree: exp.Expr) -> Folded | None:
     )
 
 
-# Their answer is a number of rows or a flag, and no value.
-_COUNTS = frozenset(["approx_count_distinct", "count", "count_if", "regr_count", *_FLAG_FUNCTIONS])
-_COMPARED = tuple(kind for kind in _FLAGS if kind is not exp.Boolean)
+_COUNTS = frozenset(["approx_count_distinct", "count", "count_if", "regr_count"])
+_COMPARED = tuple(kind for kind in _FLAGS if kind not in (exp.And, exp.Or, exp.Not, exp.Boolean))
 
 
 def shown(tree: exp.Expr) -> frozenset[str]:
     """The columns whose values the answer may show, or be made of, in lower case.
 
-    Counts and conditions show none. Of a query inside of a query, all columns count.
+    A number of rows shows none, and neither does the condition of those rows, with two exceptions, by which
+    a value could be told from numbers: a condition that compares two columns, and conditions of several
+    numbers in one answer. Of a query inside of a query, all columns count.
     """
     if len(list(tree.find_all(exp.Select))) != 1 or not isinstance(tree, exp.Select):
         found = list(tree.find_all(exp.Column))
     else:
         found = [column for one in tree.expressions for column in _values(one)]
+        conditional = [columns for one in tree.expressions for columns in _conditions(one) if columns]
+        if len(conditional) > 1:
+            found += [column for columns in conditional for column in columns]
+        for compared in tree.find_all(*_COMPARED):
+            columns = list(compared.find_all(exp.Column))
+            if len({column.name.lower() for column in columns}) > 1:
+                found += columns
     return frozenset(part.name.lower() for column in found for part in column.parts)
 
 
 def _values(node: exp.Expr) -> Iterator[exp.Column]:
+    """The columns that a value is made of; how many rows there are is made of none."""
     if isinstance(node, exp.Column):
         yield node
-    elif isinstance(node, _COMPARED) or (isinstance(node, exp.Anonymous) and node.name.lower() in _COUNTS):
-        return
     elif isinstance(node, exp.Filter):
         yield from _values(node.this)
-    elif isinstance(node, exp.If):
-        yield from (
-            column for part in ("true", "false") if node.args.get(part) for column in _values(node.args[part])
-        )
-    elif isinstance(node, exp.Case):
-        parts = [*node.args["ifs"], *([node.args["default"]] if node.args.get("default") else [])]
-        yield from (column for part in parts for column in _values(part))
+    elif not _is_count(node):
+        for part in node.iter_expressions():
+            yield from _values(part)
+
+
+def _conditions(node: exp.Expr) -> Iterator[list[exp.Column]]:
+    """For each number that counts some of the rows, the columns that say which."""
+    if isinstance(node, exp.Filter):
+        yield list(node.expression.find_all(exp.Column))
+        yield from _conditions(node.this)
+    elif _is_count(node):
+        # `count(column)` tells of NULLs alone.
+        if not all(isinstance(_bare(one), exp.Column | exp.Distinct) for one in node.expressions):
+            yield list(node.find_all(exp.Column))
     else:
-        yield from (column for part in node.iter_expressions() for column in _values(part))
+        for part in node.iter_expressions():
+            yield from _conditions(part)
+
+
+def _is_count(node: exp.Expr) -> bool:
+    """Whether it counts rows: a count, or a sum of ones."""
+    if not isinstance(node, exp.Anonymous):
+        return False
+    if node.name.lower() != "sum" or len(node.expressions) != 1:
+        return node.name.lower() in _COUNTS
+    summed = _bare(node.expressions[0])
+    if isinstance(summed, exp.Case) and summed.this is None and len(summed.args["ifs"]) == 1:
+        branches = (summed.args["ifs"][0].args["true"], summed.args.get("default"))
+    elif isinstance(summed, exp.If):
+        branches = (summed.args["true"], summed.args.get("false"))
+    else:
+        return False
+    return all(
+        one is None or isinstance(one, exp.Null) or (isinstance(one, exp.Literal) and one.name in ("0", "1"))
+        for one in branches
+    )
 
 
 def _parts(node: exp.Expr) -> set[str]:

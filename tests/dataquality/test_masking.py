@@ -133,6 +133,20 @@ QUERIES = [
     ("SELECT sum(CASE WHEN salary > 100 THEN 1 ELSE 0 END) FROM staff", "1"),
     ("SELECT count(*) - count(salary) FROM staff", "0"),
     ("SELECT max(id) FROM staff WHERE salary > 0", "2"),
+    ("SELECT 100 * count_if(salary > 100) / count(*) FROM staff", "50.0"),
+    ("SELECT sum(if(salary > 100, 1, 0)) FROM staff", "1"),
+    # Numbers that could be asked for until they tell the value.
+    ("SELECT CASE WHEN max(salary) = 4711 THEN 1 WHEN max(salary) = 4712 THEN 2 END FROM staff", "***"),
+    ("SELECT sum(CASE WHEN salary > 4000 THEN 4000 ELSE 1 END) FROM staff", "***"),
+    ("SELECT if(max(salary) > 4096, 4096, 0) FROM staff", "***"),
+    ("SELECT CAST(max(salary) > 4096 AS INT) * 4096 FROM staff", "***"),
+    ("SELECT count_if(salary > 4096) * 4096 + count_if(salary > 2048) * 2048 FROM staff", "***"),
+    ("SELECT max(1) FILTER (WHERE salary > 4) + max(2) FILTER (WHERE salary > 9) FROM staff", "***"),
+    ("SELECT count(*) FROM staff WHERE id <= salary", "***"),
+    ("SELECT max(id) FROM staff WHERE id <= salary", "***"),
+    ("SELECT count_if(id * 2 = salary) FROM staff", "***"),
+    ("SELECT min_by(id, salary) FROM staff", "***"),
+    ("SELECT coalesce(nullif(max(salary), 4711), 0) FROM staff", "***"),
 ]
 
 
@@ -155,6 +169,29 @@ def test_a_number_that_may_be_a_classified_value_is_not_shown(spark: SparkSessio
         " allowed: exactly 7"
     )
     assert not any(secret in json.dumps(report.as_dict()) for secret in ("4711", "4712", "2356", "4710"))
+
+
+COPIED = contract("""
+schema:
+  - name: people
+    properties:
+      - {name: id, logicalType: integer, primaryKey: true, primaryKeyPosition: 1}
+      - {name: ssn, logicalType: string, classification: restricted}
+      - {name: note, logicalType: string, unique: true, enum: [{value: fine}]}
+      - {name: seat, logicalType: integer}
+""")
+
+
+@pytest.mark.spark
+def test_a_copy_of_a_classified_value_is_masked_in_any_column(spark: SparkSession) -> None:
+    rows = [(1, "078-05-1120", "078-05-1120", 1), (2, "078-05-1120", "078-05-1120", 1), (3, "x", "open", 2)]
+    frame = spark.createDataFrame(rows, "id int, ssn string, note string, seat int")
+
+    report = check(COPIED, frame.coalesce(1).cache())
+
+    assert failed(report)["note unique"] == ({"note": "***", "count": 2},)
+    assert failed(report)["note enum"] == ({"id": "1"}, {"id": "2"}, {"id": "3"})
+    assert "078-05" not in json.dumps(report.as_dict())
 
 
 CAST = contract("""
