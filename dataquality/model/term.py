@@ -121,12 +121,27 @@ class Since1970:
     type: str
 
 
+# What `Function` may name; each is NULL as soon as an argument is, but for coalesce.
+FUNCTIONS = (
+    "array_distinct", "coalesce", "concat", "div", "endswith", "instr", "left", "lower", "map_keys",
+    "map_values", "mod", "negative", "plus", "regexp_extract", "size", "startswith", "try_date",
+    "try_decimal", "upper",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A plain function of SQL by its name (see FUNCTIONS); None stands for NULL."""
+    """A plain function of SQL by its name, one of FUNCTIONS; None stands for NULL.
+
+    Raises ValueError for another name: it would be written into SQL as it is.
+    """
 
     name: str
     arguments: tuple[Term | Literal | None, ...]
+
+    def __post_init__(self) -> None:
+        if self.name not in FUNCTIONS:
+            raise ValueError(f"{self.name!r} is no function of predicates; there are {', '.join(FUNCTIONS)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +158,3 @@ class Opaque:
 
 
 Term = Path | Length | Remainder | Size | Entries | Present | Whole | Since1970 | Function | Opaque
-
-# Those that readers of users' SQL know, and what they give for NULL: NULL, but for coalesce.
-FUNCTIONS = (
-    "array_distinct", "coalesce", "concat", "div", "endswith", "instr", "left", "lower", "map_keys",
-    "map_values", "mod", "negative", "plus", "regexp_extract", "size", "startswith", "try_date",
-    "try_decimal", "upper",
-)  # fmt: skip
