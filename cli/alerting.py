@@ -93,7 +93,8 @@ def _setting(world: World, one: Setting) -> str | None:
     """A channel's setting from its variable; a secret may stand in a file that `<VARIABLE>_FILE` names."""
     file = world.environment.get(f"{one.variable}_FILE") if one.secret else None
     if file is None:
-        return world.environment.get(one.variable)
+        settings = world.environment if one.secret else world.settings.variables()
+        return settings.get(one.variable)
     try:
         return Path(file).read_text().strip()
     except OSError as error:

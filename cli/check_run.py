@@ -82,7 +82,7 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
     label(given.spark, f"dq check {what}", f"dq check {what} {contract.version} {name_of(scope)}")
     report = measure(
         contract,
-        locate(contract, one, given.server, world.environment),
+        locate(contract, one, given.server, world.reach),
         one.name,
         spark=given.spark,
         partitions=[scope] if scope else None,
@@ -146,7 +146,7 @@ def foresee(given: Setup, contract: Contract, one: SchemaObject, scope: Partitio
     label(given.spark, what, what)
     return outline(
         contract,
-        locate(contract, one, given.server, given.world.environment),
+        locate(contract, one, given.server, given.world.reach),
         one.name,
         spark=given.spark,
         partitions=[scope] if scope else None,
@@ -178,7 +178,7 @@ def _others(given: Setup, contract: Contract, one: SchemaObject) -> dict[str, Da
     found = {}
     for other in contract.objects if has_relationships(one) else ():
         try:
-            found[other.name] = locate(contract, other, given.server, given.world.environment)
+            found[other.name] = locate(contract, other, given.server, given.world.reach)
         except UsageError as error:
             show.note(f"dq: {error.message} {error.mend}")
     return found

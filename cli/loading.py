@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Finding
 from dq.contracts.parse import parse
 from dq.contracts.promise import Slo
+from dq.contracts.reach import Reach
 from dq.dataquality.delivery.files import files_for
 from dq.dataquality.delivery.probe import Place
 from dq.dataquality.delivery.watch import Watched
@@ -87,9 +88,9 @@ def slos(loaded: Loaded) -> tuple[list[Slo], list[Finding]]:
     return found, findings
 
 
-def watched(slo: Slo, server: str | None, variables: Mapping[str, str]) -> Watched:
+def watched(slo: Slo, server: str | None, reach: Reach) -> Watched:
     """An SLO with the place of its data. Raises UsageError where the place cannot be known."""
-    place = resolve(slo.contract, slo.object, server, variables)
+    place = resolve(slo.contract, slo.object, server, reach)
     if not place.path:
         raise UsageError(
             f"server {place.server!r} of {slo.contract.id!r} has no location to look at.",

@@ -16,6 +16,7 @@ import typer
 from typer.main import get_command
 
 from dq.cli import commands, show
+from dq.cli.world import CONFIG
 from dq.contracts.errors import DqError
 
 BUG = 70
@@ -67,22 +68,38 @@ def _version(asked: bool) -> None:
 
 
 def _root(
-    version: bool = typer.Option(  # its callback does the work
+    version: bool = typer.Option(  # noqa: ARG001  # its callback does the work
         False, "--version", callback=_version, is_eager=True, help="Print the version and stop."
     ),
+    config: str = typer.Option(
+        None, "--config", metavar="FILE", help="The operator's dq.toml; else the one that DQ_CONFIG names."
+    ),
 ) -> None:
-    pass
+    CONFIG.set(config)
+
+
+def _named(arguments: list[str]) -> str | None:
+    """The command that a command line names, behind the options of all commands."""
+    rest = list(arguments)
+    while rest and rest[0].startswith("--config"):
+        rest = rest[1:] if "=" in rest[0] else rest[2:]
+    return rest[0] if rest else None
 
 
 def run(arguments: list[str]) -> int:
     """Runs one command line and gives its exit code; prints what went wrong, never a secret."""
-    with show.door():
-        return _run(arguments)
+    before = CONFIG.set(None)
+    try:
+        with show.door():
+            return _run(arguments)
+    finally:
+        CONFIG.reset(before)
 
 
 def _run(arguments: list[str]) -> int:
     known = names()
-    wanted = [arguments[0]] if arguments and arguments[0] in known else known
+    named = _named(arguments)
+    wanted = [named] if named in known else known
     try:
         command = get_command(application(wanted))
         _help_is_ours(command)

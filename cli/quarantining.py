@@ -42,7 +42,7 @@ def set_apart(
     try:
         written = write(
             contract,
-            locate(contract, one, server, world.environment),
+            locate(contract, one, server, world.reach),
             report,
             path,
             Run(f"{now:%Y-%m-%dT%H%M%SZ}", scope, now),

@@ -197,5 +197,5 @@ def formats(world: World, pairs: Sequence[Pair], server: str | None) -> set[str]
         for one in contract.objects:
             # What cannot be located is said where it is tested.
             with suppress(UsageError):
-                found.add(locate(contract, one, server, world.environment).format or "")
+                found.add(locate(contract, one, server, world.reach).format or "")
     return found

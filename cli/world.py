@@ -6,14 +6,17 @@ This is the only room that reads the environment and the time; the rooms below g
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.cli import state
+from dq.cli import settings, state
+from dq.cli.settings import Settings
 from dq.contracts.errors import UsageError
+from dq.contracts.reach import Reach, reach
 
 if TYPE_CHECKING:
     from dq.contracts.location import DataPlace
@@ -21,36 +24,55 @@ if TYPE_CHECKING:
 
 POLICY_FILE = "dq-policy.yaml"
 
+CONFIG: ContextVar[str | None] = ContextVar("CONFIG", default=None)
+"""The file of the global option `--config`, for the time of one command line."""
+
 
 @dataclass(frozen=True, slots=True)
 class World:
     """The outside, as one value that commands hand down piece by piece.
 
-    `as_of` replaces the clock for replays; None means the real time.
+    `as_of` replaces the clock for replays; None means the real time. `registries` are the roots of the
+    registries whose contracts the command reads.
     """
 
     environment: Mapping[str, str] = field(repr=False)  # it holds secrets
     folder: Path
     as_of: datetime | None = None
+    settings: Settings = field(default_factory=Settings)
+    registries: tuple[Path, ...] = ()
 
     def now(self) -> datetime:
         """The time in UTC."""
         return self.as_of or datetime.now(UTC)
 
     def store_url(self) -> str:
-        """`DQ_STORE_URL`, else an SQLite file under the working folder."""
+        """The setting `store_url`, else an SQLite file under the working folder."""
         own = self.folder / state.FOLDER / state.STORE
-        return self.environment.get("DQ_STORE_URL") or f"sqlite:///{own}"
+        return self.settings.store_url or f"sqlite:///{own}"
 
     def state(self) -> Path:
         """The folder `.dq` below the working folder. Raises StoreError where a stranger may have made it."""
         return state.ready(self.folder, _tracked)
 
+    @property
+    def reach(self) -> Reach:
+        """What contracts may name; made anew by each call, since links may have changed."""
+        given = self.settings
+        return reach(
+            self.folder,
+            given.lake_roots,
+            registries=self.registries,
+            hosts=given.hosts,
+            names=given.vars,
+            environment=self.environment,
+        )
+
     def store(self) -> Store:
         """The opened state store; created when it is a new SQLite file."""
         from dq.store.engine import open_store
 
-        if not self.environment.get("DQ_STORE_URL"):
+        if not self.settings.store_url:
             self.state()
         return open_store(self.store_url())
 
@@ -89,9 +111,27 @@ def registry_root(path: Path) -> Path:
     return start
 
 
-def here(as_of: str | None = None) -> World:
-    """The world of this process. Raises UsageError for an `as_of` that is no instant with a zone."""
-    return World(dict(os.environ), Path.cwd(), instant(as_of) if as_of else None)
+def here(as_of: str | None = None, paths: Sequence[Path] = ()) -> World:
+    """The world of this process, for a command that reads the contracts at `paths`.
+
+    Raises UsageError for an `as_of` that is no instant with a zone, for settings that cannot be understood,
+    and for a `dq.toml` inside of a registry: whoever proposes a contract could change it.
+    """
+    environment, folder = dict(os.environ), Path.cwd()
+    chosen = settings.read(environment, folder, CONFIG.get())
+    registries = tuple(dict.fromkeys(registry_root(path) for path in paths))
+    for root in registries:
+        if chosen.file is not None and chosen.file.resolve().is_relative_to(root):
+            raise UsageError(
+                f"{chosen.file} lies in the registry {root}, where a pull request could change it.",
+                "Put it elsewhere, and name it with DQ_CONFIG or --config.",
+            )
+    return World(environment, folder, instant(as_of) if as_of else None, chosen, registries)
+
+
+def hand_down(name: str, value: str) -> None:
+    """Sets a variable for the processes that this one starts."""
+    os.environ[name] = value
 
 
 def instant(text: str) -> datetime:

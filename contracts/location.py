@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dq.contracts.errors import UsageError
 from dq.contracts.extension import dataset
+from dq.contracts.fault import Fault
 from dq.contracts.form import nearest
 from dq.contracts.model import Contract, SchemaObject, Server
+from dq.contracts.reach import Reach
 
 # Which of its keys says where the data lies, by server type; the first that is written counts.
 _PATH_KEYS: dict[str, tuple[str, ...]] = {
@@ -29,12 +30,16 @@ _FORMATS = {"iceberg": "iceberg"}
 _USUAL_FORMAT = "parquet"
 
 _PLACEHOLDERS = ("object", "model")
+# What an object's name must be where it is a step of a path, and where it or a database names a table: a dot
+# or a back quote in it would lead to another database, a slash to files.
+_STEP = re.compile(r"[^\x00-\x1f/\\:*?\[\]{}#%~]+")
+_TABLE = re.compile(r"\w[\w $-]*")
 _HOLE = re.compile(r"\$\{(?P<variable>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|\{(?P<word>\w+)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class DataPlace:
-    """Where and how one object's data lies.
+    """Where and how one object's data lies, as a Reach has vouched for.
 
     `path` is a folder, a file or a pattern, as the server writes it, without a slash at its end; it is ""
     where only a catalog knows the place. `database` is the server's, or "". `format` is lower case.
@@ -71,18 +76,16 @@ def server_of(contract: Contract, name: str | None) -> Server:
     )
 
 
-def resolve(
-    contract: Contract, one: SchemaObject, server: str | None, variables: Mapping[str, str]
-) -> DataPlace:
+def resolve(contract: Contract, one: SchemaObject, server: str | None, reach: Reach) -> DataPlace:
     """Where the object's data lies on the server of this name (None: the contract's only one).
 
-    `${NAME}` and `${NAME:-default}` are taken from `variables`, `{object}` and `{model}` are the object's
+    `${NAME}` and `${NAME:-default}` are the variables of `reach`, `{object}` and `{model}` are the object's
     physical name, else its name. Without a placeholder the one object of a contract lies at the path
     itself, and each of several in a folder of its name below. The format is that of the object's `dataset`
     terms, else the server's, else parquet. A relative local path stays relative.
 
-    Raises UsageError for a variable without value, an unknown placeholder or server, and a server type
-    whose data is not a lake's.
+    Raises UsageError for a place or a variable that the reach does not allow, an unknown placeholder or
+    server, and a server type whose data is not a lake's.
     """
     chosen = server_of(contract, server)
     if chosen.type not in _PATH_KEYS:
@@ -90,26 +93,35 @@ def resolve(
             f"{chosen.at('type')}: server {chosen.server!r} has type {chosen.type!r}, which dq cannot read.",
             f"Choose a server of type {', '.join(_PATH_KEYS)} with --server.",
         )
-    database = _filled(chosen, "database", one, variables)[0]
+    hole = _Holes(contract, one, chosen, reach)
+    database = hole.filled("database")[0]
     terms = dataset(one)[0]
     format_ = terms.format or chosen.get("format") or _FORMATS.get(chosen.type) or _USUAL_FORMAT
-    path = _path(contract, one, chosen, variables)
+    path = _path(hole)
+    if chosen.type in CATALOGS or not path:
+        _refuse_names(hole, database)
     return DataPlace(chosen.server, chosen.type, path, format_.lower(), database)
 
 
-def _path(contract: Contract, one: SchemaObject, server: Server, variables: Mapping[str, str]) -> str:
+def _path(hole: _Holes) -> str:
+    server, one = hole.server, hole.object
     for key in _PATH_KEYS[server.type]:
-        path, named = _filled(server, key, one, variables)
+        path, named = hole.filled(key)
         if path:
-            path = path.rstrip("/") or "/"
-            if named or len(contract.objects) == 1:
-                return path
-            if "*" in path or "?" in path:
+            several = not named and len(hole.contract.objects) > 1
+            if several and "*" in path:
                 raise UsageError(
-                    f"{server.at(key)}: {key} {path!r} is one pattern for {len(contract.objects)} objects.",
+                    f"{server.at(key)}: {key} {server.get(key)!r} is one pattern for "
+                    f"{len(hole.contract.objects)} objects.",
                     "Put {object} where the object's name stands in the path.",
                 )
-            return f"{path.rstrip('/')}/{one.column}"
+            if (named or several) and (not _STEP.fullmatch(one.column) or one.column.strip(". ") == ""):
+                raise UsageError(
+                    f"{one.at('physicalName')}: {one.column!r} is no name of a folder.",
+                    "Write letters, digits and underscores in 'physicalName'.",
+                )
+            vouched = hole.reach.vouch(f"{path.rstrip('/')}/{one.column}" if several else path)
+            return hole.allowed(key, vouched)
     if server.type in CATALOGS or server.get("database"):
         return ""
     keys = " or ".join(repr(key) for key in _PATH_KEYS[server.type])
@@ -118,31 +130,52 @@ def _path(contract: Contract, one: SchemaObject, server: Server, variables: Mapp
     )
 
 
-def _filled(server: Server, key: str, one: SchemaObject, variables: Mapping[str, str]) -> tuple[str, bool]:
-    """The key's text with its holes filled, and whether it names the object. ("", False) when absent."""
-    text = server.get(key)
-    if text is None:
-        return "", False
-    named = False
+def _refuse_names(hole: _Holes, database: str) -> None:
+    """Raises UsageError for names that would make Spark read something else than a table."""
+    names = [("database", part) for part in database.split(".") if database]
+    for key, name in (*names, ("physicalName", hole.object.column)):
+        if not _TABLE.fullmatch(name):
+            at = hole.server.at(key) if key == "database" else hole.object.at(key)
+            raise UsageError(
+                f"{at}: {name!r} is no name of a {'database' if key == 'database' else 'table'}.",
+                f"Write letters, digits and underscores in '{key}'.",
+            )
 
-    def fill(match: re.Match[str]) -> str:
-        nonlocal named
-        variable, word = match["variable"], match["word"]
-        if variable is None:
+
+@dataclass(frozen=True, slots=True)
+class _Holes:
+    """The keys of a server with what is to be filled into them."""
+
+    contract: Contract
+    object: SchemaObject
+    server: Server
+    reach: Reach
+
+    def filled(self, key: str) -> tuple[str, bool]:
+        """The key's text with its holes filled, and whether it names the object. ("", False) when absent."""
+        text = self.server.get(key)
+        if text is None:
+            return "", False
+        named = False
+
+        def fill(match: re.Match[str]) -> str:
+            nonlocal named
+            variable, word = match["variable"], match["word"]
+            if variable is not None:
+                return self.allowed(key, self.reach.value(variable, match["default"]))
             if word not in _PLACEHOLDERS:
                 raise UsageError(
-                    f"{server.at(key)}: {key} has the unknown placeholder {{{word}}}.",
+                    f"{self.server.at(key)}: {key} has the unknown placeholder {{{word}}}.",
                     "Write {object} for the object's name, or ${NAME} for a variable.",
                 )
             named = True
-            return one.column
-        # As in a shell, `:-` also stands in for a variable that is set and empty.
-        value = variables.get(variable) or match["default"]
-        if value is None:
-            raise UsageError(
-                f"{server.at(key)}: {key} needs the variable {variable}, which is not set.",
-                f"Set it ({variable}=… dq …), or write ${{{variable}:-default}}.",
-            )
-        return value
+            return self.object.column
 
-    return _HOLE.sub(fill, text), named
+        return _HOLE.sub(fill, text), named
+
+    def allowed(self, key: str, given: str | Fault) -> str:
+        """What the reach gave, or its fault raised. It shows what is written, not what was filled in."""
+        if isinstance(given, str):
+            return given
+        at = f"{self.server.at(key)}: contract {self.contract.id!r}"
+        raise UsageError(f"{at}: {key} {self.server.get(key)!r} {given.message}.", given.mend)

@@ -14,6 +14,7 @@ from dq.contracts.columns import row_type
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.location import CATALOGS, resolve, server_of
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.reach import Reach
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality import lakehouse
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 FORMATS = ("parquet", "orc", "json", "csv", "avro", "iceberg", "delta", "hudi")
 # Those that are nothing but files: partitions are in their paths.
 FILES = ("parquet", "orc", "avro", "json", "csv")
+# Of two names, Spark reads the first as a format and the second as a path; these are all that it or a
+# common jar knows.
+_PATH_TABLES = frozenset({*FORMATS, "binaryfile", "image", "jdbc", "kafka", "libsvm", "text", "xml"})
 # What Hudi adds to every row for itself.
 _HUDI = (
     "_hoodie_commit_time",
@@ -58,19 +62,23 @@ class Dataset:
         return self.table or f"{self.format} at {self.path}"
 
 
-def locate(
-    contract: Contract, one: SchemaObject, server_name: str | None, variables: Mapping[str, str]
-) -> Dataset:
+def locate(contract: Contract, one: SchemaObject, server_name: str | None, reach: Reach) -> Dataset:
     """Where the data of an object is, by a server of its contract; see `location.resolve`.
 
     A server of a catalog gives a table of Spark's catalog, every other one a path. Raises UsageError for
-    an unknown or ambiguous server, a variable without a value, and a format that cannot be read.
+    an unknown or ambiguous server, a place or variable that the reach does not allow, and a format that
+    cannot be read.
     """
-    place = resolve(contract, one, server_name, variables)
+    place = resolve(contract, one, server_name, reach)
     columns = row_type(one)
     partitions = tuple(prop.column for prop in one.partition_keys())
     if place.type in CATALOGS or not place.path:
         parts = [part for part in place.database.split(".") if part]
+        if len(parts) == 1 and parts[0].lower() in _PATH_TABLES:
+            raise UsageError(
+                f"{contract.id} {one.name}: Spark reads a table of the database {parts[0]!r} as a path.",
+                "Give the database another name.",
+            )
         table = ".".join(sql.name(part) for part in (*parts, one.column))
         return Dataset(one.name, None, place.format, table, columns, partitions)
     if place.format not in FORMATS:
@@ -79,6 +87,11 @@ def locate(
             f"Write 'format:' on the server or in the object's dataset terms: {', '.join(FORMATS)}.",
         )
     server = server_of(contract, server_name)
+    linked = reach.contents(place.path)
+    if linked is not None:
+        raise UsageError(
+            f"{server.at()}: the data of {contract.id} {one.name} {linked.message}.", linked.mend
+        )
     options = tuple((key, value) for key in ("delimiter", "encoding") if (value := server.get(key)))
     # Hadoop's own client for S3 has the scheme s3a.
     path = "s3a://" + place.path.removeprefix("s3://") if place.path.startswith("s3://") else place.path

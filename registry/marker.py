@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.errors import DqError, MissingTool, Unreadable
+from dq.contracts.errors import DqError, Unreadable
+from dq.contracts.filesystem import is_remote, opened, split
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
-
-_SCHEME = re.compile(r"(?!file:)[a-z][a-z0-9+.\-]*://", re.IGNORECASE)
 
 
 def require_folder(folder: str, make: bool = False) -> None:
@@ -23,7 +22,7 @@ def require_folder(folder: str, make: bool = False) -> None:
     Raises MissingTool without pyarrow where that is needed, Unreadable when the place does not answer.
     """
     with _explained(folder):
-        if _SCHEME.match(folder):
+        if is_remote(folder):
             from pyarrow.fs import FileType
 
             files, path = _remote(folder)
@@ -46,7 +45,7 @@ def write_marker(folder: str, name: str) -> bool:
     Raises as `require_folder` does.
     """
     with _explained(folder):
-        if not _SCHEME.match(folder):
+        if not is_remote(folder):
             try:
                 (_local(folder) / name).touch(exist_ok=False)
             except FileExistsError:
@@ -67,21 +66,15 @@ def _local(folder: str) -> Path:
 
 
 def _remote(folder: str) -> tuple[FileSystem, str]:
-    from pyarrow.fs import FileSystem
-
-    # Arrow does not know the names that Hadoop gives to S3.
-    files, path = FileSystem.from_uri(re.sub(r"^s3[an]://", "s3://", folder))
-    return files, path
+    root, path = split(folder)
+    system, before = opened(root)
+    return system, before + path
 
 
 @contextmanager
 def _explained(folder: str) -> Iterator[None]:
     try:
         yield
-    except ModuleNotFoundError as error:
-        raise MissingTool(
-            f"Writing to {folder} needs pyarrow, which is not installed.", "pip install 'dq-contracts[spark]'"
-        ) from error
     except (OSError, ValueError) as error:
         # Arrow gives ValueError for a scheme that it does not know, OSError for all that a store answers.
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0][:200]

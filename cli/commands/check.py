@@ -79,7 +79,7 @@ def command(
 
     Example: dq check flights.odcs.yaml --partition flight_date=2013-11-03
     """
-    world = here(as_of)
+    world = here(as_of, paths or [Path()])
     what = asked(partition, cycle, since, everything)
     loaded = load(paths or [Path()])
     for finding in loaded.findings:

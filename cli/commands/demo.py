@@ -15,12 +15,14 @@ from dq.cli.check_show import describe
 from dq.cli.commands import register, status, watch
 from dq.cli.gate import judge
 from dq.cli.loading import Loaded, load, slos, watched
+from dq.cli.settings import Settings
 from dq.cli.spark import session
 from dq.cli.world import World, here
 from dq.contracts.errors import UsageError
 from dq.dataquality import history
 from dq.dataquality.delivery.watch import tick
-from dq.registry.catalog import Settings, open_catalog
+from dq.registry.catalog import Settings as CatalogSettings
+from dq.registry.catalog import open_catalog
 from dq.store.engine import Store
 from dq.validators.report import reports_of
 
@@ -52,7 +54,7 @@ def command(
     loaded = load([world.folder / "registry"])
     store = world.store()
     _title("3. Register: the catalog is made to match")
-    register.run(world, loaded.contracts, store, open_catalog("local", Settings(store=store)), "local")
+    register.run(world, loaded.contracts, store, open_catalog("local", CatalogSettings(store=store)), "local")
     _title(f"4. Ten days around {story.FIRST:%-d %B} 2013: deliver, watch, check")
     made = producer.Producer(spark, world.folder / "lake", sources)
     _play(world, loaded, store, made)
@@ -73,10 +75,14 @@ def _world(folder: Path) -> World:
     for name in ("registry", "proposals"):
         with as_file(files("dq.examples") / name) as example:
             shutil.copytree(example, folder / name)
+    lake = str((folder / "lake").resolve())
     world = here()
-    environment = {**world.environment, "DQ_LAKE": str((folder / "lake").resolve())}
-    environment.pop("DQ_STORE_URL", None)
-    return World(environment, folder.resolve())
+    return replace(
+        world,
+        environment={**world.environment, "DQ_LAKE": lake},
+        folder=folder.resolve(),
+        settings=Settings(vars=("DQ_LAKE",), lake_roots=(lake,)),
+    )
 
 
 def _gate(path: Path) -> None:
@@ -86,7 +92,7 @@ def _gate(path: Path) -> None:
 
 def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -> None:
     promises, _ = slos(loaded)
-    watching = [watched(slo, None, world.environment) for slo in promises]
+    watching = [watched(slo, None, world.reach) for slo in promises]
     objects = {one.name: (contract, one) for contract in loaded.contracts for one in contract.objects}
     with show.step("reading the source data"):
         frames = {name: made.read(one) for name, (_, one) in objects.items()}

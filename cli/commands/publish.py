@@ -50,11 +50,11 @@ def command(
 
     Example: dq publish flights.odcs.yaml --partition flight_date=2026-11-20 --rows 912
     """
-    world = here(as_of)
+    world = here(as_of, [contract])
     document, one = chosen(load([contract]), object)
     store = world.store()
     tables = specs(
-        document, lambda each: located(world, resolve(document, each, server, world.environment), catalog)
+        document, lambda each: located(world, resolve(document, each, server, world.reach), catalog)
     )
     spec = next(table for table, each in zip(tables, document.objects, strict=True) if each is one)
     delivery = publication(

@@ -55,7 +55,7 @@ def command(
 
     Example: dq register registry --apply
     """
-    world = here()
+    world = here(paths=paths or [Path()])
     loaded = load(paths or [Path()])
     for finding in loaded.findings:
         show.note(str(finding))
@@ -94,7 +94,7 @@ def tables(
 def _places(
     world: World, contract: Contract, server: str | None, catalog: str
 ) -> Callable[[SchemaObject], DataPlace]:
-    return lambda one: located(world, resolve(contract, one, server, world.environment), catalog)
+    return lambda one: located(world, resolve(contract, one, server, world.reach), catalog)
 
 
 def _is_whole(paths: list[Path] | None) -> bool:

@@ -56,7 +56,7 @@ def command(
 
     Example: dq status registry
     """
-    raise typer.Exit(show_all(here(as_of), paths or [Path()], format))
+    raise typer.Exit(show_all(here(as_of, paths or [Path()]), paths or [Path()], format))
 
 
 def show_all(world: World, paths: list[Path], form: show.Format) -> int:

@@ -46,7 +46,7 @@ def command(
     """
     pause = _pause(every)
     while True:
-        code = _once(here(as_of), paths or [Path()], since, server, channel, format)
+        code = _once(here(as_of, paths or [Path()]), paths or [Path()], since, server, channel, format)
         if pause is None:
             raise typer.Exit(code)
         time.sleep(pause.total_seconds())
@@ -62,7 +62,7 @@ def _once(
     store = world.store()
     done = tick(
         store,
-        [watched(slo, server, world.environment) for slo in promises],
+        [watched(slo, server, world.reach) for slo in promises],
         world.now(),
         alerting.teller(world, loaded.contracts, channel),
         since=instant(since) if since else None,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Protocol
 
-from dq.contracts.errors import MissingTool, Unreadable
+from dq.contracts.errors import Unreadable
+from dq.contracts.filesystem import is_remote, opened, split
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class ArrowFiles:
     """Files of S3, HDFS and what else pyarrow reads; opened once for each scheme and authority."""
 
     def __init__(self) -> None:
-        self._opened: dict[tuple[str, str], Any] = {}
+        self._opened: dict[str, tuple[FileSystem, str]] = {}
 
     def stat(self, path: str) -> Seen | None:
         found = self._infos(path, folder=False)
@@ -69,22 +72,16 @@ class ArrowFiles:
 
     def _infos(self, uri: str, *, folder: bool) -> list[Seen]:
         try:
-            from pyarrow import ArrowException, fs
-        except ImportError as error:
-            mend = "Install it: pip install 'dq-contracts[aws]'."
-            raise MissingTool(f"{uri} needs pyarrow, which is not installed.", mend) from error
-        parts = urlsplit(uri)
-        try:
-            key = (parts.scheme, parts.netloc)
-            filesystem, path = self._opened.get(key), parts.netloc + parts.path
-            if filesystem is None:
-                filesystem, path = fs.FileSystem.from_uri(uri)
-                self._opened[key] = filesystem
-            elif parts.scheme in ("hdfs", "viewfs", "file"):
-                path = parts.path
-            asked = fs.FileSelector(path, allow_not_found=True) if folder else [path]
-            infos = filesystem.get_file_info(asked)
-        except (OSError, ArrowException) as error:
+            root, path = split(uri)
+            if root not in self._opened:
+                self._opened[root] = opened(root)
+            from pyarrow import fs
+
+            system, before = self._opened[root]
+            asked = fs.FileSelector(before + path, allow_not_found=True) if folder else [before + path]
+            infos = system.get_file_info(asked)
+        except (OSError, ValueError, NotImplementedError) as error:
+            # What Arrow raises of its own is one of these too.
             raise _unreadable(uri, error) from error
         return [
             Seen(info.base_name, info.size or 0, info.mtime.astimezone(UTC))
@@ -95,8 +92,7 @@ class ArrowFiles:
 
 def files_for(path: str) -> Files:
     """What reads a path: this machine's own calls for local ones, pyarrow for the rest."""
-    scheme = urlsplit(path).scheme
-    return LocalFiles() if scheme in ("", "file") else ArrowFiles()
+    return ArrowFiles() if is_remote(path) else LocalFiles()
 
 
 def _local(path: str) -> Path:

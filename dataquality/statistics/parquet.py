@@ -12,6 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from dq.contracts.filesystem import is_remote, split
+from dq.contracts.filesystem import opened as file_system
 from dq.contracts.types import DataType
 from dq.dataquality.column import Column, field, resolve
 from dq.dataquality.dataset import NULL_PARTITION, Dataset
@@ -256,12 +258,11 @@ def opened(path: str) -> Any:
 
     Raises OSError or ValueError when it cannot be opened.
     """
-    from pyarrow.fs import FileSystem, LocalFileSystem
+    if not is_remote(path):
+        from pyarrow.fs import LocalFileSystem
 
-    parts = urlsplit(path)
-    if parts.scheme in ("", "file"):
-        return LocalFileSystem().open_input_file(unquote(parts.path))
-    # Hadoop's clients for S3 are s3a and s3n; pyarrow has its own, with the credentials of the environment.
-    scheme = "s3" if parts.scheme in ("s3a", "s3n") else parts.scheme
-    system, inside = FileSystem.from_uri(f"{scheme}://{parts.netloc}{unquote(parts.path)}")
-    return system.open_input_file(inside)
+        return LocalFileSystem().open_input_file(unquote(urlsplit(path).path))
+    # The address is encoded, the path is not: a name with a `?` is a name and no query.
+    root, inside = split(path)
+    system, before = file_system(root)
+    return system.open_input_file(before + unquote(inside))

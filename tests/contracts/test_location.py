@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from fakes.reach import anywhere
 
 from dq.contracts.errors import UsageError
 from dq.contracts.location import DataPlace, resolve, server_of
@@ -23,7 +24,7 @@ def contract(servers: str, schema: str = ONE) -> Contract:
 
 def place(servers: str, schema: str = ONE, index: int = 0, **variables: str) -> DataPlace:
     made = contract(servers, schema)
-    return resolve(made, made.objects[index], None, variables)
+    return resolve(made, made.objects[index], None, anywhere(**variables))
 
 
 LOCAL = "  - {server: dev, type: local, path: %s, format: parquet}\n"
@@ -64,8 +65,9 @@ def test_a_variable_without_value_is_named_with_its_mend() -> None:
     with pytest.raises(UsageError) as caught:
         place(LOCAL % "'${LAKE}/air'")
 
-    assert caught.value.message == "air.odcs.yaml:6:38: path needs the variable LAKE, which is not set."
-    assert caught.value.mend == "Set it (LAKE=… dq …), or write ${LAKE:-default}."
+    said = "path '${LAKE}/air' needs the variable LAKE, which is not set."
+    assert caught.value.message == f"air.odcs.yaml:6:38: contract 'air': {said}"
+    assert caught.value.mend == "Set it and allow it (DQ_VARS=LAKE LAKE=… dq …), or write ${LAKE:-default}."
 
 
 def test_an_unknown_placeholder_is_refused() -> None:

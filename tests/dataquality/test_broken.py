@@ -12,6 +12,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pyspark
 import pytest
+from fakes.reach import anywhere
 
 from dq.contracts.errors import Unreadable
 from dq.contracts.model import Contract
@@ -47,7 +48,7 @@ DAY = "      - {name: day, logicalType: date, partitioned: true, partitionKeyPos
 def at(path: Path | str, form: str = "parquet", more: str = "") -> tuple[Contract, Dataset]:
     parsed = parse((HEAD % (path, form) + more).encode(), "shop.odcs.yaml")
     assert parsed.contract is not None, parsed.findings
-    return parsed.contract, locate(parsed.contract, parsed.contract.objects[0], None, {})
+    return parsed.contract, locate(parsed.contract, parsed.contract.objects[0], None, anywhere())
 
 
 def results_of(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fakes.reach import anywhere
 
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract
@@ -38,7 +39,7 @@ def contract(servers: str, schema: str = FLIGHTS) -> Contract:
 
 def at(path: Path | str, form: str = "parquet", schema: str = FLIGHTS) -> tuple[Contract, Dataset]:
     made = contract(f"  - {{server: disk, type: local, path: '{path}', format: {form}}}", schema)
-    return made, locate(made, made.objects[0], None, {})
+    return made, locate(made, made.objects[0], None, anywhere())
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +185,7 @@ def test_a_text_that_is_no_number_is_an_error_and_never_a_silent_null(
 @pytest.mark.spark
 def test_a_table_of_the_catalog_is_read_by_its_name(spark: SparkSession) -> None:
     made = contract("  - {server: hive, type: hive, host: h, database: '${DB:-default}'}", PLAIN)
-    dataset = locate(made, made.objects[0], "hive", {})
+    dataset = locate(made, made.objects[0], "hive", anywhere())
     spark.sql("DROP TABLE IF EXISTS flights")
 
     with pytest.raises(Unreadable, match="TABLE_OR_VIEW_NOT_FOUND"):
@@ -223,7 +224,7 @@ PLACES = [
 def test_a_path_follows_from_the_server(server: str, schema: str, path: str) -> None:
     made = contract(f"  - {{server: a, {server}}}", schema)
 
-    assert locate(made, made.objects[0], None, {"ROOT": "/data"}).path == path
+    assert locate(made, made.objects[0], None, anywhere(ROOT="/data")).path == path
 
 
 def test_a_glue_server_names_a_table_and_the_dataset_terms_name_the_format() -> None:
@@ -233,7 +234,7 @@ def test_a_glue_server_names_a_table_and_the_dataset_terms_name_the_format() -> 
         f"schema:\n  - {{name: orders, {terms}}}\n",
     )
 
-    dataset = locate(made, made.objects[0], "lake", {})
+    dataset = locate(made, made.objects[0], "lake", anywhere())
 
     assert (dataset.table, dataset.path, dataset.format) == ("`sales`.`orders`", None, "delta")
 
@@ -251,7 +252,7 @@ def test_a_place_that_cannot_be_told_is_a_usage_error(server: str, name: str | N
     made = contract(f"  - {server}", ONE)
 
     with pytest.raises(UsageError, match=re.escape(said)):
-        locate(made, made.objects[0], name, {})
+        locate(made, made.objects[0], name, anywhere())
 
 
 def test_a_variable_is_taken_from_what_is_handed_in_and_not_from_the_environment(
@@ -260,4 +261,4 @@ def test_a_variable_is_taken_from_what_is_handed_in_and_not_from_the_environment
     monkeypatch.setenv("ROOT", "/environment")
     made = contract("  - {server: a, type: local, path: '${ROOT:-/default}', format: csv}", ONE)
 
-    assert locate(made, made.objects[0], None, {}).path == "/default"
+    assert locate(made, made.objects[0], None, anywhere()).path == "/default"

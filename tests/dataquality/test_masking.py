@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
@@ -243,7 +244,7 @@ schema:
 @pytest.mark.spark
 def test_a_record_that_cannot_be_parsed_is_not_shown(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("id,mail\n1,a@x.org\nseven,eve@x.org\n")
-    data = locate(LINES, LINES.objects[0], None, {"LAKE": str(tmp_path)})
+    data = locate(LINES, LINES.objects[0], None, anywhere(LAKE=str(tmp_path)))
 
     report = check(LINES, data, spark=spark)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
@@ -84,7 +85,7 @@ def contract(lake: Path, form: str = "csv") -> Contract:
 
 
 def run(spark: SparkSession, made: Contract, memory: Kept | None) -> Report:
-    data = locate(made, made.objects[0], None, {})
+    data = locate(made, made.objects[0], None, anywhere())
     return check(made, data, spark=spark, partitions=LAST, now=datetime.now(UTC), memory=memory)
 
 
@@ -170,7 +171,7 @@ def test_what_cannot_be_counted_is_an_error_and_is_not_kept(spark: SparkSession,
 
 def test_a_clock_that_is_behind_the_files_keeps_nothing(spark: SparkSession, lake: Path) -> None:
     made, memory = contract(lake), Kept()
-    data = locate(made, made.objects[0], None, {})
+    data = locate(made, made.objects[0], None, anywhere())
 
     past = datetime.now(UTC) - timedelta(days=2)
     check(made, data, spark=spark, partitions=LAST, now=past, memory=memory)

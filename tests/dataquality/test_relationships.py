@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
 from dq.contracts.outcome import CheckResult, Status
@@ -127,7 +128,7 @@ def test_a_partition_is_looked_up_in_the_whole_table_of_the_other_object(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     made = contract(SHOP)
-    lake = {"LAKE": str(tmp_path)}
+    lake = anywhere(LAKE=str(tmp_path))
     rows = [(1, 7, "a", "one", ("de",)), (2, 9, "a", "two", ("de",)), (3, 8, "a", "two", ("de",))]
     spark.createDataFrame(rows, ORDERS).write.partitionBy("day").parquet(str(tmp_path / "orders"))
     spark.createDataFrame([(7,), (8,)], "customer_id int").write.parquet(str(tmp_path / "customers"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fakes.reach import anywhere
+
 from dq.contracts.location import resolve
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
@@ -58,4 +60,4 @@ def contract(location: str, **parts: str) -> Contract:
 def flights(location: str, **parts: str) -> TableSpec:
     """The specification of that table."""
     made = contract(location, **parts)
-    return specs(made, lambda one: resolve(made, one, None, {}))[0]
+    return specs(made, lambda one: resolve(made, one, None, anywhere()))[0]

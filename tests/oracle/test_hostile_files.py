@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fakes.reach import anywhere
 from oracle.comparing import session_with
 
 from dq.contracts.outcome import CheckResult, Status
@@ -409,7 +410,7 @@ schema:
     )
     assert promised.contract is not None, promised.findings
     handed = frame is not None and not attack.table
-    data: Any = frame if handed else locate(promised.contract, promised.contract.objects[0], None, {})
+    data: Any = frame if handed else locate(promised.contract, promised.contract.objects[0], None, anywhere())
 
     scanned, levered = (
         check(

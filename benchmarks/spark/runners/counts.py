@@ -8,11 +8,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
+from dq.contracts.reach import reach
 from dq.dataquality.column import Column
 from dq.dataquality.dataset import Dataset, locate, open_frame
 from dq.dataquality.statistics.facts import Wanted
@@ -29,7 +31,15 @@ def build(
 ) -> tuple[tuple[str, ...], Callable[[], list[str]]]:
     made = contract(scale)
     # The contract is that of the table without partitions.
-    data = replace(locate(made, made.objects[0], None, {"C40_DATA": place}), partitions=(MONTH,))
+    data = replace(
+        locate(
+            made,
+            made.objects[0],
+            None,
+            reach(Path.cwd(), [place], names=["C40_DATA"], environment={"C40_DATA": place}),
+        ),
+        partitions=(MONTH,),
+    )
     frame = open_frame(session, data)
 
     def run() -> list[str]:

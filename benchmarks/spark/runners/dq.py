@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from dq.contracts.outcome import Status
+from dq.contracts.reach import reach
 from dq.dataquality import check
 from dq.dataquality.dataset import locate
 from dq.dataquality.kernels.run import WORTH_ROWS
@@ -22,7 +24,9 @@ def build(
 ) -> tuple[tuple[str, ...], Callable[[], list[str]]]:
     made = contract(scale)
     one = made.objects[0]
-    data = locate(made, one, None, {"C40_DATA": place})
+    data = locate(
+        made, one, None, reach(Path.cwd(), [place], names=["C40_DATA"], environment={"C40_DATA": place})
+    )
     covers = {
         clause_of(made, each.check, each.property, each.path) for each in clauses_of(made, one, built_in())
     }

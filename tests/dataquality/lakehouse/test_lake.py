@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fakes import lakehouse
+from fakes.reach import anywhere
 
 from dq.contracts.errors import Unreadable
 from dq.contracts.model import Contract
@@ -84,7 +85,7 @@ def reports(spark: SparkSession, place: Place) -> list[Report]:
     """The reports on the whole table, and on one of its days."""
     server, frame = place
     made = contract(server)
-    data = frame if frame is not None else locate(made, made.objects[0], None, {})
+    data = frame if frame is not None else locate(made, made.objects[0], None, anywhere())
     return [
         check(made, data, spark=spark, partitions=partitions)
         for partitions in (None, [{"day": "2026-01-02"}])
@@ -223,7 +224,7 @@ def test_the_same_rows_have_the_same_results_wherever_they_lie(
 def test_a_data_file_that_is_gone_is_named(spark: SparkSession, tmp_path: Path, place: str) -> None:
     server, _ = PLACES[place](spark, tmp_path)
     made = contract(server)
-    data = locate(made, made.objects[0], None, {})
+    data = locate(made, made.objects[0], None, anywhere())
     listed = open_frame(spark, data).selectExpr("input_file_name() AS file").distinct().collect()
     lost = min(row["file"].rpartition("/")[2] for row in listed)
     (file,) = Path(str(data.path)).rglob(lost)
@@ -242,13 +243,13 @@ def test_an_avro_file_that_is_none_cannot_be_opened(spark: SparkSession, tmp_pat
     made = contract(f"type: local, path: '{tmp_path}', format: avro")
 
     with pytest.raises(Unreadable, match="Not an Avro data file"):
-        open_frame(spark, locate(made, made.objects[0], None, {}))
+        open_frame(spark, locate(made, made.objects[0], None, anywhere()))
 
 
 def test_an_avro_folder_without_files_has_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     made = contract(f"type: local, path: '{tmp_path}', format: avro")
 
-    assert open_frame(spark, locate(made, made.objects[0], None, {})).count() == 0
+    assert open_frame(spark, locate(made, made.objects[0], None, anywhere())).count() == 0
 
 
 @pytest.mark.parametrize(
@@ -258,6 +259,6 @@ def test_a_folder_that_is_no_table_says_so(spark: SparkSession, tmp_path: Path, 
     made = contract(f"type: local, path: '{tmp_path}', format: {form}")
 
     with pytest.raises(Unreadable) as raised:
-        open_frame(spark, locate(made, made.objects[0], None, {}))
+        open_frame(spark, locate(made, made.objects[0], None, anywhere()))
 
     assert said in raised.value.mend

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fakes import lakehouse
+from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
@@ -94,7 +95,7 @@ class Table:
         parsed = parse((HEAD % self.form + body).encode(), "shop.odcs.yaml")
         assert parsed.contract is not None, parsed.findings
         made = parsed.contract
-        return made, locate(made, made.objects[0], None, {"PLACE": self.path})
+        return made, locate(made, made.objects[0], None, anywhere(PLACE=self.path))
 
     def both(self, *partitions: dict[str, str], body: str = ORDERS) -> Report:
         """The report with statistics, after it was compared with the report of a scan."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
@@ -49,7 +50,7 @@ def of_column(column: str) -> Contract:
 
 def both(spark: SparkSession, promised: Contract, lake: Path, *partitions: dict[str, str]) -> Report:
     """The report with statistics, after it was compared with the report of a scan."""
-    data = locate(promised, promised.objects[0], None, {"LAKE": str(lake)})
+    data = locate(promised, promised.objects[0], None, anywhere(LAKE=str(lake)))
     parts = partitions or None
     proven = check(promised, data, spark=spark, partitions=parts, levers=STATISTICS)
     scanned = check(promised, data, spark=spark, partitions=parts, levers=NONE)
@@ -354,7 +355,7 @@ def test_the_age_of_data_is_proven_by_the_extremes_of_its_files(
     types = pa.schema([("at", pa.timestamp("us", tz="UTC")), ("day", pa.date32())])
     tables = [pa.Table.from_pylist([dict(zip(types.names, row, strict=True))], types) for row in rows]
     lake = write(tmp_path / "lake", *tables or [types.empty_table()])
-    data = locate(AGES, AGES.objects[0], None, {"LAKE": str(lake)})
+    data = locate(AGES, AGES.objects[0], None, anywhere(LAKE=str(lake)))
 
     found = [check(AGES, data, spark=spark, now=_NOW, levers=levers) for levers in (STATISTICS, NONE)]
 

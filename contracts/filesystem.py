@@ -1,0 +1,58 @@
+"""The one door to file systems behind a URI: opened by scheme and host alone.
+
+pyarrow takes settings of the connection from a query, another endpoint and credentials among them, and a
+name in a lake may hold a `?`. Whoever comes here has a place that a `Reach` vouched for, or one that Spark
+has listed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from dq.contracts.errors import MissingTool
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+# The container of Azure stands where other schemes could have a user and a password.
+_URI = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.\-]+)://((?:[A-Za-z0-9$._\-]+@)?[A-Za-z0-9._\-]*(?::[0-9]+)?)(/.*)?", re.DOTALL
+)
+_WITH_CONTAINER = frozenset({"abfs", "abfss"})
+# Hadoop's names for S3, which pyarrow does not know.
+_SCHEMES = {"s3a": "s3", "s3n": "s3"}
+
+
+def is_remote(place: str) -> bool:
+    """Whether a place is a URI of another file system than this machine's."""
+    return re.match(r"(?!file:)[a-z][a-z0-9+.\-]+://", place, re.IGNORECASE) is not None
+
+
+def split(uri: str) -> tuple[str, str]:
+    """The scheme with the host, as `opened` takes it, and the path as it is written, without any escape.
+
+    Raises ValueError for what is no address of a file system, and for one with a user.
+    """
+    match = _URI.fullmatch(uri)
+    if match is None or ("@" in match[2] and match[1].lower() not in _WITH_CONTAINER):
+        raise ValueError("it is no address of a file system")
+    scheme = match[1].lower()
+    return f"{_SCHEMES.get(scheme, scheme)}://{match[2]}", match[3] or ""
+
+
+def opened(root: str) -> tuple[FileSystem, str]:
+    """The file system of a scheme and a host, with the credentials of the environment, and what comes before
+    each path in it.
+
+    Raises MissingTool without pyarrow, ValueError for a scheme that it does not know, OSError when the file
+    system cannot be reached.
+    """
+    try:
+        from pyarrow import fs
+    except ImportError as error:
+        raise MissingTool(
+            f"{root} needs pyarrow, which is not installed.", "pip install 'dq-contracts[spark]'"
+        ) from error
+    system, before = fs.FileSystem.from_uri(f"{root}/")
+    return system, before.rstrip("/")

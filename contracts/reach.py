@@ -1,0 +1,194 @@
+"""What contracts may name: the operator's lake roots, hosts and variables.
+
+A contract is written by whoever proposes one. Its place is compared with the roots after everything in it is
+filled in and every link is followed; its variables are the listed ones. Without settings that is narrow:
+local files in the registry's folder and the working folder, no variable, no host.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from dq.contracts.address import HOSTED, Address, alternatives, fixed, has_pattern, parse
+from dq.contracts.errors import UsageError
+from dq.contracts.fault import Fault
+
+# So many entries of a folder are looked through for links; more is no folder of a registry.
+_MOST_ENTRIES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What contracts may name.
+
+    `folder` is that of relative paths. Local data lies in one of `folders`, other data below one of `roots`
+    or on one of `hosts`. `narrow`: nobody chose the folders, so that what is hidden in them is not data.
+    `variables` are the listed ones that are set; `withheld` names what else is set.
+    """
+
+    folder: Path
+    folders: tuple[Path, ...]
+    roots: tuple[Address, ...] = ()
+    hosts: tuple[str, ...] = ()
+    narrow: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    withheld: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def value(self, name: str, default: str | None) -> str | Fault:
+        """What stands for `${name:-default}`; never the value of a variable that is not listed.
+
+        A variable that is set and not listed is a fault also where there is a default: with it, another
+        place than the one that was meant would be looked at.
+        """
+        if name in self.withheld:
+            return Fault(
+                "VARIABLE_WITHHELD",
+                f"names the variable {name}, which is set, and which contracts may not name",
+                f"Allow it: DQ_VARS={name}, or vars in dq.toml. Or unset it, for the default to hold.",
+            )
+        # As in a shell, `:-` also stands in for a variable that is set and empty.
+        value = self.variables.get(name) or default
+        if value is None:
+            return Fault(
+                "VARIABLE_UNSET",
+                f"needs the variable {name}, which is not set",
+                f"Set it and allow it (DQ_VARS={name} {name}=… dq …), or write ${{{name}:-default}}.",
+            )
+        return value
+
+    def vouch(self, text: str) -> str | Fault:
+        """The place, fit for every reader: a local path or a URI; else why it may not be used."""
+        address = parse(text)
+        if isinstance(address, Fault):
+            return address
+        if address.scheme:
+            return self._remote(text, address)
+        return self._outside(address) or str(address)
+
+    def _remote(self, text: str, address: Address) -> str | Fault:
+        # The container before it is the account's own matter.
+        host = address.host.rpartition("@")[2]
+        hosted = address.scheme in HOSTED and any(_is_host(host, known) for known in self.hosts)
+        if hosted or any(address.below(root) for root in self.roots):
+            scheme, colon, rest = text.partition(":")
+            return scheme.lower() + colon + rest.rstrip("/")
+        known = ", ".join(map(str, self.roots))
+        said = (
+            f"lies below none of the lake roots {known}" if known else "is not local, and no lake root is set"
+        )
+        return Fault("OUT_OF_REACH", said, _allow(f"{address.scheme}://{address.host}"))
+
+    def _outside(self, address: Address) -> Fault | None:
+        """Why a local path may not be used: read by its letters, as Hadoop does, and by its links."""
+        known = fixed(address.segments)
+        written = self.folder.joinpath(*known)
+        for path in (os.path.normpath(written), written):
+            wrong = self._refused(Path(os.path.realpath(path)), str(address))
+            if wrong is not None:
+                return wrong
+        rest = address.segments[len(known) :]
+        if self.narrow and any(step.startswith(".") or "[" in step for step in rest):
+            return _hidden()
+        return None
+
+    def _refused(self, real: Path, said: str) -> Fault | None:
+        inside = [real.relative_to(folder) for folder in self.folders if real.is_relative_to(folder)]
+        if inside and not self.narrow:
+            return None
+        if any(not any(step.startswith(".") for step in one.parts) for one in inside):
+            return None
+        if inside:
+            return _hidden()
+        where = "outside of the registry and the working folder" if self.narrow else "below no lake root"
+        return Fault("OUT_OF_REACH", f"lies {where}, or a link leads there", _allow(said))
+
+    def contents(self, text: str) -> Fault | None:
+        """Why what a local place holds may not be read: a link in it that leads out.
+
+        Asked for what Spark will read, and only where nobody chose the folders: a checkout may hold links.
+        """
+        address = parse(text)
+        if not self.narrow or isinstance(address, Fault) or address.scheme:
+            return None
+        places = [self.folder / text]
+        if any(map(has_pattern, address.segments)):
+            spelt = alternatives(str(address)) or []
+            places = [path for one in spelt for path in _matching(self.folder, one)]
+        for seen, path in enumerate(link for place in places for link in _links(place)):
+            if seen > _MOST_ENTRIES:
+                return Fault("OUT_OF_REACH", "holds too many files to look through", _allow(text))
+            if path is not None:
+                wrong = self._refused(Path(os.path.realpath(path)), text)
+                if wrong is not None:
+                    return wrong
+        return None
+
+
+def _hidden() -> Fault:
+    mend = "Allow its folder: DQ_LAKE_ROOTS=…, or lake_roots in dq.toml."
+    return Fault("OUT_OF_REACH", "is hidden, or a link leads to what is", mend)
+
+
+def _links(place: Path) -> Iterator[Path | None]:
+    """The place itself and every link in it; None for what is no link."""
+    yield place
+    for folder, names, files in os.walk(place):
+        for name in (*names, *files):
+            path = Path(folder, name)
+            yield path if path.is_symlink() else None
+
+
+def _matching(folder: Path, pattern: str) -> Iterator[Path]:
+    """What a pattern of Hadoop matches, and what is hidden, which it matches too."""
+    whole = folder / re.sub(r"\*+", "*", pattern)
+    return Path(whole.anchor).glob(str(whole.relative_to(whole.anchor)))
+
+
+def _allow(root: str) -> str:
+    return f"Allow it: DQ_LAKE_ROOTS={root}, or lake_roots in dq.toml."
+
+
+def _is_host(host: str, known: str) -> bool:
+    return fnmatchcase(host, known.lower())
+
+
+def reach(
+    folder: Path,
+    roots: Sequence[str] | None = None,
+    *,
+    registries: Sequence[Path] = (),
+    hosts: Sequence[str] = (),
+    names: Collection[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Reach:
+    """The reach of contracts when `folder` is the working folder.
+
+    `roots` are folders and URI prefixes. Without them they are `folder` and the `registries`, but never the
+    root of the file system. `names` are the variables of `environment` that may be named. Raises UsageError
+    for a root that is no place.
+    """
+    given = environment or {}
+    chosen = roots if roots is not None else [str(one) for one in (folder, *registries)]
+    local = [Path(os.path.realpath(folder / one)) for one in chosen if "://" not in one]
+    return Reach(
+        folder,
+        tuple(one for one in dict.fromkeys(local) if roots is not None or one != Path(one.anchor)),
+        tuple(_root(one) for one in chosen if "://" in one),
+        tuple(hosts),
+        roots is None,
+        {name: given[name] for name in names if name in given},
+        frozenset(name for name, value in given.items() if value and name not in names),
+    )
+
+
+def _root(text: str) -> Address:
+    made = parse(text)
+    if isinstance(made, Fault) or any(map(has_pattern, made.segments)):
+        said = made.message if isinstance(made, Fault) else "is a pattern"
+        raise UsageError(f"the lake root {text!r} {said}.", "Write it like s3://bucket/prefix or /data.")
+    return made

@@ -1,0 +1,15 @@
+"""A reach that allows every local place, the bucket names of the tests, and the variables that are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dq.contracts.reach import Reach, reach
+
+BUCKETS = ("s3://b", "s3://lake")
+
+
+def anywhere(folder: Path | None = None, **variables: str) -> Reach:
+    """The whole machine and the buckets of the tests, as an operator would have to allow them by name."""
+    roots = ["/", *BUCKETS]
+    return reach(folder or Path.cwd(), roots, names=variables, environment=variables)
