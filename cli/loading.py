@@ -96,7 +96,7 @@ def watched(slo: Slo, server: str | None, reach: Reach) -> Watched:
             f"server {place.server!r} of {slo.contract.id!r} has no location to look at.",
             "Add 'location' to the server.",
         )
-    return Watched(slo, marked(place, slo.object), files_for(place.path))
+    return Watched(slo, marked(place, slo.object), files_for(place.path, reach))
 
 
 def marked(place: DataPlace, one: SchemaObject) -> Place:

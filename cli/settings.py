@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from dq.contracts.address import is_uri
 from dq.contracts.errors import UsageError
 from dq.contracts.form import nearest
 
@@ -235,4 +236,4 @@ def _placed(form: Form, value: object, folder: Path) -> object:
 
 
 def _whole(text: str, folder: Path) -> str:
-    return text if re.match("[A-Za-z][A-Za-z0-9+.-]+:", text) else str(folder / text)
+    return text if is_uri(text) else str(folder / text)

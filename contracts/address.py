@@ -60,6 +60,11 @@ _REFUSED: tuple[tuple[str, str, str], ...] = (
 )
 
 
+def is_uri(text: str) -> bool:
+    """Whether a text begins with a scheme; one letter is a drive of Windows."""
+    return _SCHEME.fullmatch(text) is not None
+
+
 def parse(text: str) -> Address | Fault:
     """The location in `text`; a fault where it could mean something else to one of its readers.
 

@@ -13,6 +13,7 @@ On ODCS 3.2 the entry says `vendor: dq`.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -33,6 +34,7 @@ from dq.contracts.parse import typed
 from dq.contracts.place import PLACE, Place, plain
 
 VENDOR = "dq"
+_LONGEST_NAME = 255
 
 
 def _date(value: object) -> object:
@@ -61,7 +63,30 @@ def _partition(value: object) -> object:
     return made
 
 
+# A marker of such a name would be taken for data, or for what a table format keeps of itself.
+_DATA = re.compile(
+    r"(?i).*\.(parquet|orc|avro|json|csv|txt|gz|zst|snappy|lz4|bz2|crc)|.*=.*|_temporary|_delta_log|_metadata"
+    r"|_common_metadata|metadata|\.hoodie"
+)
+
+
+def _marker(value: object) -> object:
+    """One file name that is no name of data."""
+    if not isinstance(value, str):
+        return value
+    unseen = not value.isprintable() or value != value.strip()
+    if unseen or re.search(r"[/\\:*?\[\]{}#%~]", value) or not value.strip(". "):
+        raise ValueError(f"{value!r} is not one file name such as _SUCCESS")
+    if len(value.encode()) > _LONGEST_NAME:
+        raise ValueError(f"it is longer than {_LONGEST_NAME} bytes")
+    if _DATA.fullmatch(value):
+        raise ValueError(f"{value!r} is a name that data has; a marker is such as _SUCCESS")
+    return value
+
+
 Date = Annotated[dt.date, BeforeValidator(_date)]
+
+Marker = Annotated[str, BeforeValidator(_marker), WithJsonSchema({"type": "string"})]
 
 _TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 Partition = Annotated[
@@ -120,7 +145,7 @@ class Dataset(Node):
     compatibility: Literal[
         "FORWARD", "BACKWARD", "FULL", "NONE", "FORWARD_TRANSITIVE", "BACKWARD_TRANSITIVE", "FULL_TRANSITIVE"
     ] = Field("FORWARD", description="Whom a change of this object may not break.")
-    marker: str = Field("_SUCCESS", description="The file that a producer writes last.")
+    marker: Marker = Field("_SUCCESS", description="The file that a producer writes last.")
     format: Literal["parquet", "orc", "avro", "json", "csv", "iceberg", "delta", "hudi"] | None = None
 
 

@@ -95,7 +95,10 @@ def resolve(contract: Contract, one: SchemaObject, server: str | None, reach: Re
         )
     hole = _Holes(contract, one, chosen, reach)
     database = hole.filled("database")[0]
-    terms = dataset(one)[0]
+    terms, wrong = dataset(one)
+    for finding in wrong:
+        # Else the default would stand for it, and something else be read or written.
+        raise UsageError(f"{finding.at}: contract {contract.id!r}: {finding.message}", finding.mend)
     format_ = terms.format or chosen.get("format") or _FORMATS.get(chosen.type) or _USUAL_FORMAT
     path = _path(hole)
     if chosen.type in CATALOGS or not path:

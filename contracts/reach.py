@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from dq.contracts.address import HOSTED, Address, alternatives, fixed, has_pattern, parse
+from dq.contracts.address import HOSTED, Address, alternatives, fixed, has_pattern, is_uri, parse
 from dq.contracts.errors import UsageError
 from dq.contracts.fault import Fault
+from dq.contracts.filesystem import is_remote
 
 # So many entries of a folder are looked through for links; more is no folder of a registry.
 _MOST_ENTRIES = 200_000
@@ -107,6 +108,12 @@ class Reach:
         where = "outside of the registry and the working folder" if self.narrow else "below no lake root"
         return Fault("OUT_OF_REACH", f"lies {where}, or a link leads there", _allow(said))
 
+    def leads_out(self, path: str) -> Fault | None:
+        """Why a folder or file below a vouched place may not be used: a link on the way to it."""
+        if is_remote(path):
+            return None
+        return self._refused(Path(os.path.realpath(self.folder / path)), path)
+
     def contents(self, text: str) -> Fault | None:
         """Why what a local place holds may not be read: a link in it that leads out.
 
@@ -173,12 +180,14 @@ def reach(
     for a root that is no place.
     """
     given = environment or {}
-    chosen = roots if roots is not None else [str(one) for one in (folder, *registries)]
-    local = [Path(os.path.realpath(folder / one)) for one in chosen if "://" not in one]
+    chosen = [Address("", "", (str(one),)) for one in (folder, *registries)]
+    if roots is not None:
+        chosen = [_root(one) for one in roots]
+    local = [Path(os.path.realpath(folder / str(one))) for one in chosen if not one.scheme]
     return Reach(
         folder,
         tuple(one for one in dict.fromkeys(local) if roots is not None or one != Path(one.anchor)),
-        tuple(_root(one) for one in chosen if "://" in one),
+        tuple(one for one in chosen if one.scheme),
         tuple(hosts),
         roots is None,
         {name: given[name] for name in names if name in given},
@@ -187,6 +196,8 @@ def reach(
 
 
 def _root(text: str) -> Address:
+    if not is_uri(text):
+        return Address("", "", (text,))
     made = parse(text)
     if isinstance(made, Fault) or any(map(has_pattern, made.segments)):
         said = made.message if isinstance(made, Fault) else "is a pattern"

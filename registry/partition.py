@@ -1,18 +1,13 @@
-"""The values of one partition: checked against the table's keys, and written as a path."""
+"""The values of one partition, checked against the table's keys."""
 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Mapping
 
 from dq.contracts.errors import UsageError
 from dq.registry.catalog import Values
 from dq.registry.table import Column, TableSpec
-
-# What Hive escapes in the names of partition folders (org.apache.hadoop.hive.common.FileUtils).
-_UNSAFE = re.compile("[\x00-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
-_EMPTY = "__HIVE_DEFAULT_PARTITION__"
 
 
 def _date(text: str) -> str:
@@ -62,12 +57,3 @@ def _value(table: str, column: Column, text: str) -> str:
     if not value:
         raise UsageError(f"{table}: partition key {column.name} has no value.", f"Give {column.name}=….")
     return value
-
-
-def partition_path(values: Values) -> str:
-    """The folder below the table as Hive and Spark name it: `flight_date=2026-11-20/hour=3`."""
-    return "/".join(f"{_escaped(key)}={_escaped(value) or _EMPTY}" for key, value in values)
-
-
-def _escaped(text: str) -> str:
-    return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", text)

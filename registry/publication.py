@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 
 from dq.contracts.errors import UsageError
 from dq.contracts.extension import dataset
+from dq.contracts.hive_path import partition_folder
 from dq.contracts.model import Contract, SchemaObject
 from dq.registry.catalog import Values
-from dq.registry.partition import partition_path, partition_values
+from dq.registry.partition import partition_values
 from dq.registry.table import OPEN_FORMATS, TableSpec
 
 # Any fixed value does; with another one, every delivery ever published would be news again.
@@ -42,7 +43,7 @@ class Publication:
     def event_id(self) -> str:
         """The same for the same contract, object, cycle and partition, on every machine."""
         cycle = self.cycle.astimezone(UTC).isoformat() if self.cycle else ""
-        name = "\n".join((self.contract, self.object, cycle, partition_path(self.values)))
+        name = "\n".join((self.contract, self.object, cycle, partition_folder(self.values)))
         return str(uuid.uuid5(_NAMESPACE, name))
 
 
@@ -101,7 +102,7 @@ def publication(
         raise UsageError(
             f"Where {spec.database}.{spec.name} lies is not known.", "Give the server a location."
         )
-    default = "/".join(part for part in (spec.location.rstrip("/"), partition_path(values)) if part)
+    default = "/".join(part for part in (spec.location.rstrip("/"), partition_folder(values)) if part)
     return Publication(
         contract.id,
         contract.version,

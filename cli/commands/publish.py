@@ -12,12 +12,12 @@ from dq.cli.loading import chosen, load
 from dq.cli.spark import session
 from dq.cli.world import here, instant, located
 from dq.contracts.errors import UsageError
+from dq.contracts.hive_path import partition_folder
 from dq.contracts.location import resolve
 from dq.dataquality.delivery.ledger import write_receipt
 from dq.dataquality.delivery.probe import label
 from dq.registry.catalog import Settings, open_catalog
 from dq.registry.notify import JsonLines
-from dq.registry.partition import partition_path
 from dq.registry.publication import Event, publication
 from dq.registry.publish import publish
 from dq.registry.specify import specs
@@ -60,6 +60,9 @@ def command(
     delivery = publication(
         document, one, spec, partition=_pairs(partition), cycle=instant(cycle) if cycle else None, rows=rows
     )
+    linked = world.reach.leads_out(delivery.folder)
+    if linked is not None:
+        raise UsageError(f"{contract}: {delivery.folder} {linked.message}.", linked.mend)
     done = publish(
         delivery,
         catalog=open_catalog(catalog, Settings(store=store, session=lambda: session(world, hive=True))),
@@ -71,7 +74,7 @@ def command(
     if format is show.Format.JSON:
         show.as_json({**done.event.as_json(), "done": list(done.done)})
     else:
-        what = partition_path(delivery.values) or "the snapshot"
+        what = partition_folder(delivery.values) or "the snapshot"
         did = ", ".join(done.done) or "nothing, it was published before"
         show.line(f"{document.id} {what}: {did}.")
 

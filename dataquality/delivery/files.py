@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dq.contracts.errors import Unreadable
 from dq.contracts.filesystem import is_remote, opened, split
+from dq.contracts.reach import Reach
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -35,10 +36,14 @@ class Files(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class LocalFiles:
-    """Files of this machine, by plain path or `file:` URI."""
+    """Files of this machine, by path; none to which a link leads out of the reach, if one is given."""
+
+    reach: Reach | None = None
 
     def stat(self, path: str) -> Seen | None:
+        self._stay(path)
         try:
             found = _local(path).stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -48,6 +53,7 @@ class LocalFiles:
         return Seen(_local(path).name, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
 
     def inside(self, path: str) -> list[Seen]:
+        self._stay(path)
         try:
             found = [one for one in _local(path).iterdir() if one.is_file()]
         except (FileNotFoundError, NotADirectoryError):
@@ -55,6 +61,11 @@ class LocalFiles:
         except OSError as error:
             raise _unreadable(path, error) from error
         return [seen for one in found if (seen := self.stat(str(one))) is not None]
+
+    def _stay(self, path: str) -> None:
+        linked = self.reach.leads_out(path) if self.reach else None
+        if linked is not None:
+            raise Unreadable(f"{path} {linked.message}.", linked.mend)
 
 
 class ArrowFiles:
@@ -90,9 +101,9 @@ class ArrowFiles:
         ]
 
 
-def files_for(path: str) -> Files:
+def files_for(path: str, reach: Reach | None = None) -> Files:
     """What reads a path: this machine's own calls for local ones, pyarrow for the rest."""
-    return ArrowFiles() if is_remote(path) else LocalFiles()
+    return ArrowFiles() if is_remote(path) else LocalFiles(reach)
 
 
 def _local(path: str) -> Path:

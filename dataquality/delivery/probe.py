@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dq.contracts.errors import Unreadable
+from dq.contracts.hive_path import partition_folder
 from dq.contracts.promise import Slo
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
@@ -140,4 +141,4 @@ def folder(slo: Slo, partition: Partition, place: Place) -> str:
     """The folder that a partition is written to, its columns in the order of the table."""
     order = {key.column: number for number, key in enumerate(slo.object.partition_keys())}
     keys = sorted(partition, key=lambda pair: order.get(pair[0], len(order)))
-    return "/".join([place.path.rstrip("/"), *(f"{column}={value}" for column, value in keys)])
+    return f"{place.path.rstrip('/')}/{partition_folder(keys)}" if keys else place.path.rstrip("/")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
 from dq.contracts.errors import UsageError
+from dq.contracts.hive_path import partition_folder
 from dq.registry.action import Action, LiveTable
 from dq.registry.catalog import (
     CatalogKind,
@@ -17,7 +18,6 @@ from dq.registry.catalog import (
     no_table,
     stale,
 )
-from dq.registry.partition import partition_path
 from dq.registry.table import spec_of
 from dq.registry.tables import catalog_partition, catalog_table
 from dq.store.engine import Store
@@ -66,7 +66,7 @@ class Local:
                     connection.execute(delete(catalog_partition).where(_in_table(database, name)))
 
     def add_partition(self, database: str, name: str, values: Values, location: str) -> bool:
-        path = partition_path(values)
+        path = partition_folder(values)
         there = select(catalog_partition.c.location).where(
             _in_table(database, name), catalog_partition.c.partition_path == path
         )
