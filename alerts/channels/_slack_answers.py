@@ -81,6 +81,9 @@ def classify(status: int, code: str, retry_after: str | None) -> Failure:
     """What a response without `ok: true` means: by HTTP status, error code and Retry-After header."""
     if status == 429 or ANSWERS.get(code) is NotSent:
         return NotSent(code or "HTTP 429", seconds(retry_after))
+    if 300 <= status < 400:
+        # Whoever is there would get the token.
+        return Refused(f"HTTP {status} sends to another address, which dq does not follow", Scope.CHANNEL)
     if status >= 500:
         return Ambiguous(f"HTTP {status}")
     if not _CODE.fullmatch(code):

@@ -7,7 +7,6 @@ where routes name channels by '#name'.
 
 from __future__ import annotations
 
-import logging
 import re
 import ssl
 from collections.abc import Callable, Mapping
@@ -17,7 +16,6 @@ from http.client import HTTPException
 from socket import gaierror
 from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
-from urllib.parse import urlsplit
 
 from dq.alerts.channel import (
     Absent,
@@ -44,7 +42,6 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 10
 _BASE_URL = "https://slack.com/api/"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _EVENT = "dq_incident"
 _PAGES, _PAGE_SIZE = 20, 200
 _CHANNEL_ID = re.compile(r"[CGD][A-Z0-9]{7,}")
@@ -169,7 +166,7 @@ def _next(page: Data) -> str:
 def open_slack(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
     """A sender for one workspace. `write` is not used."""
     try:
-        from slack_sdk import WebClient
+        from dq.alerts.channels._slack_client import address, client
     except ImportError as error:
         raise MissingTool(
             "Alerts in Slack need slack-sdk, which is not installed.", "pip install 'dq-contracts[slack]'"
@@ -177,20 +174,8 @@ def open_slack(settings: Mapping[str, str], write: Callable[[str], object]) -> S
     token = settings.get("token", "").strip()
     if not token:
         raise UsageError("Alerts in Slack need a bot token.", "Set SLACK_BOT_TOKEN, or SLACK_BOT_TOKEN_FILE.")
-    base_url = settings.get("base_url") or _BASE_URL
-    parts = urlsplit(base_url)
-    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
-        raise UsageError("The token would be sent to Slack in the clear.", "Write https:// in DQ_SLACK_URL.")
-    client = WebClient(
-        token=token,
-        base_url=base_url.rstrip("/") + "/",
-        timeout=_seconds(settings.get("timeout_seconds", "")),  # type: ignore[arg-type]  # urllib takes a float
-        # slack-sdk's own would post a second time when the connection drops after Slack took the message.
-        retry_handlers=[],
-        # What goes wrong is in our answers; slack-sdk would print whole messages at DEBUG.
-        logger=logging.Logger("slack_sdk", logging.CRITICAL),
-    )
-    return Slack(client)
+    base_url = address(settings.get("base_url") or _BASE_URL)
+    return Slack(client(token, base_url, _seconds(settings.get("timeout_seconds", ""))))
 
 
 def _seconds(said: str) -> float:
