@@ -1,4 +1,4 @@
-"""Who hears of what: routes from contracts, channels from the environment, and the draining of the outbox."""
+"""Alerts as commands send them: events recorded, channels opened, the outbox emptied."""
 
 from __future__ import annotations
 
@@ -14,33 +14,14 @@ from dq.alerts import channels
 from dq.alerts.channel import Open, Setting
 from dq.alerts.deliver import Drained, drain
 from dq.alerts.record import record
-from dq.alerts.route import Route
 from dq.cli import show
+from dq.cli.routing import FROM_CONTRACT, routes
 from dq.cli.world import World
-from dq.contracts import extension
+from dq.contracts.alert_target import FILES
 from dq.contracts.errors import DqError, UsageError
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Breach, Recovery, Severity
+from dq.contracts.outcome import Breach, Recovery
 from dq.store.engine import Store
-
-FROM_CONTRACT = "contract"
-# Scopes of ODCS support channels that want to hear of breaches; an entry without a scope does too.
-_HEARING = (None, "notifications", "issues")
-
-
-def routes(contract: Contract, channel: str) -> list[Route]:
-    """Who is told of this contract's breaches: its support channels, or one `channel[:target]` for all."""
-    known = channels.load()
-    if channel != FROM_CONTRACT:
-        name, _, target = channel.partition(":")
-        return [Route(name, target)]
-    found = []
-    for support in contract.support:
-        if support.tool in known and support.scope in _HEARING:
-            terms, _ = extension.route(support)
-            severities = frozenset(Severity(word) for word in terms.severities)
-            found.append(Route(support.tool, support.channel, severities))
-    return found
 
 
 def teller(
@@ -57,7 +38,7 @@ def teller(
         contract = by_id[event.key.contract]
         if isinstance(event, Breach):
             event = replace(event, facts=(*event.facts, *_help(contract, event)))
-        record(tx, event, routes(contract, channel), world.now())
+        record(tx, event, routes(contract, channel, world.settings), world.now())
 
     return tell
 
@@ -74,19 +55,26 @@ def _help(contract: Contract, event: Breach) -> list[tuple[str, str]]:
     return [*facts, ("look closer", f"{look} {file}")]
 
 
-def send(world: World, store: Store, write: Callable[[str], object]) -> Drained:
-    """Sends what the outbox holds through every channel that is set up; `write` is the console's."""
+def send(world: World, store: Store, write: Callable[[str], object], channel: str = FROM_CONTRACT) -> Drained:
+    """Sends what the outbox holds through every channel that is set up; `write` is the console's.
+
+    Files are written only where the operator names them, by a setting or as the `channel` of all alerts.
+    """
     opened: dict[str, Open] = {}
-    for name, channel in channels.load().items():
-        settings = {
-            one.name: value for one in channel.settings if (value := _setting(world, one)) is not None
-        }
-        try:
-            opened[name] = channel.open(settings, write)
-        except DqError:
-            # One that is not set up matters only when something waits for it; then drain says so.
+    unset: dict[str, str] = {}
+    for name, one in channels.load().items():
+        if name in FILES and not world.settings.file_channels and channel.partition(":")[0] != name:
+            unset[name] = "it is off. Allow a folder for it: DQ_FILE_CHANNELS=FOLDER."
             continue
-    return drain(store, opened, world.now, jitter=random.random)
+        settings = {each.name: value for each in one.settings if (value := _setting(world, each)) is not None}
+        try:
+            opened[name] = one.open(settings, write)
+        except DqError as error:
+            # One that is not set up matters only when something waits for it.
+            unset[name] = str(error)
+    drained = drain(store, opened, world.now, jitter=random.random)
+    broken = {name: unset.get(name, reason) for name, reason in drained.broken.items()}
+    return replace(drained, broken=broken)
 
 
 def _setting(world: World, one: Setting) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli import alerting, check_show, show
+from dq.cli import alerting, check_show, routing, show
 from dq.cli.alerting import CHANNEL
 from dq.cli.check_run import Failed, Setup, T, Work, foresee, refused, run, run_all
 from dq.cli.loading import Loaded, load
@@ -82,7 +82,8 @@ def command(
     world = here(as_of, paths or [Path()])
     what = asked(partition, cycle, since, everything)
     loaded = load(paths or [Path()])
-    for finding in loaded.findings:
+    unheard = routing.refused(loaded.contracts, channel, world.settings)
+    for finding in (*loaded.findings, *unheard):
         show.note(str(finding))
     store = world.store()
     pairs = with_rules(objects(loaded, object), rule)
@@ -105,11 +106,11 @@ def command(
         done, bugs = [failed for task in todo for failed in refused(task)], []
     check_show.reports(done, loaded.findings, format)
     write = show.aside if format is show.Format.JSON else show.block
-    undelivered = alerting.report(alerting.send(world, store, write))
+    undelivered = alerting.report(alerting.send(world, store, write, channel))
     if results_table:
         _append(session(world, hive=hive), done, loaded, world.now(), results_table)
     _raise(bugs)
-    codes = [undelivered, *map(_code, done), Unreadable.exit_code if loaded.findings else 0]
+    codes = [undelivered, *map(_code, done), Unreadable.exit_code if loaded.findings or unheard else 0]
     raise typer.Exit(next((code for code in (4, 3, 1) if code in codes), 0))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import alerting, show
+from dq.cli import alerting, routing, show
 from dq.cli.alerting import CHANNEL
 from dq.cli.loading import PATHS, load, slos, watched
 from dq.cli.world import World, here, instant
@@ -57,6 +57,7 @@ def _once(
 ) -> int:
     loaded = load(paths)
     promises, wrong = slos(loaded)
+    wrong += routing.refused(loaded.contracts, channel, world.settings)
     for finding in (*loaded.findings, *wrong):
         show.note(str(finding))
     store = world.store()
@@ -68,7 +69,7 @@ def _once(
         since=instant(since) if since else None,
     )
     write = show.aside if form is show.Format.JSON else show.block
-    drained = alerting.send(world, store, write)
+    drained = alerting.send(world, store, write, channel)
     if form is show.Format.JSON:
         show.as_json({**as_dict(done), "sent": drained.sent, "waiting": drained.waiting})
     else:

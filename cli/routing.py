@@ -1,0 +1,92 @@
+"""Where the alerts of a contract may go: what its support entries name, as far as the operator allows it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from dq.alerts import channels
+from dq.alerts.route import Route
+from dq.cli.loading import NOT_IN_FORCE
+from dq.cli.settings import Settings
+from dq.contracts import extension
+from dq.contracts.alert_target import FILES, hears, target_fault
+from dq.contracts.fault import Fault
+from dq.contracts.model import Contract, SupportChannel
+from dq.contracts.outcome import Finding, Severity
+
+FROM_CONTRACT = "contract"
+
+
+def routes(contract: Contract, channel: str, settings: Settings) -> list[Route]:
+    """Who is told of this contract's breaches: its support channels, or one `channel[:target]` for all.
+
+    The operator names the one for all. Of a contract's own, those that are not allowed are left out:
+    `refused` says so, and where none is left, the console is told.
+    """
+    if channel != FROM_CONTRACT:
+        name, _, target = channel.partition(":")
+        return [Route(name, target)]
+    return [made for one in _heard(contract) if isinstance(made := _route(one, settings), Route)]
+
+
+def refused(contracts: Iterable[Contract], channel: str, settings: Settings) -> list[Finding]:
+    """The support entries of contracts in force that alerts will not go to, each with the reason."""
+    if channel != FROM_CONTRACT:
+        return []
+    return [
+        _finding(each, one, made)
+        for each in contracts
+        if each.status not in NOT_IN_FORCE
+        for one in _heard(each)
+        if isinstance(made := _route(one, settings), Fault)
+    ]
+
+
+def _finding(contract: Contract, one: SupportChannel, wrong: Fault) -> Finding:
+    at, path = one.at("channel"), one.path("channel")
+    return Finding("route-refused", Severity.ERROR, f"{wrong.message}.", wrong.mend, at, path, contract.id)
+
+
+def _heard(contract: Contract) -> list[SupportChannel]:
+    known = channels.load()
+    return [one for one in contract.support if one.tool in known and hears(one)]
+
+
+def _route(support: SupportChannel, settings: Settings) -> Route | Fault:
+    tool, target = support.tool or "", support.channel
+    wrong = target_fault(support)
+    if wrong is not None:
+        return wrong
+    place = f"{tool}:{target}"
+    if tool != "console" and not _listed(place, settings.channels):
+        said = f"alerts may not go to {place!r}, so the console is told"
+        return Fault("ROUTE_REFUSED", said, f"Allow it: DQ_CHANNELS={place!r}, or channels in dq.toml.")
+    if tool in FILES:
+        file = _file(target, settings.file_channels)
+        if file is None:
+            said = f"alerts may not be written to {target!r}, so the console is told"
+            mend = "Allow a folder for it: DQ_FILE_CHANNELS=FOLDER, or file_channels in dq.toml."
+            return Fault("ROUTE_REFUSED", said, mend)
+        target = str(file)
+    terms, _ = extension.route(support)
+    return Route(tool, target, frozenset(Severity(word) for word in terms.severities))
+
+
+def _listed(place: str, patterns: Iterable[str] | None) -> bool:
+    # Slack takes a channel with and without its sign.
+    plain = place.replace(":#", ":", 1)
+    return patterns is None or any(
+        fnmatchcase(plain, one.replace(":#", ":", 1) if ":" in one else f"{one}:*") for one in patterns
+    )
+
+
+def _file(target: str, folder: str) -> Path | None:
+    """The file in the operator's folder; None where there is no folder, or the target leads out of it."""
+    if not folder or not target.isprintable():
+        return None
+    root = Path(os.path.realpath(folder))
+    file = Path(os.path.realpath(root / target))
+    return file if root in file.parents else None
