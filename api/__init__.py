@@ -6,8 +6,9 @@ Nothing heavy is imported before it is used.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
 
+# As typing has it: under `python -m dq`, a typing.py of the working folder would come first.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dq.contracts.errors import DqError
     from dq.dataquality.door import check

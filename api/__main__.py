@@ -1,4 +1,14 @@
-"""`python -m dq`: the command line, where its script is not on the path."""
+"""`python -P -m dq`: the command line, where its script is not on the path.
+
+Without `-P`, Python looks for `dq` itself in the working folder first, which may be a stranger's checkout.
+"""
+
+import os
+import sys
+
+if sys.path[0] in ("", os.getcwd()):  # noqa: PTH109  # pathlib could be a module of that folder
+    # What is loaded from now on, checks of other packages among it, is looked for elsewhere.
+    del sys.path[0]
 
 from dq.cli.main import main
 

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.cli import show
-from dq.cli.world import World
+from dq.cli.world import World, hand_down
 from dq.contracts.errors import MissingTool, Unreadable
 from dq.dataquality import lakehouse
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
+
+
+SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) -> SparkSession:
@@ -43,8 +46,15 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
         SparkSession.builder.config("spark.sql.session.timeZone", "UTC")
         # As Spark 4 does by itself: a cast that fails is an error, not a NULL that nobody notices.
         .config("spark.sql.ansi.enabled", "true")
+        # A name in a contract is neither a file to be read nor a variable of this machine to be shown.
+        .config("spark.sql.runSQLOnFiles", "false")
+        .config("spark.sql.variable.substitute", "false")
     )
     needed: Mapping[str, str] = {}
+    if "SPARK_REMOTE" not in world.environment:
+        # Python puts the working folder first on the path of a task, and that may be a stranger's checkout.
+        hand_down(SAFE_PATH, "1")
+        builder = builder.config(f"spark.executorEnv.{SAFE_PATH}", "1")
     if not _THEIRS & set(world.environment):
         _java(world)
         builder = _local(builder, world, world.state())
@@ -83,7 +93,8 @@ def _local(builder: SparkSession.Builder, world: World, settings: Path) -> Spark
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.warehouse.dir", str(settings / "warehouse"))
     )
-    options = f"-Dderby.stream.error.file={settings / 'derby.log'}"
+    # Derby reads its settings from the working folder else.
+    options = f"-Dderby.system.home={settings} -Dderby.stream.error.file={settings / 'derby.log'}"
     # Has to be known before the JVM starts, or Spark greets every user with a page of warnings.
     logging = Path(__file__).with_name("log4j2.properties")
     if logging.is_file():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dq.contracts.address import parse
 from dq.contracts.errors import UsageError
 from dq.contracts.extension import dataset
 from dq.contracts.fault import Fault
@@ -74,6 +76,17 @@ def server_of(contract: Contract, name: str | None) -> Server:
     raise UsageError(
         f"{contract.file}: contract {contract.id!r} has no server {name!r}.", f"Did you mean {hint}?"
     )
+
+
+def form_faults(server: Server) -> Iterator[tuple[str, Fault]]:
+    """What is wrong with the server's place whoever allows it, by key; what fills its holes is not known."""
+    for key in _PATH_KEYS.get(server.type, ()):
+        text = server.get(key)
+        if isinstance(text, str):
+            plain = _HOLE.sub(lambda match: match["default"] or "x", text)
+            made = parse(plain) if plain else None
+            if isinstance(made, Fault):
+                yield key, made
 
 
 def resolve(contract: Contract, one: SchemaObject, server: str | None, reach: Reach) -> DataPlace:

@@ -58,7 +58,7 @@ class Ran:
 def folder(tmp_path, monkeypatch):
     """A working folder with one good contract, and no setting of the machine."""
     monkeypatch.chdir(tmp_path)
-    for name in ("DQ_STORE_URL", "SLACK_BOT_TOKEN", "DQ_LAKE"):
+    for name in ("DQ_STORE_URL", "SLACK_BOT_TOKEN", "DQ_LAKE", "DQ_VARS", "DQ_CONFIG"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "orders.odcs.yaml").write_text(CONTRACT)
     return tmp_path

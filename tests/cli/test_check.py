@@ -62,7 +62,7 @@ def test_the_default_is_what_was_delivered_and_not_checked_yet(lake):
 
 @pytest.mark.spark
 def test_data_that_is_not_there_is_exit_3_with_the_mend(lake):
-    found = run(lake, "check", "--all", "--channel", "console", DQ_LAKE="nowhere")
+    found = run(lake, "check", "--all", "--channel", "console", DQ_VARS="DQ_LAKE", DQ_LAKE="nowhere")
 
     assert found.returncode == 3
     assert "Check the server's path" in found.stderr

@@ -35,6 +35,7 @@ schema:
 def lake(folder, monkeypatch) -> None:
     """Where the data lies, from anywhere: the session of the tests began in another folder."""
     monkeypatch.setenv("DQ_LAKE", str(folder / "lake"))
+    monkeypatch.setenv("DQ_VARS", "DQ_LAKE")
 
 
 @pytest.fixture

@@ -1,0 +1,34 @@
+"""A server names a place that no watcher and no check will use.
+
+Why: A query, a user, `..` in a URI or a character that cannot be seen could lead to another place than the
+one that is read, so dq refuses them, whatever its operator allows.
+
+Bad:
+    servers:
+      - {server: lake, type: s3, location: "s3://sales/orders?endpoint_override=example.com"}
+
+Good:
+    servers:
+      - {server: lake, type: s3, location: "s3://sales/orders"}
+
+Mend: Write a plain path or URI: `lake/orders`, `s3://bucket/orders`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.location import form_faults
+from dq.contracts.model import Contract
+from dq.contracts.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+    for server in contract.servers:
+        for key, wrong in form_faults(server):
+            yield fault(server, key, f"{key} {server.get(key)!r} {wrong.message}.", wrong.mend)
+
+
+RULE = Rule("location-refused", Severity.WARNING, __doc__, check)
