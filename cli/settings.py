@@ -170,13 +170,24 @@ def read(environment: Mapping[str, str], folder: Path, named: str | None = None)
     return Settings(**found, file=file)
 
 
+def unknown(environment: Mapping[str, str], settings: Settings) -> list[tuple[str, str | None]]:
+    """Variables that begin as ours and are none, each with the nearest of ours."""
+    ours = {CONFIG, *(row.variable for row in TABLE), *settings.vars}
+    return [
+        (name, nearest(name, ours))
+        for name in sorted(environment)
+        if name.startswith("DQ_") and name not in ours
+    ]
+
+
 def _of_file(file: Path) -> dict[str, Any]:
     text = _trusted(file)
     try:
         written = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"line (\d+), column (\d+)", str(error))
-        at = f":{place[1]}:{place[2]}" if place else ""
+        # Without a place, it is the end of the file.
+        at = f":{place[1]}:{place[2]}" if place else f":{text.count(chr(10)) + 1}"
         said = str(error).partition(" (at ")[0]
         raise UsageError(f"{file}{at}: this is no TOML: {said}.", "Correct the line.") from None
     rows = {row.name: row for row in TABLE}

@@ -11,6 +11,7 @@ from typing import Any
 import typer.main
 
 from dq.cli.main import application, names
+from dq.cli.settings import TABLE
 from dq.contracts.extension import MODELS
 from dq.contracts.model import Quality
 from dq.contracts.parse import parse
@@ -252,7 +253,22 @@ def _linked(how: str) -> str:
     return ", ".join(links) + colon + rest
 
 
+def settings() -> Iterator[str]:
+    """The operator's settings: one row each."""
+    yield "# Settings\n"
+    yield "What whoever runs dq decides; [how to](../how-to/settings.md) says more. They stand in a `dq.toml`"
+    yield "that `DQ_CONFIG` or `dq --config` names, or in variables, which win. In a variable, the items of a"
+    yield "list are separated by commas.\n"
+    yield "| in dq.toml | as a variable | must be | such as | |\n|---|---|---|---|---|"
+    for row in TABLE:
+        example = row.form.example.replace("|", "\\|")
+        yield f"| `{row.name}` | `{row.variable}` | {row.form.wanted} | `{example}` | {row.help} |"
+    yield "\nSecrets are variables only: "
+    yield "`SLACK_BOT_TOKEN`, or a file that `SLACK_BOT_TOKEN_FILE` names."
+
+
 PAGES = {
+    "settings": settings,
     "commands": commands,
     "rules": rules,
     "checks": checks,

@@ -14,6 +14,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import show
+from dq.cli.settings import TABLE, unknown
 from dq.cli.world import World, here
 from dq.contracts.errors import DqError
 from dq.dataquality.lakehouse import JARS, PACKAGES, line
@@ -78,9 +79,26 @@ def _looks(world: World) -> Iterator[Look]:
         )
     yield _java(needed=_version("pyspark") is not None, world=world)
     yield from _jars()
+    yield from _settings(world)
     yield _store(world)
     yield _slack(world)
     yield _registry(world)
+
+
+def _settings(world: World) -> Iterator[Look]:
+    """What the operator has set, and variables that look like a setting and are none."""
+    given = world.settings
+    if given.file is not None:
+        yield Look("settings", True, str(given.file))
+    for row in TABLE:
+        value = getattr(given, row.name)
+        # A URL may hold a password; the store's is shown below, without it.
+        if value != row.default and not row.name.endswith("_url"):
+            said = ", ".join(value) if isinstance(value, tuple) else str(value)
+            yield Look("setting", True, f"{row.name}: {said or 'none'}")
+    for name, near in unknown(world.environment, given):
+        mend = f"Did you mean {near}?" if near else "docs/reference/settings.md lists them."
+        yield Look("setting", None, f"{name} is no setting", mend)
 
 
 def _version(distribution: str) -> str | None:

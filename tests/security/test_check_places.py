@@ -53,10 +53,10 @@ TRIES = {
 @pytest.mark.spark
 def test_no_check_reads_or_shows_what_its_contract_must_not_name(tmp_path: Path) -> None:
     home, outside = tmp_path / "home-of-dq", tmp_path / "outside"
-    for folder in (home / "lake", home / "folder", home / ".git", outside):
+    for folder in (home / "lake", home / "folder", home / ".secrets", outside):
         folder.mkdir(parents=True)
     secret = f"id,a\n{SECRET},\n"
-    for file in (outside / "secret.csv", home / ".env", home / ".git" / "config", home / "secret"):
+    for file in (outside / "secret.csv", home / ".env", home / ".secrets" / "config", home / "secret"):
         file.write_text(secret)
     (home / "lake" / "orders.csv").write_text("id,a\nx,y\n")
     (home / "linked.csv").symlink_to(outside / "secret.csv")

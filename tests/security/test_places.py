@@ -15,13 +15,13 @@ SECRET = "ghp_canary_of_the_tests"
 def checkout(tmp_path: Path) -> Path:
     """A registry with a lake, links that lead out of it, and what is nobody's business beside it."""
     home, outside = tmp_path / "checkout", tmp_path / "outside"
-    for name in ("lake/orders", ".git"):
+    for name in ("lake/orders", ".secrets"):
         (home / name).mkdir(parents=True)
-    (home / ".git" / "config").write_text(SECRET)
+    (home / ".secrets" / "config").write_text(SECRET)
     outside.mkdir()
     (outside / "passwd").write_text(SECRET)
     (home / "out").symlink_to(outside)
-    (home / "hidden").symlink_to(home / ".git")
+    (home / "hidden").symlink_to(home / ".secrets")
     return home
 
 
