@@ -72,6 +72,7 @@ def write(folder: Path, count: int) -> list[Path]:
 def together(folder: Path) -> tuple[float, int]:
     """Seconds for one application, from its start, and the number of Spark jobs that it ran."""
     os.environ["DQ_STORE_URL"] = f"sqlite:///{folder / 'together.db'}"
+    os.environ["DQ_LAKE_ROOTS"] = str(folder)
     before = time.perf_counter()
     code = run(["check", str(folder / "contracts"), "--all", "--channel", "console"])
     took = time.perf_counter() - before
@@ -90,7 +91,11 @@ def together(folder: Path) -> tuple[float, int]:
 
 def separately(folder: Path, files: list[Path]) -> float:
     """The mean seconds of one process for one contract."""
-    environment = {**os.environ, "DQ_STORE_URL": f"sqlite:///{folder / 'separately.db'}"}
+    environment = {
+        **os.environ,
+        "DQ_STORE_URL": f"sqlite:///{folder / 'separately.db'}",
+        "DQ_LAKE_ROOTS": str(folder),
+    }
     dq = str(Path(sys.executable).parent / "dq")
     before = time.perf_counter()
     for file in files:
