@@ -95,7 +95,7 @@ def find(paths: Iterable[Path]) -> list[Found]:
     """
     found: dict[tuple[str, str], Found] = {}
     for path in paths:
-        inside = _below(path) if _is_folder(path) else [named(path)]
+        inside = below(path) if _is_folder(path) else [named(path)]
         if not inside:
             raise Unreadable(
                 f"{shown(path)} holds no contract.",
@@ -296,8 +296,8 @@ def _is_folder(path: Path) -> bool:
         raise _unreadable(path, error) from error
 
 
-def _below(root: Path) -> list[Found]:
-    """What has the name of a contract below a folder, in order."""
+def below(root: Path, endings: tuple[str, ...] = ENDINGS) -> list[Found]:
+    """The files below a folder whose names end so, in order, as `find` finds contracts; none is no error."""
     seen = 0
 
     def walk(held: beneath.Folder, above: str, depth: int) -> Iterator[Found]:
@@ -311,7 +311,7 @@ def _below(root: Path) -> list[Found]:
                     raise Unreadable(f"{shown(root)} holds more than {MAX_SEEN:,} files.", mend)
                 if entry.name.startswith("."):
                     continue
-                if entry.name.endswith(ENDINGS):
+                if entry.name.endswith(endings):
                     yield Found(root, above + entry.name)
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.name)

@@ -1,4 +1,4 @@
-"""The base of a pull request, read from Git objects: the work tree is never touched.
+"""The base of a pull request, read from Git objects, and what the work tree makes of it.
 
 What cannot be read is an error with the command that mends it, never an empty answer: a gate that
 compares with nothing would pass everything.
@@ -6,28 +6,34 @@ compares with nothing would pass everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+import os
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from dq.contracts.errors import Unreadable
-from dq.contracts.files import Absent, Refused, read
+from dq.contracts.files import ENDINGS, Found, Refused
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
-from dq.validators.clone import BaseRefInvalid, BaseUnavailable, commit_of, merge_base, repository
+from dq.validators import base_root, git_tree, work_tree
 from dq.validators.compat import Comparison, History, Subscription, Terms, compare
-from dq.validators.compat import version as versions
 from dq.validators.compat.subscribers import read as read_subscriptions
+from dq.validators.git_history import logged, tagged
+from dq.validators.git_objects import (
+    BaseRefInvalid,
+    commit_of,
+    merge_base,
+    repository,
+    sparse,
+)
+from dq.validators.git_repository import BaseUnavailable, Repository
+from dq.validators.git_tree import Entry, Kind
 from dq.validators.past import deprecated_since, has_deprecated, newest_first
-from dq.validators.registry import identity
+from dq.validators.policy import FILE as POLICY
+from dq.validators.work_tree import Content
 
-if TYPE_CHECKING:
-    from git import Commit, Repo
-
-_ENDINGS = (".odcs.yaml", ".odcs.yml")
-_NEWEST = 200
+Files = Mapping[str, Entry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,38 +41,45 @@ class Changed:
     """The contracts that differ between the base and the work tree, parsed; all others stay unread.
 
     `invalid` are files that cannot be read at the base, `broken` those that cannot be read now: they are
-    not compared, since the rules of form already refuse them.
+    not compared, since the rules of form already refuse them. `contents` is what stands now in each file
+    that differs and is there.
     """
 
     before: tuple[Contract, ...]
     after: tuple[Contract, ...]
     invalid: tuple[str, ...]
     broken: tuple[str, ...]
-
-    @property
-    def files(self) -> list[str]:
-        """The files that are there now, in order: those that can be read and those that cannot."""
-        return sorted({*(one.file for one in self.after), *self.broken})
+    contents: Mapping[str, Content] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """A commit to compare with: the merge base of a reference and HEAD. Files are named below `root`."""
+    """A commit to compare with: where HEAD left a reference. Files are named below `root`.
 
-    repo: Repo
+    `tip` is the commit of the reference itself. `then`, `head` and `last` are the files of the merge base,
+    of HEAD and of the tip, by their names in the repository; `present` are the contracts in the work tree.
+    """
+
+    repo: Repository
     root: Path
-    commit: Commit
+    commit: str
+    tip: str
+    then: Files
+    head: Files
+    last: Files
+    present: Mapping[str, Found]
+    _naming: dict[str, list[bytes]] = field(default_factory=dict, compare=False)
 
     def read(self, file: str) -> bytes | None:
-        """The bytes of a file at the base, or None where it was not there. For the policy, say."""
-        return _bytes(self.commit, self._inside(file))
+        """The bytes of a file at the base, or None where it was not there."""
+        return git_tree.content(self.repo, self.then.get(self._inside(file)))
 
-    def files(self, ending: tuple[str, ...], folder: str = "") -> list[str]:
-        """The files below a folder at the base whose names end so, in order; hidden folders left out."""
-        listed = self.repo.git.ls_tree("-r", "-z", "--name-only", self.commit.hexsha, "--", *self._limit())
-        names = (self._outside(name) for name in listed.split("\0") if name)
-        inside = (name for name in names if name is not None and name.endswith(ending))
-        return sorted(name for name in inside if name.startswith(folder) and not _hidden(name))
+    def policy(self) -> bytes | None:
+        """The policy at the tip of the reference, which judges: a branch may have left it long ago."""
+        entry = self.last.get(self._inside(POLICY))
+        if entry is not None and entry.kind is not Kind.FILE:
+            raise Unreadable(f"{POLICY} at the base is no plain file.", "Put the policy itself there.")
+        return git_tree.content(self.repo, entry)
 
     def changed(self) -> Changed:
         """The contracts that were edited, moved, deleted or are new, committed or not."""
@@ -74,34 +87,42 @@ class Base:
         after: list[Contract] = []
         invalid: list[str] = []
         broken: list[str] = []
-        for file in self._touched():
-            try:
-                new = _parsed(read(file, root=self.root), file)
-            except Absent:
-                new = None
-            except Refused:
+        touched = self._touched()
+        for file, data in touched.items():
+            new = _parsed(data, file) if isinstance(data, bytes) else None
+            if new is not None:
+                after.append(new)
+            elif data is not None:
                 broken.append(file)
-                continue
+        # What cannot be read now is not compared.
+        old = {
+            file: one for file in touched if file not in broken and (one := self.then.get(self._inside(file)))
+        }
+        for file, was in git_tree.contents(self.repo, old):
+            parsed = _parsed(was, file) if was is not None else None
+            if parsed is not None:
+                before.append(parsed)
             else:
-                if new is None:
-                    broken.append(file)
-                    continue
-            data = self.read(file)
-            old = None if data is None else _parsed(data, file)
-            if data is not None and old is None:
                 invalid.append(file)
-            before += [old] if old else []
-            after += [new] if new else []
-        return Changed(tuple(before), tuple(after), tuple(invalid), tuple(broken))
+        contents = {file: data for file, data in touched.items() if data is not None}
+        return Changed(tuple(before), tuple(after), tuple(invalid), tuple(broken), contents)
 
     def subscriptions(self, folder: str = "subscriptions/") -> list[Subscription]:
         """Who consumes what, as the files of a folder at the base say."""
         import yaml
 
+        inside = {
+            file: one
+            for name, one in self.then.items()
+            if (file := self._outside(name)) and one.kind is Kind.FILE
+        }
+        wanted = {
+            file: inside[file] for file in sorted(inside) if file.startswith(folder) and not _hidden(file)
+        }
         found: list[Subscription] = []
-        for file in self.files((".yaml", ".yml"), folder):
+        for file, data in git_tree.contents(self.repo, wanted):
             try:
-                found += read_subscriptions(yaml.safe_load(self.read(file) or b""))
+                found += read_subscriptions(yaml.safe_load(data or b""))
             except yaml.YAMLError as error:
                 raise Unreadable(f"{file} at the base is not YAML.", "Mend it on the base branch.") from error
         return found
@@ -114,75 +135,55 @@ class Base:
         """
         if not always and not has_deprecated(contract):
             return History()
-        past = self._tagged(contract) or list(self._logged(contract))
+        path = self._inside(contract.file)
+        past = tagged(self.repo, self.commit, contract, path, self._prefix())
+        past = past or logged(self.repo, self.commit, contract, path)
         return History(newest_first(past, contract), deprecated_since(past))
 
     def mentions(self, file: str) -> list[str]:
         """The contracts in the work tree whose text names a file, without parsing them."""
-        from git.exc import GitCommandError
+        if not self._naming:
+            self._naming.update(self._lines_with_names())
+        wanted = os.fsencode(file)
+        return [name for name, lines in self._naming.items() if any(wanted in line for line in lines)]
 
-        try:
-            found = self.repo.git.grep(
-                "--untracked", "-z", "-l", "--full-name", "-F", "-e", file, "--", *self._limit()
-            )
-        except GitCommandError as error:
-            if error.status == 1:  # nothing found
-                return []
-            raise
-        names = [self._outside(name) for name in found.split("\0") if name]
-        return sorted(name for name in names if name and name.endswith(_ENDINGS))
+    def _lines_with_names(self) -> Iterator[tuple[str, list[bytes]]]:
+        """Of each contract in the work tree the lines that may name another one: most have none."""
+        for name, file in self.present.items():
+            data = work_tree.content(file)
+            lines = data.splitlines() if isinstance(data, bytes) else []
+            yield name, [line for line in lines if any(os.fsencode(ending) in line for ending in ENDINGS)]
 
-    def _tagged(self, contract: Contract) -> list[tuple[Contract, date]]:
-        found: list[tuple[Contract, date]] = []
-        prefix = f"{contract.id}/v"
-        for tag in self.repo.tags:
-            if tag.name.startswith(prefix) and versions.read(tag.name[len(prefix) :]):
-                old = self._at(tag.commit, contract)
-                if old is not None:
-                    found.append((old, _day(tag.commit)))
-        return sorted(found, key=lambda one: one[1])
+    def _touched(self) -> dict[str, Content | None]:
+        """What stands now in each contract that differs; None for one that is gone."""
+        then = {file: one for name, one in self.then.items() if (file := self._contract(name))}
+        head = {file: one for name, one in self.head.items() if (file := self._contract(name))}
+        touched: dict[str, Content | None] = {}
+        for file in sorted(then.keys() | self.present.keys()):
+            if file not in self.present:
+                if file in head and sparse(self.repo):
+                    mend = f"Run: git sparse-checkout add {posixpath.dirname(self._inside(file)) or '.'}"
+                    raise Unreadable(f"{file} is left out of this sparse checkout.", mend)
+                touched[file] = None
+                continue
+            data, was = work_tree.content(self.present[file]), then.get(file)
+            # What is a link, or too large, and is the same in both commits, is nothing that the branch does.
+            kept = isinstance(data, Refused) and was is not None and was == head.get(file)
+            if not kept and not work_tree.same(data, was):
+                touched[file] = data
+        return touched
 
-    def _logged(self, contract: Contract) -> Iterator[tuple[Contract, date]]:
-        path = self._inside(contract.file)
-        log = self.repo.iter_commits(self.commit, paths=path, first_parent=True, max_count=_NEWEST)
-        for commit in reversed(list(log)):
-            data = _bytes(commit, path)
-            old = None if data is None else _parsed(data, contract.file)
-            if old is not None and old.id == contract.id:
-                yield old, _day(commit)
-
-    def _at(self, commit: Commit, contract: Contract) -> Contract | None:
-        """The contract as it stood at a commit, in its own file or in another one."""
-        own = self._inside(contract.file)
-        listed = self.repo.git.ls_tree("-r", "-z", "--name-only", commit.hexsha, "--", *self._limit())
-        names = [name for name in listed.split("\0") if name.endswith(_ENDINGS)]
-        for name in sorted(names, key=lambda one: one != own):
-            data = _bytes(commit, name)
-            if data is not None and contract.id.encode() in data:
-                old = _parsed(data, self._outside(name) or name)
-                if old is not None and identity(old) == identity(contract):
-                    return old
-        return None
-
-    def _touched(self) -> list[str]:
-        git = self.repo.git
-        edited = git.diff("--name-only", "-z", "--no-renames", self.commit.hexsha, "--", *self._limit())
-        new = git.ls_files("--others", "--exclude-standard", "-z", "--full-name", "--", *self._limit())
-        names = {self._outside(name) for name in f"{edited}\0{new}".split("\0") if name}
-        return sorted(name for name in names if name and name.endswith(_ENDINGS) and not _hidden(name))
-
-    def _limit(self) -> list[str]:
-        inside = self._prefix()
-        return [f":(top){inside}"] if inside else []
+    def _contract(self, name: str) -> str | None:
+        """A file of Git as the registry names it, or None where it is no contract of the registry."""
+        file = self._outside(name)
+        return file if file and file.endswith(ENDINGS) and not _hidden(file) else None
 
     def _prefix(self) -> str:
-        top = Path(self.repo.working_dir).resolve()
-        inside = self.root.resolve().relative_to(top).as_posix()
-        return "" if inside == "." else inside
+        return base_root.below(self.root, self.repo.top)
 
     def _inside(self, file: str) -> str:
         """A file of the registry as Git names it."""
-        return str(PurePosixPath(self._prefix()) / file)
+        return posixpath.normpath(posixpath.join(self._prefix(), file))
 
     def _outside(self, name: str) -> str | None:
         """A file of Git as the registry names it, or None where it lies elsewhere."""
@@ -192,13 +193,21 @@ class Base:
         return name.removeprefix(f"{prefix}/") if name.startswith(f"{prefix}/") else None
 
 
-def base(root: Path, ref: str) -> Base:
+def base(root: Path, ref: str, tip: str | None = None) -> Base:
     """The base that a branch is compared with: where HEAD left `ref`. `root` is the registry's folder.
 
-    Raises BaseRefInvalid for what cannot be a reference, BaseUnavailable for what is not in this clone.
+    `tip` is the commit of `ref`, where it is known already. Raises BaseRefInvalid for what cannot be a
+    reference, BaseUnavailable for what is not in this clone, and Unreadable where a link or a submodule that
+    the branch moves stands for the registry.
     """
     repo = repository(root, ref)
-    return Base(repo, root, merge_base(repo, ref))
+    root = base_root.plain(repo, root)
+    base_root.not_exchanged(repo, ref)
+    tip = tip or commit_of(repo, ref)
+    head = commit_of(repo, "HEAD")
+    common = merge_base(repo, ref, tip, head)
+    then, now, last = git_tree.files(repo, (common, head, tip), base_root.below(root, repo.top))
+    return Base(repo, root, common, tip, then, now, last, work_tree.present(repo, root, then, now))
 
 
 def at(place: Path, ref: str, path: str) -> bytes:
@@ -207,7 +216,8 @@ def at(place: Path, ref: str, path: str) -> bytes:
     Raises BaseRefInvalid, or BaseUnavailable where the repository, the commit or the file is not there.
     """
     repo = repository(place, ref)
-    data = _bytes(commit_of(repo, ref), path)
+    commit = commit_of(repo, ref)
+    data = git_tree.content(repo, git_tree.lookup(repo, [commit], path).get(commit))
     if data is None:
         raise BaseUnavailable(
             f"there is no file {path!r} at {ref!r}.", f"See: git ls-tree -r --name-only {ref}"
@@ -215,9 +225,12 @@ def at(place: Path, ref: str, path: str) -> bytes:
     return data
 
 
-def compare_with(found: Base, terms: Terms) -> Comparison:
-    """Every contract that differs from the base, judged; `terms` should come from the base as well."""
-    changed = found.changed()
+def compare_with(found: Base, terms: Terms, changed: Changed | None = None) -> Comparison:
+    """Every contract that differs from the base, judged; `terms` should come from the base as well.
+
+    `changed` is what `found.changed()` gave, where that was asked already.
+    """
+    changed = changed or found.changed()
 
     def history(contract: Contract) -> History:
         modes = {terms.mode.value} if terms.mode else _declared(contract)
@@ -244,21 +257,8 @@ def _parsed(data: bytes, file: str) -> Contract | None:
     return contract if contract is not None and contract.id and contract.version else None
 
 
-def _bytes(commit: Commit, path: str) -> bytes | None:
-    try:
-        found = commit.tree / path
-    except KeyError:
-        return None
-    data = found.data_stream.read()
-    return bytes(data) if found.type == "blob" else None
-
-
-def _day(commit: Commit) -> date:
-    return datetime.fromtimestamp(commit.committed_date, UTC).date()
-
-
 def _hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in PurePosixPath(name).parts)
+    return any(part.startswith(".") and part != ".." for part in PurePosixPath(name).parts)
 
 
 __all__ = ["Base", "BaseRefInvalid", "BaseUnavailable", "Changed", "at", "base", "compare_with"]

@@ -15,6 +15,8 @@ from dq.contracts.outcome import Severity
 from dq.validators.rule import Rule
 from dq.validators.waivers import Waiver
 
+FILE = "dq-policy.yaml"
+
 Profile = Literal["default", "strict"]
 
 # Profile -> what it makes of a rule's own severity. What is absent stays.

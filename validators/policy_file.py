@@ -20,8 +20,6 @@ from dq.validators.policy_form import OFF, File, For, OwnForm, Predicate, Schema
 from dq.validators.rule import Rule, Scope
 from dq.validators.waivers import Waiver
 
-FILE = "dq-policy.yaml"
-
 Rules = Mapping[str, Rule]
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -210,7 +208,7 @@ def _waivers(
         if rule is None and one.rule not in also:
             mend = _did_you_mean(one.rule, [*rules, *also])
             findings.append(_finding("unknown-value", f"there is no rule {one.rule!r}.", mend, at, path))
-        elif rule is not None and rule.scope in (Scope.FORM, Scope.POLICY):
+        elif rule is not None and rule.scope in (Scope.FORM, Scope.POLICY, Scope.CHANGE):
             message = f"{one.rule} cannot be waived."
             findings.append(_finding("unknown-value", message, "Mend what it finds.", at, path))
         elif key in seen:

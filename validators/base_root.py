@@ -1,0 +1,88 @@
+"""Where a registry begins, as the base knows it: no branch moves the folder whose policy judges it."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from pathlib import Path
+from typing import NamedTuple
+
+from dq.contracts.errors import Unreadable
+from dq.validators import git_tree, work_tree
+from dq.validators.git_objects import commit_of, merge_base, repository
+from dq.validators.git_repository import BaseUnavailable, Repository, find
+from dq.validators.git_tree import Kind
+from dq.validators.policy import FILE as POLICY
+
+_MEND = "Judge its contracts in a pull request of its own repository."
+
+
+class Root(NamedTuple):
+    """The folder of a registry, and the commit of the reference that says so."""
+
+    folder: Path
+    tip: str
+
+
+def root(path: Path, ref: str) -> Root:
+    """The registry around a path: the nearest folder that has a policy at `ref`, else the repository's top.
+
+    Raises as `base`.
+    """
+    repo = repository(path, ref)
+    named = plain(repo, path)
+    tip = commit_of(repo, ref)
+    there = git_tree.lookup(repo, [tip], below(named, repo.top)).get(tip) if named != repo.top else None
+    if there is None and not os.path.lexists(named):
+        raise Unreadable(f"{path} exists neither here nor at {ref!r}.", "Name a folder of contracts.")
+    # A branch that takes the folder away, or puts a file there, does not lead to the policy above.
+    folder = named.is_dir() if there is None else there.kind is Kind.FOLDER
+    start = named if folder else named.parent
+    (files,) = git_tree.files(repo, [tip], below(start, repo.top), deep=False)
+    folders = [one for one in (start, *start.parents) if one.is_relative_to(repo.top)]
+    ruled = (one for one in folders if posixpath.join(below(one, repo.top), POLICY) in files)
+    return Root(next(ruled, repo.top), tip)
+
+
+def plain(repo: Repository, folder: Path) -> Path:
+    """The folder, absolute. Raises Unreadable where a link of the work tree leads to it."""
+    absolute = Path(os.path.normpath(folder.absolute()))
+    link = work_tree.link(repo.top, absolute)
+    if link is not None:
+        message = f"{link} is a link, so it is not known whose contracts are meant."
+        raise Unreadable(message, "Name the folder itself.")
+    return absolute
+
+
+def not_exchanged(repo: Repository, ref: str) -> None:
+    """Raises Unreadable where the repository is a submodule that the branch of the outer one moves.
+
+    It would bring a base of its own, which a stranger chose together with the contracts.
+    """
+    try:
+        outer = find(repo.top.parent)
+    except BaseUnavailable:
+        # No commit leads a `.git` astray: this one has nothing to do with us.
+        return
+    if outer is None:
+        return
+    name = below(repo.top, outer.top)
+    head = commit_of(outer, "HEAD")
+    now = git_tree.lookup(outer, [head], name).get(head)
+    if now is None or now.kind is not Kind.SUBMODULE:
+        return
+    try:
+        tip = commit_of(outer, ref)
+    except BaseUnavailable:
+        return
+    then = merge_base(outer, ref, tip, head)
+    if git_tree.lookup(outer, [then], name).get(then) != now:
+        raise Unreadable(
+            f"{repo.top} is a submodule that this branch adds or moves, so it has no base here.", _MEND
+        )
+
+
+def below(folder: Path, top: Path) -> str:
+    """The way from the top to a folder; empty for the top itself."""
+    inside = folder.relative_to(top).as_posix()
+    return "" if inside == "." else inside

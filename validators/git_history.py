@@ -1,0 +1,77 @@
+"""The past of one contract, from its tags or its file's commits."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+from dq.contracts.files import ENDINGS
+from dq.contracts.model import Contract
+from dq.contracts.parse import parse
+from dq.validators import git_tree
+from dq.validators.compat import version as versions
+from dq.validators.git_objects import commits_of, objects, tags
+from dq.validators.git_repository import Repository
+from dq.validators.git_tree import Entry, Kind
+from dq.validators.past import Dated
+from dq.validators.registry import identity
+
+_NEWEST = 200
+
+
+def tagged(repo: Repository, commit: str, contract: Contract, path: str, folder: str) -> Dated:
+    """The contract at each of its tags `<id>/vX.Y.Z` up to a commit, in order of time.
+
+    `path` is its file, which is looked at first, and `folder` the registry, both as Git names them.
+    """
+    prefix = f"{contract.id}/v"
+    named = [
+        (id_, time)
+        for name, id_, time in tags(repo, commit)
+        if name.startswith(prefix) and versions.read(name[len(prefix) :])
+    ]
+    own = git_tree.lookup(repo, [id_ for id_, _ in named], path)
+    found = []
+    for id_, time in named:
+        old = _same(repo, [own[id_]] if id_ in own else [], contract)
+        if old is None:
+            (every,) = git_tree.files(repo, [id_], folder)
+            old = _same(
+                repo, [one for name, one in sorted(every.items()) if name.endswith(ENDINGS)], contract
+            )
+        if old is not None:
+            found.append((old, _day(time)))
+    return sorted(found, key=lambda one: one[1])
+
+
+def logged(repo: Repository, commit: str, contract: Contract, path: str) -> Dated:
+    """The contract after each of the last commits that changed its file, in order of time."""
+    commits = commits_of(repo, commit, path, _NEWEST)
+    entries = git_tree.lookup(repo, [id_ for id_, _ in commits], path)
+    found = []
+    for id_, time in reversed(commits):
+        old = _same(repo, [entries[id_]] if id_ in entries else [], contract, by_major=False)
+        if old is not None:
+            found.append((old, _day(time)))
+    return found
+
+
+def _same(
+    repo: Repository, entries: list[Entry], contract: Contract, *, by_major: bool = True
+) -> Contract | None:
+    """The first of the files that is this contract, of the same major or of any."""
+    blobs = objects(repo, {one.id for one in entries if one.kind is Kind.FILE}, "blob")
+    for data in (blobs[one.id] for one in entries if one.id in blobs):
+        old = parse(data, contract.file).contract if contract.id.encode() in data else None
+        if old is None or not old.id or not old.version:
+            continue
+        if identity(old) == identity(contract) or (not by_major and old.id == contract.id):
+            return old
+    return None
+
+
+def _day(time: int) -> date:
+    try:
+        return datetime.fromtimestamp(time, UTC).date()
+    except (OverflowError, ValueError, OSError):
+        # A commit may claim any time. One that no calendar has is no notice.
+        return date.max

@@ -1,0 +1,208 @@
+"""What is asked of Git: commits by their names, objects by their ids, tags, and what is ignored."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from dq.contracts.errors import UsageError
+from dq.validators.git_repository import MAX_ANSWER, BaseUnavailable, Repository, converse, find, run
+
+MAX_OBJECT = 64_000_000
+
+# What Git allows in the name of a branch, tag or commit, with `~` and `^` behind it; never an option.
+_REF = re.compile(r"(?!-)(?!.*\.\.)[\w./@{}+~^#-]+")
+_STEPS = re.compile(r"([~^]\d*|\^\{\w*\}|@\{[\w.-]*\})*")
+_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_SHORT_ID = re.compile(r"[0-9a-f]{7,39}")
+
+# Where a short name is looked for; the first that is there. A tag or a branch that somebody called
+# `origin/main` comes after the branch of the remote, unlike in Git, where anybody who may push a tag could
+# exchange the base.
+_PLACES = ("refs/remotes/{}", "refs/heads/{}", "refs/tags/{}", "refs/remotes/{}/HEAD", "refs/{}")
+
+
+# Of what a tag names, and behind a star of what an annotated tag names in turn.
+_FIELDS = ("objectname", "objecttype", "committerdate:unix")
+
+
+class BaseRefInvalid(UsageError):
+    """The base is no name of a commit."""
+
+    rule = "base-ref-invalid"
+
+
+def repository(place: Path, ref: str) -> Repository:
+    """The repository around a place, in which `ref` is to be looked up.
+
+    Raises BaseRefInvalid for what cannot be a reference: it must never be taken for an option of Git.
+    """
+    if not _REF.fullmatch(ref):
+        raise BaseRefInvalid(f"{ref!r} is no name of a branch, tag or commit.", "Write --base origin/main.")
+    found = find(place)
+    if found is None:
+        raise BaseUnavailable(
+            f"{place} is not in a Git repository, so there is no base {ref!r}.",
+            "Run it in a clone of the registry: git clone URL.",
+        )
+    return found
+
+
+def commit_of(repo: Repository, ref: str) -> str:
+    """The id of the commit that a reference names. Raises BaseUnavailable where it is not in this clone."""
+    name = re.split(r"[~^]|@\{", ref, maxsplit=1)[0]
+    steps = ref[len(name) :]
+    if not _STEPS.fullmatch(steps):
+        raise BaseRefInvalid(f"{ref!r} is no name of a branch, tag or commit.", "Write --base origin/main.")
+    full = _full_name(repo, name)
+    kinds = _kinds(repo, [f"{full}{steps}^{{commit}}"]) if full else {}
+    commit = next((id_ for id_, kind in kinds.items() if kind == "commit"), None)
+    if commit is None:
+        raise BaseUnavailable(f"{ref!r} is not in this clone.", _fetch(repo, ref))
+    return commit
+
+
+def merge_base(repo: Repository, ref: str, tip: str, head: str) -> str:
+    """Where HEAD left a reference: what the other side gained since is not part of a comparison.
+
+    `tip` and `head` are their commits.
+    """
+    common = run(repo, ("merge-base", tip, head), fine=(0, 1)).decode().split()
+    if common:
+        return common[0]
+    message = f"{ref!r} and HEAD have no common commit in this clone."
+    raise BaseUnavailable(message, _fetch(repo, ref))
+
+
+def objects(repo: Repository, ids: Iterable[str], kind: str) -> dict[str, bytes]:
+    """The objects of these ids, each held against its id: nothing that a clone holds can pass for another.
+
+    `kind` is `commit`, `tree` or `blob`. Raises BaseUnavailable for what is missing or damaged, with the
+    command that brings it.
+    """
+    wanted = sorted(set(ids))
+    if not wanted:
+        return {}
+    given = "".join(f"{one}\n" for one in wanted).encode()
+    try:
+        return converse(
+            repo, ("cat-file", "--batch"), given, lambda output: dict(_objects(output, wanted, kind))
+        )
+    except _Missing as missing:
+        message = f"{missing.args[0]} is {missing.args[1]} in this clone, so the base cannot be read."
+        remote = _remotes(repo)[0]
+        raise BaseUnavailable(message, f"Run: git fetch --refetch --no-filter {remote}") from missing
+
+
+def commits_of(repo: Repository, commit: str, path: str, most: int) -> list[tuple[str, int]]:
+    """The last commits that changed a path, on the line of first parents, newest first: (id, Unix time)."""
+    command = ("rev-list", "--first-parent", "--timestamp", f"--max-count={most}", commit, "--", path)
+    lines = (line.split() for line in run(repo, command).decode().splitlines())
+    return [(id_, int(seconds)) for seconds, id_ in lines]
+
+
+def tags(repo: Repository, commit: str) -> list[tuple[str, str, int]]:
+    """The tags on the way to a commit, as (name, commit, Unix time). A tag elsewhere proves nothing."""
+    fields = ("refname:strip=2", *(f"{star}{one}" for star in ("", "*") for one in _FIELDS))
+    form = "%00".join(f"%({one})" for one in fields)
+    answer = run(repo, ("for-each-ref", f"--merged={commit}", f"--format={form}", "refs/tags/"))
+    rows = (line.split("\0") for line in os.fsdecode(answer).split("\n") if line)
+    return [
+        (name, id_, int(time))
+        for name, *ends in rows
+        for id_, kind, time in (ends[:3], ends[3:])
+        if kind == "commit"
+    ]
+
+
+def ignored(repo: Repository, names: Sequence[str]) -> set[str]:
+    """Which of these files, named from the top, the ignore files leave out of a commit."""
+    if not names:
+        return set()
+    # A name that begins with a colon would be taken for a pattern.
+    given = b"".join(b"./" + os.fsencode(name) + b"\0" for name in names)
+    answer = run(repo, ("check-ignore", "-z", "--stdin", "--no-index"), given, fine=(0, 1))
+    return {os.fsdecode(name.removeprefix(b"./")) for name in answer.split(b"\0") if name}
+
+
+def sparse(repo: Repository) -> bool:
+    """Whether a part of the files was left out of the work tree on purpose."""
+    command = ("config", "--type=bool", "--get", "core.sparseCheckout")
+    return run(repo, command, fine=(0, 1)).strip() == b"true"
+
+
+def id_of(data: bytes, kind: str, like: str) -> str:
+    """The id that an object has in a repository whose ids are as long as `like`: SHA-1 or SHA-256."""
+    digest = hashlib.sha1 if len(like) == 40 else hashlib.sha256
+    return digest(f"{kind} {len(data)}\0".encode() + data, usedforsecurity=False).hexdigest()
+
+
+def _full_name(repo: Repository, name: str) -> str | None:
+    """What a name stands for, so that nothing else called alike can be taken: a full name, or an id."""
+    if name in ("", "@", "HEAD", "FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD"):
+        return name if name.isupper() else "HEAD"
+    if _ID.fullmatch(name):
+        return name
+    if _SHORT_ID.fullmatch(name):
+        ids = run(repo, ("rev-parse", f"--disambiguate={name}")).decode().split()
+        commits = [id_ for id_, kind in _kinds(repo, ids).items() if kind == "commit"]
+        if len(commits) == 1:
+            return commits[0]
+    asked = [name] if name.startswith("refs/") else [place.format(name) for place in _PLACES]
+    known = run(repo, ("for-each-ref", "--format=%(refname)", *asked)).decode("utf-8", "replace").split("\n")
+    return next((one for one in asked if one in known), None)
+
+
+def _kinds(repo: Repository, names: Sequence[str]) -> dict[str, str]:
+    """The ids that names stand for, with their kinds; what is missing is left out."""
+    given = "".join(f"{name}\n" for name in names).encode()
+    answer = run(repo, ("cat-file", "--batch-check=%(objectname) %(objecttype)"), given) if names else b""
+    pairs = (line.split(" ") for line in answer.decode("utf-8", "replace").splitlines())
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and _ID.fullmatch(pair[0])}
+
+
+class _Missing(Exception):
+    """An object that cannot be had, and how it fails."""
+
+
+def _objects(output: IO[bytes], wanted: Sequence[str], kind: str) -> Iterator[tuple[str, bytes]]:
+    total = 0
+    for id_ in wanted:
+        head = output.readline(1_000).decode("utf-8", "replace").split()
+        if len(head) != 3 or head[0] != id_:
+            raise _Missing(f"{kind} {id_}", "missing")
+        size = int(head[2])
+        total += size
+        if size > MAX_OBJECT or total > MAX_ANSWER:
+            raise BaseUnavailable(f"{kind} {id_} has {size:,} bytes, more than are read.", "Make it smaller.")
+        data = output.read(size)
+        output.read(1)
+        if head[1] != kind or id_of(data, kind, id_) != id_:
+            raise _Missing(f"{kind} {id_}", "damaged")
+        yield id_, data
+
+
+def _remotes(repo: Repository) -> list[str]:
+    """The names of the remotes that can be typed, at least one."""
+    names = run(repo, ("remote",)).decode("utf-8", "replace").split("\n")
+    return [name for name in names if re.fullmatch(r"\w[\w.-]*", name)] or ["origin"]
+
+
+def _fetch(repo: Repository, ref: str) -> str:
+    """The command that brings the reference, and the way to it, into this clone."""
+    remotes = _remotes(repo)
+    remote, _, branch = ref.partition("/")
+    if remote not in remotes or not branch:
+        remote, branch = remotes[0], ref
+    shallow = (repo.common / "shallow").exists()
+    deepen = "--unshallow " if shallow else ""
+    if re.fullmatch(r"[0-9a-f]{7,40}", branch):
+        return f"Run: git fetch {deepen}{remote}"
+    # A clone of one branch has no place for others, so the command says where it goes.
+    command = f"git fetch {deepen}{remote} {branch}:refs/remotes/{remote}/{branch}"
+    hint = " (in GitHub Actions: actions/checkout with fetch-depth: 0)" if shallow else ""
+    return f"Run: {command}{hint}"
