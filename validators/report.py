@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -83,7 +84,8 @@ def moved(linted: Linted, folder: PurePosixPath) -> Linted:
         return linted
 
     def name(file: str) -> str:
-        return str(folder / file)  # an absolute path swallows the folder
+        # An absolute path swallows the folder; a policy may lie above it.
+        return posixpath.normpath(folder / file)
 
     return Linted(
         tuple(replace(one, at=replace(one.at, file=name(one.at.file))) for one in linted.findings),

@@ -60,13 +60,14 @@ class Scope(StrEnum):
 
     `form`: the text; such a fault is found by the loader, is always an error and has no check here.
     `contract`: one contract. `registry`: one contract among all that were read. `policy`: the policy
-    itself; such a fault is found while it is applied.
+    itself; such a fault is found while it is applied. `change`: what a branch makes of the policy.
     """
 
     FORM = "form"
     CONTRACT = "contract"
     REGISTRY = "registry"
     POLICY = "policy"
+    CHANGE = "change"
 
 
 Check = Callable[[Contract, Context], Iterator[Fault]]
@@ -119,3 +120,8 @@ def among_others(id_: str, severity: Severity, page: str | None, among: AmongOth
 def of_policy(id_: str, severity: Severity, page: str | None) -> Rule:
     """A rule about the policy itself."""
     return Rule(id_, severity, page, scope=Scope.POLICY, policies=True)
+
+
+def of_change(id_: str, severity: Severity, page: str | None) -> Rule:
+    """A rule about what a branch makes of the policy."""
+    return Rule(id_, severity, page, scope=Scope.CHANGE, policies=True)

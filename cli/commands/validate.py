@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dq.cli import show
-from dq.cli.gate import Gated, compared, judge
+from dq.cli.gate import Gated, judge
 from dq.cli.world import World, here, registry_root
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.files import UNREADABLE, Refused, write
@@ -42,7 +42,7 @@ def command(
 
     Needs no Java and no network. All findings come at once, each with its line, its reason and its mend;
     'dq explain RULE' tells more about one. With --base, contracts that the branch did not touch are not
-    read, and policy and waivers are the base's.
+    read, and policy and waivers are the base's; where the branch changes them, the stricter of both holds.
 
     Exit codes: 0 nothing that blocks, 1 errors were found, 2 the policy or an option cannot be understood,
     3 a path cannot be read.
@@ -53,11 +53,14 @@ def command(
     shown = _format(format)
     files = [_file(one) for one in report or []]
     places = paths or [Path()]
-    gated = (
-        compared(world, places, base, _mode(mode), policy) if base else Gated(judge(world, places, policy))
-    )
-    linted = gated.linted
-    root = registry_root(places[0])
+    if base:
+        # All that reads Git and judges changes comes with it.
+        from dq.cli.pull_request import compared
+
+        gated = compared(world, places, base, _mode(mode), policy)
+    else:
+        gated = Gated(judge(world, places, policy), registry_root(places[0]))
+    linted, root = gated.linted, gated.root
     for made, file in files:
         named = _named(linted, made, root, world)
         _write(file, _summary(named, gated) if made.id == "markdown" else made.render(named, Screen()))

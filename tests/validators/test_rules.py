@@ -12,7 +12,7 @@ import pytest
 
 from dq.contracts.outcome import Finding
 from dq.contracts.shelf import BrokenShelf
-from dq.validators import page
+from dq.validators import page, policy_changes
 from dq.validators import rules as shelf
 from dq.validators.lint import lint, lint_files, rules_of
 from dq.validators.policy_file import read
@@ -25,6 +25,10 @@ SHELF = Path(__file__).parents[2] / "validators" / "rules"
 
 
 def _findings(rule: Rule, document: bytes) -> list[Finding]:
+    if rule.scope is Scope.CHANGE:
+        _, wrong = read(document, "dq-policy.yaml", RULES)
+        changed = policy_changes.ChangedPolicy("dq-policy.yaml", b"profile: strict\n", document)
+        return [*wrong, *policy_changes.findings([changed], rule.severity)]
     if rule.policies:
         policy, wrong = read(document, "dq-policy.yaml", RULES)
         base = [(page.BASE_FILE, BASE)]

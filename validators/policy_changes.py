@@ -1,0 +1,157 @@
+"""What a branch does to the policies of a registry, as findings: whoever merges it should know."""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from dq.contracts import source
+from dq.contracts.files import Found
+from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.place import plain
+from dq.validators import base_root, git_tree, work_tree
+from dq.validators.base import Base
+from dq.validators.git_tree import Entry
+from dq.validators.policy import FILE as POLICY
+from dq.validators.policy import Policy
+from dq.validators.rule import Rule
+from dq.validators.work_tree import Content
+
+_MOST = 10
+_LONGEST = 80
+
+ID = "policy-changed"
+_MEND = "Let those who own the policy agree: until it is merged, the stricter of this and the base's judges."
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPolicy:
+    """A policy that differs between the base and the work tree; None where there is none on one side."""
+
+    file: str
+    before: bytes | None
+    after: Content | None
+
+
+def changed(found: Base) -> list[ChangedPolicy]:
+    """The policies that the work tree adds, changes or removes: below the registry's root, and above it.
+
+    What the tip of the reference has too is nothing that the branch does.
+    """
+    way = base_root.below(found.root, found.repo.top) or "."
+    then, last = _policies(found.then, way), _policies(found.last, way)
+    now = set(work_tree.policies(found.root))
+    above = ["../" * steps + POLICY for steps in range(len(PurePosixPath(way).parts) + 1)]
+    now |= {name for name in above if os.path.lexists(found.root / name)}
+    made: list[ChangedPolicy] = []
+    for name in sorted(then.keys() | now):
+        new = work_tree.content(_file(found.root, name)) if name in now else None
+        known = [one.get(name) for one in (then, last)]
+        if not any(work_tree.same(new, one) if new is not None else one is None for one in known):
+            made.append(ChangedPolicy(name, git_tree.content(found.repo, then.get(name)), new))
+    return made
+
+
+def _file(root: Path, name: str) -> Found:
+    """A policy below the root, or in a folder above it: the door leads only down."""
+    steps = name.count("../")
+    return Found(root, name) if not steps else Found(root.parents[steps - 1], POLICY)
+
+
+def _policies(files: Mapping[str, Entry], way: str) -> dict[str, Entry]:
+    return {posixpath.relpath(name, way): one for name, one in files.items() if _is_policy(name)}
+
+
+def _is_policy(name: str) -> bool:
+    path = PurePosixPath(name)
+    return path.name == POLICY and not any(part.startswith(".") and part != ".." for part in path.parts)
+
+
+def severity(rule: Rule, policies: Iterable[Policy]) -> Severity | None:
+    """How much the change matters: the most that any of the policies says.
+
+    No profile lifts it: a strict policy must be able to change without being turned off first.
+    """
+    own = [policy.settings.get(rule.id) for policy in policies]
+    said = [one.severity if one is not None and one.own_severity else rule.severity for one in own]
+    return max((one for one in said if one is not None), key=lambda one: one.rank, default=None)
+
+
+def findings(changes: Iterable[ChangedPolicy], severity: Severity) -> list[Finding]:
+    """One finding for each policy that is added, changed, moved or removed; none where only its text is."""
+    listed = list(changes)
+    gone = {one.before: one.file for one in listed if one.after is None}
+    came = {one.after for one in listed if one.before is None}
+    found: list[Finding] = []
+    for one in listed:
+        line = 1
+        if one.after is None:
+            if one.before in came:
+                continue
+            what = f"the branch removes the policy of {_folder(one.file)}."
+        elif not isinstance(one.after, bytes):
+            what = f"the branch exchanges the policy of {_folder(one.file)}: {one.after.message}"
+        elif one.before is None and one.after in gone:
+            what = f"the branch moves the policy from {gone[one.after]} to {one.file}."
+        else:
+            differences = list(_differences(_read(one.before or b""), _read(one.after)))
+            if one.before is not None and not differences:
+                continue
+            does = "adds a policy for" if one.before is None else "changes the policy of"
+            more = [f"and {len(differences) - _MOST} more"] if len(differences) > _MOST else []
+            said = "; ".join([*differences[:_MOST], *more]) or "it says what holds without one"
+            what = f"the branch {does} {_folder(one.file)}: {said}."
+            line = _first_difference(one.before or b"", one.after)
+        found.append(Finding(ID, severity, what, _MEND, Location(one.file, line)))
+    return found
+
+
+def _folder(file: str) -> str:
+    return posixpath.dirname(file) or "the registry"
+
+
+def _first_difference(before: bytes, after: bytes) -> int:
+    old, new = before.splitlines(), after.splitlines()
+    same = (index for index, line in enumerate(new) if index >= len(old) or line != old[index])
+    return next(same, max(len(new) - 1, 0)) + 1
+
+
+def _read(data: bytes) -> Mapping[str, Any]:
+    """What a policy says, as plain values; its text where it cannot be understood."""
+    top, wrong = source.read(data, "")
+    if top is not None:
+        made = plain(top)
+        return made if isinstance(made, dict) else {}
+    return {"text": data.decode("utf-8", "replace")} if wrong and data.strip() else {}
+
+
+def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    for key in sorted({*before, *after}, key=str):
+        old, new = before.get(key), after.get(key)
+        if old == new:
+            continue
+        if isinstance(old or {}, dict) and isinstance(new or {}, dict):
+            yield from _of_mapping(str(key), old or {}, new or {})
+        elif isinstance(old or [], list) and isinstance(new or [], list):
+            yield from (f"{key} without {_short(one)}" for one in old or [] if one not in (new or []))
+            yield from (f"{key} with {_short(one)}" for one in new or [] if one not in (old or []))
+        else:
+            yield f"{key} {_short(old)} → {_short(new)}"
+
+
+def _of_mapping(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted({*old, *new}, key=str):
+        if old.get(name) != new.get(name):
+            yield f"{key}.{name} {_short(old.get(name))} → {_short(new.get(name))}"
+
+
+def _short(value: object) -> str:
+    if value is None:
+        return "nothing"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

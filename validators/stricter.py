@@ -1,0 +1,53 @@
+"""Two judgements of one branch, by the base's policy and by its own: the stricter of both, place by place."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
+
+from dq.contracts.outcome import Finding
+from dq.validators.compat import Comparison, Judged
+from dq.validators.compat import version as versions
+from dq.validators.compat.judged import comparison
+from dq.validators.waivers import EXPIRED, UNUSED
+
+T = TypeVar("T")
+
+
+def findings(base: Iterable[Finding], branch: Iterable[Finding]) -> list[Finding]:
+    """What either finds, at the higher severity: what only one of the two waives stays.
+
+    What is wrong with the waivers of the base is left out: the branch may be there to mend that.
+    """
+    kept = [one for one in base if one.rule not in (EXPIRED, UNUSED)]
+    return _union(kept, list(branch), lambda one: (one.rule, one.at, one.path, one.contract), _severity)
+
+
+def changes(base: Comparison, branch: Comparison) -> Comparison:
+    """What either judges, at the worse verdict, and the higher of the two versions that are asked for."""
+    both = _union(base.changes, branch.changes, lambda one: (one.fingerprint, one.against, one.at), _harm)
+    asked = [one for one in (base.required_version, branch.required_version) if one is not None]
+    return comparison(both, max(asked, key=lambda one: versions.read(one) or (0, 0, 0), default=None))
+
+
+def _severity(finding: Finding) -> int:
+    return finding.severity.rank
+
+
+def _harm(change: Judged) -> int:
+    return change.verdict.rank
+
+
+def _union(
+    first: Sequence[T], second: Sequence[T], key: Callable[[T], Hashable], harm: Callable[[T], int]
+) -> list[T]:
+    groups: dict[Hashable, tuple[list[T], list[T]]] = defaultdict(lambda: ([], []))
+    for index, items in enumerate((first, second)):
+        for one in items:
+            groups[key(one)][index].append(one)
+    return [
+        one
+        for pair in groups.values()
+        for one in max(pair, key=lambda ones: max(map(harm, ones), default=-1))
+    ]
