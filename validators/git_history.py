@@ -16,6 +16,7 @@ from dq.validators.past import Dated
 from dq.validators.registry import identity
 
 _NEWEST = 200
+_NEVER = date(9000, 1, 1)
 
 
 def tagged(repo: Repository, commit: str, contract: Contract, path: str, folder: str) -> Dated:
@@ -70,8 +71,8 @@ def _same(
 
 
 def _day(time: int) -> date:
+    """The day of a commit, which may claim any time: one far away is no notice, and can be counted with."""
     try:
-        return datetime.fromtimestamp(time, UTC).date()
+        return min(datetime.fromtimestamp(time, UTC).date(), _NEVER)
     except (OverflowError, ValueError, OSError):
-        # A commit may claim any time. One that no calendar has is no notice.
-        return date.max
+        return _NEVER

@@ -16,7 +16,7 @@ from dq.contracts.outcome import Finding, Location, Severity
 from dq.contracts.place import plain
 from dq.validators import base_root, git_tree, work_tree
 from dq.validators.base import Base
-from dq.validators.git_tree import Entry
+from dq.validators.git_tree import Entry, Kind
 from dq.validators.policy import FILE as POLICY
 from dq.validators.policy import Policy
 from dq.validators.rule import Rule
@@ -45,7 +45,9 @@ def changed(found: Base) -> list[ChangedPolicy]:
     """
     way = base_root.below(found.root, found.repo.top) or "."
     then, last = _policies(found.then, way), _policies(found.last, way)
-    now = set(work_tree.policies(found.root))
+    theirs = tuple(f"{name}/" for name, one in found.head.items() if one.kind is Kind.SUBMODULE)
+    names = work_tree.policies(found.root)
+    now = {name for name in names if not posixpath.normpath(f"{way}/{name}").startswith(theirs)}
     above = ["../" * steps + POLICY for steps in range(len(PurePosixPath(way).parts) + 1)]
     now |= {name for name in above if os.path.lexists(found.root / name)}
     made: list[ChangedPolicy] = []
