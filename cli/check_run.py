@@ -93,6 +93,7 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
         levers=given.levers,
         # Whether a file has settled can be told by the real time only.
         memory=None if world.as_of else PartLedger(given.store, world.now()),
+        limit_seconds=world.settings.rule_seconds,
     )
     keep(given, report, name_of(scope))
     if given.quarantine:

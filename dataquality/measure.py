@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,13 +19,15 @@ from dq.dataquality.metric import (
     Kind,
     Metric,
     Number,
+    of_users,
     one_number,
 )
 from dq.dataquality.plan import Pass, Plan, plan
-from dq.dataquality.reason import without_values
+from dq.dataquality.reason import MAX_MESSAGE, answered, cleaned, spark_errors, without_values
 from dq.dataquality.reference import incomparable
 from dq.dataquality.schema import data_type
 from dq.dataquality.spark_predicate import predicate_sql, question
+from dq.dataquality.time_limit import Watch, time_limit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -43,6 +44,7 @@ def schema_of(frame: DataFrame) -> DataType:
     return data_type(frame.schema.jsonValue())
 
 
+_Run = Callable[["DataFrame", tuple[Metric, ...], Watch], dict[Metric, Answer]]
 Others = Callable[[str], "DataFrame | Failure"]
 """The whole data of another object of the contract, by its name."""
 
@@ -53,7 +55,11 @@ def none_given(name: str) -> DataFrame | Failure:
 
 
 def measure(
-    frame: DataFrame, made: Plan, others: Others = none_given, known: Answers = NOTHING
+    frame: DataFrame,
+    made: Plan,
+    others: Others = none_given,
+    known: Answers = NOTHING,
+    limit_seconds: float | None = None,
 ) -> dict[Metric, Answer]:
     """Every metric of the plan with its value, or with a Failure that says why it has none.
 
@@ -62,6 +68,9 @@ def measure(
     One Spark job per pass, and one before a look-up that Spark broadcasts; more only when one
     fails: then it is halved until the guilty metrics stand alone and the others have their answers. A key
     that holds another one without duplicates has none (see `implied`), and takes no job.
+    A pass with something that the contract's author wrote is stopped after the limit; then all else is asked
+    without it, and each such metric alone, again with the limit. So a pass with n of them takes at most n + 1
+    limits more than without them.
     Never raises for what is wrong with the data.
     """
     answers: dict[Metric, Answer] = {SCHEMA: schema_of(frame), **dict(made.failures), **known}
@@ -69,15 +78,36 @@ def measure(
         if implied(one, answers):
             answers[one.metrics[0]] = 0
         elif one.kind is Kind.UNMATCHED:
-            answers |= {metric: _unmatched(frame, metric, others) for metric in one.metrics}
+            run = _one_by_one(lambda frame, metric: _unmatched(frame, metric, others))
+            answers |= _limited(frame, one.metrics, run, limit_seconds)
         else:
-            answers |= _RUN[one.kind](frame, one.metrics)
+            answers |= _limited(frame, one.metrics, _RUN[one.kind], limit_seconds)
     again = {
-        one: one.instead for one, answer in answers.items() if isinstance(answer, Failure) and one.instead
+        one: one.instead
+        for one, answer in answers.items()
+        if isinstance(answer, Failure) and one.instead and not answer.late
     }
     if again:
-        found = measure(frame, plan(again.values(), schema_of(frame)), others)
-        answers |= {one: found[instead] for one, instead in again.items()}
+        instead = plan(again.values(), schema_of(frame))
+        found = measure(frame, instead, others, limit_seconds=limit_seconds)
+        answers |= {one: found[other] for one, other in again.items()}
+    return answers
+
+
+def _limited(
+    frame: DataFrame, metrics: tuple[Metric, ...], run: _Run, limit_seconds: float | None
+) -> dict[Metric, Answer]:
+    theirs = tuple(metric for metric in metrics if of_users(metric)) if limit_seconds else ()
+    with time_limit(frame.sparkSession, limit_seconds if theirs else None) as watch:
+        answers = run(frame, metrics, watch)
+    if not watch.over or not any(isinstance(answer, Failure) for answer in answers.values()):
+        return answers
+    if len(metrics) == 1:
+        return {metrics[0]: watch.failure()}
+    ours = tuple(metric for metric in metrics if metric not in theirs)
+    answers = run(frame, ours, Watch()) if ours else {}
+    for metric in theirs:
+        answers |= _limited(frame, (metric,), run, limit_seconds)
     return answers
 
 
@@ -97,17 +127,20 @@ def implied(one: Pass, answers: Answers) -> bool:
     )
 
 
-def _aggregate(frame: DataFrame, metrics: tuple[Metric, ...]) -> dict[Metric, Answer]:
+def _aggregate(frame: DataFrame, metrics: tuple[Metric, ...], watch: Watch) -> dict[Metric, Answer]:
     answers: dict[Metric, Answer] = {}
     stack, failed = [metrics], 0
     while stack:
         asked = stack.pop()
-        values = _answered(lambda asked=asked: _row(frame, asked))  # type: ignore[misc]  # bound at once
+        if watch.over:
+            answers |= dict.fromkeys(asked, watch.failure())
+            continue
+        values = answered(lambda asked=asked: _row(frame, asked))  # type: ignore[misc]  # bound at once
         if not isinstance(values, Failure):
             answers |= dict(zip(asked, values, strict=True))
             continue
         failed += 1
-        if len(asked) == 1 or failed > MAX_HALVES:
+        if len(asked) == 1 or failed > MAX_HALVES or watch.over:
             answers |= dict.fromkeys(asked, values)
         else:
             middle = len(asked) // 2
@@ -132,9 +165,9 @@ def _within(frame: DataFrame, metric: Metric) -> DataFrame:
 
 def _one_by_one(
     question: Callable[[DataFrame, Metric], Number | Failure],
-) -> Callable[[DataFrame, tuple[Metric, ...]], dict[Metric, Answer]]:
-    def run(frame: DataFrame, metrics: tuple[Metric, ...]) -> dict[Metric, Answer]:
-        return {one: _answered(lambda one=one: question(frame, one)) for one in metrics}  # type: ignore[misc]
+) -> _Run:
+    def run(frame: DataFrame, metrics: tuple[Metric, ...], _watch: Watch) -> dict[Metric, Answer]:
+        return {one: answered(lambda one=one: question(frame, one)) for one in metrics}  # type: ignore[misc]
 
     return run
 
@@ -156,7 +189,7 @@ def _unmatched(frame: DataFrame, metric: Metric, others: Others) -> int | Failur
     rows = unmatched(frame, metric, others)
     if isinstance(rows, Failure):
         return rows
-    return _answered(lambda: int(rows.selectExpr("count(1) AS n").collect()[0][0]))
+    return answered(lambda: int(rows.selectExpr("count(1) AS n").collect()[0][0]))
 
 
 def unmatched(frame: DataFrame, metric: Metric, others: Others, *more: str) -> DataFrame | Failure:
@@ -170,7 +203,7 @@ def unmatched(frame: DataFrame, metric: Metric, others: Others, *more: str) -> D
         return Failure(reason)
     names = [str(index) for index in range(len(metric.keys))]
     theirs = keyed(other, Metric(Kind.UNMATCHED, keys=metric.target.keys))
-    return _answered(lambda: keyed(frame, metric, *more).join(theirs, on=names, how="left_anti"))
+    return answered(lambda: keyed(frame, metric, *more).join(theirs, on=names, how="left_anti"))
 
 
 def keyed(frame: DataFrame, metric: Metric, *more: str) -> DataFrame:
@@ -195,7 +228,7 @@ def _queried(frame: DataFrame, metric: Metric) -> Number | Failure:
     try:
         asked = frame.sparkSession.sql(str(metric.value).replace(sql.name(ROWS_VIEW), sql.name(view)))
         return _one_number(asked.columns, asked.limit(2).collect())
-    except _spark_errors() as error:
+    except spark_errors() as error:
         return Failure(f"the query failed: {cleaned(error, without_values)}")
     finally:
         frame.sparkSession.catalog.dropTempView(view)
@@ -208,7 +241,7 @@ def _called(frame: DataFrame, metric: Metric) -> Number | Failure:
     try:
         return one_number(metric.call(rows), f"the check {metric.aggregate!r}")
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a foreign function may raise anything
-        spark = isinstance(error, _spark_errors())
+        spark = isinstance(error, spark_errors())
         first = str(error).strip().split("\n", 1)[0]
         text = cleaned(error, without_values) if spark else without_values(first)
         said = f"the check {metric.aggregate!r} raised {type(error).__name__}: {text}"
@@ -222,7 +255,7 @@ def _one_number(names: list[str], rows: list[Row]) -> Number | Failure:
     return one_number(rows[0][0])
 
 
-_RUN: dict[Kind, Callable[[DataFrame, tuple[Metric, ...]], dict[Metric, Answer]]] = {
+_RUN: dict[Kind, _Run] = {
     Kind.ROWS: _aggregate,
     Kind.INTERPRETED: _aggregate,
     Kind.DISTINCT: _one_by_one(_distinct),
@@ -230,57 +263,3 @@ _RUN: dict[Kind, Callable[[DataFrame, tuple[Metric, ...]], dict[Metric, Answer]]
     Kind.SQL: _one_by_one(_queried),
     Kind.PYTHON: _one_by_one(_called),
 }
-
-
-def _answered(question: Callable[[], T]) -> T | Failure:
-    """As `attempt`, without the values of the data that Spark's reason may show."""
-    try:
-        return question()
-    except _spark_errors() as error:
-        return Failure(cleaned(error, without_values))
-
-
-def attempt(question: Callable[[], T]) -> T | Failure:
-    """What the question gives, or a Failure when Spark cannot answer it."""
-    try:
-        return question()
-    except _spark_errors() as error:
-        return Failure(cleaned(error))
-
-
-def _spark_errors() -> tuple[type[Exception], ...]:
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # has no stubs
-    from pyspark.errors import PySparkException
-
-    return PySparkException, Py4JJavaError
-
-
-_CAUSE = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE)
-_NOISE = re.compile(r" SQLSTATE: \w+$|^\[[A-Z_.0-9]+\] Job aborted due to stage failure: ")
-_FILE = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
-MAX_MESSAGE = 300
-
-
-def cleaned(error: BaseException, told: Callable[[str], str] = str) -> str:
-    """Spark's reason in one line: the innermost cause that says something, without its stack.
-
-    `told` makes of that cause what may be shown; the file that Spark was reading is named all the same.
-    """
-    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    said = [str(error)]
-    # A failed job says "aborted" and hides the reason in its causes.
-    while java is not None and len(said) < 20:
-        said.append(str(java.getMessage() or ""))
-        java = java.getCause()
-    lines = [line for text in said if (line := _line(text))]
-    classed = [line for line in lines if line.startswith("[")]
-    shown = told((classed or lines or [type(error).__name__])[-1][:MAX_MESSAGE])
-    # The cause that says what is wrong need not say where.
-    file = next((match[1] for text in said if (match := _FILE.search(text))), None)
-    return shown if file is None or file in shown else f"{shown} (in {file})"
-
-
-def _line(text: str) -> str:
-    aborted = "Job aborted" in text
-    first = next(iter(_CAUSE.findall(text)), "") if aborted else text.strip().split("\n", 1)[0]
-    return _NOISE.sub("", first.strip())

@@ -17,7 +17,7 @@ from dq.dataquality.column import Column
 from dq.dataquality.model.needs import Need as Need
 from dq.dataquality.model.needs import joined, term_needs
 from dq.dataquality.model.needs import needs as needs_of
-from dq.dataquality.model.predicate import And, Not, Or, Predicate
+from dq.dataquality.model.predicate import And, Exists, Matches, Not, Or, Predicate
 from dq.dataquality.model.proof import Proof, of_count, of_extreme
 from dq.dataquality.model.term import Opaque, Path, Term
 from dq.dataquality.reference import Target
@@ -145,9 +145,10 @@ def _needs(
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a metric has no answer, in one line."""
+    """Why a metric has no answer, in one line. `late`: it took too long, and so would another way."""
 
     message: str
+    late: bool = False
 
 
 Number = int | float | Decimal
@@ -191,10 +192,16 @@ def aggregate(
 
 
 def _interpreted(metric: Metric) -> bool:
-    return any(isinstance(one, Opaque) and one.interpreted for one in _opaque(metric))
+    return any(isinstance(one, Opaque) and one.interpreted for one in _nodes(metric))
 
 
-def _opaque(metric: Metric) -> Iterator[object]:
+def of_users(metric: Metric) -> bool:
+    """Whether its cost is whatever the contract's author has written: SQL, a pattern, a function."""
+    foreign = metric.kind in (Kind.SQL, Kind.PYTHON)
+    return foreign or any(isinstance(one, Opaque | Matches) for one in _nodes(metric))
+
+
+def _nodes(metric: Metric) -> Iterator[object]:
     yield metric.term
     waiting: list[Predicate | None] = [metric.condition]
     while waiting:
@@ -204,6 +211,8 @@ def _opaque(metric: Metric) -> Iterator[object]:
             waiting += node.parts
         elif isinstance(node, Not):
             waiting.append(node.part)
+        elif isinstance(node, Exists):
+            waiting.append(node.holds)
 
 
 def duplicates(keys: tuple[Column, ...], where: Predicate | str | None = None) -> Metric:

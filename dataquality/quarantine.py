@@ -18,9 +18,10 @@ from dq.dataquality.dataset import Dataset, only
 from dq.dataquality.judge import questions
 from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.masking import hidden, masked
-from dq.dataquality.measure import Others, attempt, keyed, schema_of
+from dq.dataquality.measure import Others, keyed, schema_of
 from dq.dataquality.metric import Failure, Kind, Metric
 from dq.dataquality.model.predicate import Predicate
+from dq.dataquality.reason import attempt
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.spark_predicate import predicate_sql
 from dq.dataquality.suite import check, opened, others_of, pick

@@ -1,8 +1,14 @@
-"""What an engine says of a failure, without the values of the data that it may show."""
+"""Spark's failures as values: what it says in one line, without the values of the data that it may show."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from dq.dataquality.metric import Failure
+
+T = TypeVar("T")
 
 # Conditions of Spark that name columns, types, tables and files only; what they quote is worth reading.
 _SAFE = re.compile(
@@ -28,3 +34,57 @@ def without_values(text: str) -> str:
     begin = condition.end() if condition else 0
     value = _VALUE.search(text, begin)
     return text if value is None else f"{text[: value.start()].rstrip()} …"
+
+
+def answered(question: Callable[[], T]) -> T | Failure:
+    """As `attempt`, without the values of the data that Spark's reason may show."""
+    try:
+        return question()
+    except spark_errors() as error:
+        return Failure(cleaned(error, without_values))
+
+
+def attempt(question: Callable[[], T]) -> T | Failure:
+    """What the question gives, or a Failure when Spark cannot answer it."""
+    try:
+        return question()
+    except spark_errors() as error:
+        return Failure(cleaned(error))
+
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # has no stubs
+    from pyspark.errors import PySparkException
+
+    return PySparkException, Py4JJavaError
+
+
+_CAUSE = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE)
+_NOISE = re.compile(r" SQLSTATE: \w+$|^\[[A-Z_.0-9]+\] Job aborted due to stage failure: ")
+_FILE = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
+MAX_MESSAGE = 300
+
+
+def cleaned(error: BaseException, told: Callable[[str], str] = str) -> str:
+    """Spark's reason in one line: the innermost cause that says something, without its stack.
+
+    `told` makes of that cause what may be shown; the file that Spark was reading is named all the same.
+    """
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    said = [str(error)]
+    # A failed job says "aborted" and hides the reason in its causes.
+    while java is not None and len(said) < 20:
+        said.append(str(java.getMessage() or ""))
+        java = java.getCause()
+    lines = [line for text in said if (line := _line(text))]
+    classed = [line for line in lines if line.startswith("[")]
+    shown = told((classed or lines or [type(error).__name__])[-1][:MAX_MESSAGE])
+    # The cause that says what is wrong need not say where.
+    file = next((match[1] for text in said if (match := _FILE.search(text))), None)
+    return shown if file is None or file in shown else f"{shown} (in {file})"
+
+
+def _line(text: str) -> str:
+    aborted = "Job aborted" in text
+    first = next(iter(_CAUSE.findall(text)), "") if aborted else text.strip().split("\n", 1)[0]
+    return _NOISE.sub("", first.strip())

@@ -12,8 +12,8 @@ from dq.contracts.outcome import Finding
 from dq.contracts.sql import text as sql
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.history import TABLE
-from dq.dataquality.measure import attempt
 from dq.dataquality.metric import Failure
+from dq.dataquality.reason import attempt
 from dq.dataquality.report import Report
 
 if TYPE_CHECKING:

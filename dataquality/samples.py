@@ -14,10 +14,11 @@ from dq.dataquality.clause import Clause
 from dq.dataquality.column import Column, resolve
 from dq.dataquality.judge import questions
 from dq.dataquality.masking import MASK, classified, repeats
-from dq.dataquality.measure import Others, attempt, keyed, none_given, schema_of, unmatched
+from dq.dataquality.measure import Others, keyed, none_given, schema_of, unmatched
 from dq.dataquality.metric import Failure
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.term import Inside
+from dq.dataquality.reason import attempt
 from dq.dataquality.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:

@@ -40,6 +40,7 @@ def shortcut(
     partitions: Partitions,
     levers: Set[Lever],
     tasks_from: int = kernels.WORTH_ROWS,
+    limit_seconds: float | None = None,
 ) -> Shortcut:
     """The metrics that need no scan by Spark, on the rows of these partitions of the table (none: all).
 
@@ -59,7 +60,7 @@ def shortcut(
     files = source(table, dataset, partitions, facts)
     if files is None:
         return Shortcut()
-    proven = prove(asked, table, files) if Lever.STATISTICS in levers else {}
+    proven = prove(asked, table, files, limit_seconds) if Lever.STATISTICS in levers else {}
     rest = [metric for metric in asked if metric not in proven]
     if not in_tasks or not rest or not _worth(files, tasks_from):
         return Shortcut(proven, frozenset(proven))

@@ -29,6 +29,7 @@ from dq.dataquality.report import Partition, Report
 from dq.dataquality.samples import samples
 from dq.dataquality.shortcut import Shortcut, shortcut
 from dq.dataquality.statistics.facts import Partitions
+from dq.dataquality.time_limit import time_limit
 from dq.dataquality.wanted import refuse_unknown, testable, wanted, without
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def check(
     tasks_from: int = WORTH_ROWS,
     rules: Sequence[str] = (),
     memory: Memory | None = None,
+    limit_seconds: float | None = None,
 ) -> Report:
     """Every clause of one object of the contract, tested on its data.
 
@@ -64,6 +66,8 @@ def check(
     `rules` limits the test to the clauses of these checks, paths, or ids or names of quality rules; the
     report's account says which ones it left out. With a `memory`, what is promised of the table is told
     from kept counts of its folders and new ones of those that changed; `now` must then be the real time.
+    SQL, patterns and functions of the contract's author that take longer than the limit are stopped, which
+    is an error of their clauses alone (see `measure.measure`).
 
     Raises UsageError for an unknown object, partition column or rule and a `now` without zone, and
     Unreadable when the data cannot be opened. What is wrong inside the data is in the report.
@@ -87,10 +91,12 @@ def check(
         mine = [clause for clause in clauses if clause.rows is rows]
         source = data if isinstance(data, Dataset) else None
         keeper = memory if rows is Rows.TABLE else None
-        known = _shortcut(_asked(mine, shelf), table, source, parts, levers, tasks_from, keeper, now)
-        answers, ran = _measured(frame, mine, shelf, given, known.answers)
+        known = _shortcut(
+            _asked(mine, shelf), table, source, parts, levers, tasks_from, keeper, now, limit_seconds
+        )
+        answers, ran = _measured(frame, mine, shelf, given, known.answers, limit_seconds)
         judged = {clause.path: answered(clause, answers, shelf) for clause in mine}
-        results |= _sampled(frame, one, mine, judged, given)
+        results |= _sampled(frame, one, mine, judged, given, limit_seconds)
         passes += ran + known.passes
         proven += sum(_by_statistics(clause, known.proven, shelf) for clause in mine)
     ordered = tuple(results[clause.path] for clause in clauses)
@@ -191,16 +197,19 @@ def _shortcut(
     tasks_from: int,
     memory: Memory | None,
     now: datetime | None,
+    limit_seconds: float | None,
 ) -> Shortcut:
     """What is known without a scan of the rows: by statistics, by kept counts, and by Python tasks."""
     if memory is None or now is None:
-        return shortcut(metrics, table, source, parts, levers, tasks_from)
-    told = shortcut(metrics, table, source, parts, levers & {Lever.STATISTICS}, tasks_from)
+        return shortcut(metrics, table, source, parts, levers, tasks_from, limit_seconds)
+    told = shortcut(metrics, table, source, parts, levers & {Lever.STATISTICS}, tasks_from, limit_seconds)
     kept = recalled([one for one in metrics if one not in told.answers], table, source, memory, now)
     known = {**told.answers, **kept.answers}
     rest = [one for one in metrics if one not in known]
     last = (
-        shortcut(rest, table, source, parts, levers - {Lever.STATISTICS}, tasks_from) if rest else Shortcut()
+        shortcut(rest, table, source, parts, levers - {Lever.STATISTICS}, tasks_from, limit_seconds)
+        if rest
+        else Shortcut()
     )
     return Shortcut({**known, **last.answers}, told.proven, told.passes + kept.passes + last.passes)
 
@@ -211,7 +220,12 @@ def _by_statistics(clause: Clause, proven: frozenset[Metric], kinds: Shelf) -> b
 
 
 def _measured(
-    frame: DataFrame, clauses: Sequence[Clause], kinds: Shelf, others: Others, known: Answers
+    frame: DataFrame,
+    clauses: Sequence[Clause],
+    kinds: Shelf,
+    others: Others,
+    known: Answers,
+    limit_seconds: float | None,
 ) -> tuple[Answers, int]:
     """The answers to every question of these clauses, and the number of passes that they took.
 
@@ -222,12 +236,12 @@ def _measured(
     schema = schema_of(frame)
     made = plan((one for one in _asked(clauses, kinds) if one not in known), schema)
     small = in_one_task(frame) if made.passes else frame
-    answers = measure(small, made, others, known)
+    answers = measure(small, made, others, known, limit_seconds)
     passes = sum(not implied(one, answers) for one in made.passes)
     more = [one for clause in clauses if not clause.refused for one in _further(clause, answers, kinds)]
     second = plan((one for one in more if one not in answers), schema)
     if second.passes or second.failures:
-        answers = {**answers, **measure(small, second, others)}
+        answers = {**answers, **measure(small, second, others, limit_seconds=limit_seconds)}
     return answers, passes + len(second.passes)
 
 
@@ -260,6 +274,7 @@ def _sampled(
     clauses: Sequence[Clause],
     results: Mapping[str, CheckResult],
     others: Others,
+    limit_seconds: float | None,
 ) -> dict[str, CheckResult]:
     """The results with samples where rows or keys break a failed clause."""
     broken = [
@@ -271,5 +286,6 @@ def _sampled(
     ]
     if not broken:
         return dict(results)
-    found = samples(frame, schema_of(frame), one, broken, others)
+    with time_limit(frame.sparkSession, limit_seconds):
+        found = samples(frame, schema_of(frame), one, broken, others)
     return {path: replace(each, samples=found.get(path, ())) for path, each in results.items()}

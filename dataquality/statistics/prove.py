@@ -24,7 +24,9 @@ MOST_CANDIDATES = 10_000
 _EXTREMES: dict[str, Callable[[list[Any]], Any]] = {"min": min, "max": max}
 
 
-def prove(metrics: Iterable[Metric], frame: DataFrame, files: Sequence[File]) -> dict[Metric, Answer]:
+def prove(
+    metrics: Iterable[Metric], frame: DataFrame, files: Sequence[File], limit_seconds: float | None = None
+) -> dict[Metric, Answer]:
     """The answers that these files' facts give for certain, the same that a scan would give.
 
     `frame` is the table's whole data. A predicate is tried by Spark itself, on the values that the
@@ -43,8 +45,8 @@ def prove(metrics: Iterable[Metric], frame: DataFrame, files: Sequence[File]) ->
     extremes = [metric for metric in rest if metric.proof is Proof.EXTREME]
     return (
         found
-        | _tried(extremes, frame, files)
-        | _tried([one for one in rest if one not in extremes], frame, files)
+        | _tried(extremes, frame, files, limit_seconds)
+        | _tried([one for one in rest if one not in extremes], frame, files, limit_seconds)
     )
 
 
@@ -115,7 +117,9 @@ def _greatest(metric: Metric, column: Column, files: Sequence[File]) -> Value:
     return _EXTREMES[metric.aggregate](found) if found else None
 
 
-def _tried(metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File]) -> dict[Metric, Answer]:
+def _tried(
+    metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File], limit_seconds: float | None
+) -> dict[Metric, Answer]:
     """The metrics of which no candidate value is counted, and the extremes among the candidates."""
     candidates: dict[Column, frozenset[Scalar]] = {}
     asked = []
@@ -133,7 +137,7 @@ def _tried(metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File]) -
     if longest == 0:
         return {metric: None if metric.proof is Proof.EXTREME else 0 for metric in asked}
     made = _listed(frame, candidates, longest)
-    answers = measure(made, plan(asked, schema_of(made)))
+    answers = measure(made, plan(asked, schema_of(made)), limit_seconds=limit_seconds)
     return {
         metric: answers[metric]
         for metric in asked
