@@ -93,7 +93,7 @@ def _laws(found: Base, start: Path, changed: set[str], rules: Rules) -> Iterator
     folder = posixpath.relpath(nearest.as_posix(), found.root.as_posix())
     name = posixpath.normpath(posixpath.join(folder, POLICY_FILE))
     if not changed.isdisjoint((name, POLICY_FILE)):
-        yield Law(policy_of((name, files.read(POLICY_FILE, root=nearest)), rules), folder)
+        yield Law(_tame(policy_of((name, files.read(POLICY_FILE, root=nearest)), rules)), folder)
 
 
 def _named(found: Base, file: Path, rules: Rules) -> tuple[list[Law], list[ChangedPolicy]]:
@@ -111,9 +111,17 @@ def _named(found: Base, file: Path, rules: Rules) -> tuple[list[Law], list[Chang
         now = work_tree.content(Found(top, name))
         if work_tree.same(now, then) or work_tree.same(now, last):
             return laws, []
-        laws.append(Law(policy_of((str(file), files.read(name, root=top)), rules)))
+        laws.append(Law(_tame(policy_of((str(file), files.read(name, root=top)), rules))))
         return laws, [ChangedPolicy(Path(shown).as_posix(), git_tree.content(found.repo, then), now)]
     return [Law(policy_of(written(found.root, file), rules))], []
+
+
+def _tame(policy: Policy) -> Policy:
+    """A policy of the branch without its own rules and schemas: patterns of a stranger may run for ever.
+
+    Those of the base judge all the same; new ones do so once they are merged.
+    """
+    return replace(policy, own={}, schemas={})
 
 
 def _judged(found: Base, changed: Changed, law: Law, terms: Terms, rules: Rules) -> tuple[Linted, Comparison]:
