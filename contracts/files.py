@@ -12,12 +12,44 @@ import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from dq.contracts import beneath
 from dq.contracts.errors import Unreadable
-from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.found import (
+    UNREADABLE,
+    Absent,
+    Found,
+    NotPlain,
+    Refused,
+    TooLarge,
+    explained,
+    named,
+    shown,
+    unreadable,
+)
+
+__all__ = [
+    "ENDING",
+    "ENDINGS",
+    "MAX_BYTES",
+    "UNREADABLE",
+    "Absent",
+    "Found",
+    "NotPlain",
+    "Refused",
+    "TooLarge",
+    "create",
+    "exists",
+    "find",
+    "listed",
+    "named",
+    "read",
+    "read_own",
+    "replace",
+    "shown",
+    "write",
+]
 
 ENDING = ".odcs.yaml"
 ENDINGS = (ENDING, ".odcs.yml")
@@ -29,59 +61,6 @@ MAX_BYTES = 5_000_000
 MAX_DEPTH = 64
 MAX_FILES = 50_000
 MAX_SEEN = 500_000
-
-NOT_PLAIN, TOO_LARGE, UNREADABLE = "not-a-plain-file", "file-too-large", "file-unreadable"
-
-
-class Refused(Unreadable):
-    """A file that the door does not read; `rule` is the id of the finding that says so."""
-
-    rule = UNREADABLE
-
-    def finding(self, file: str) -> Finding:
-        """The same as a finding about the file."""
-        return Finding(self.rule, Severity.ERROR, self.message, self.mend, Location(file))
-
-
-class NotPlain(Refused):
-    """A link, a device, a FIFO, a socket or a folder, where a file was expected."""
-
-    rule = NOT_PLAIN
-
-
-class TooLarge(Refused):
-    """More bytes than the limit."""
-
-    rule = TOO_LARGE
-
-
-class Absent(Refused):
-    """There is nothing of that name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A file: the folder that the user named, and the file's name below it, with forward slashes.
-
-    `refused` says why it cannot be read where that is known already.
-    """
-
-    root: Path
-    name: str
-    refused: Refused | None = None
-
-    @property
-    def path(self) -> Path:
-        """The file as the user would name it."""
-        return self.root / self.name
-
-    def __str__(self) -> str:
-        return shown(self.path)
-
-
-def shown(path: PurePath | str) -> str:
-    """The path as text that any report can hold: bytes that are not UTF-8 become `\\xff`."""
-    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def find(paths: Iterable[Path]) -> list[Found]:
@@ -106,18 +85,13 @@ def find(paths: Iterable[Path]) -> list[Found]:
     return list(found.values())
 
 
-def named(path: Path) -> Found:
-    """A file that the user named: its folder is his, and the file itself may not be a link."""
-    return Found(path.parent, path.name)
-
-
 def listed(folder: Path, endings: tuple[str, ...]) -> list[Found]:
     """The files directly inside a folder that end so, in order. Raises Unreadable for what is no folder."""
     try:
         with beneath.folder(folder) as held, os.scandir(held) as entries:
             names = sorted(one.name for one in entries if one.name.endswith(endings))
     except OSError as error:
-        raise _unreadable(folder, error) from error
+        raise unreadable(folder, error) from error
     return [Found(folder, name) for name in names]
 
 
@@ -130,7 +104,7 @@ def read(file: Found | PurePath | str, *, root: Path | None = None, limit: int =
     one = _found(file, root)
     if one.refused is not None:
         raise one.refused
-    with _explained(one), _parent(one) as (folder, name):
+    with explained(one), _parent(one) as (folder, name):
         _expect_plain(one, beneath.look(folder, name))
         return _bytes(one, beneath.open_file(folder, name), limit)
 
@@ -138,7 +112,7 @@ def read(file: Found | PurePath | str, *, root: Path | None = None, limit: int =
 def read_own(path: Path, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a file that is the caller's own, so that it may be a link; else as `read`."""
     one = named(path)
-    with _explained(one):
+    with explained(one):
         return _bytes(one, os.open(path, os.O_RDONLY | beneath.NO_WAIT), limit)
 
 
@@ -146,7 +120,7 @@ def exists(name: str, root: Path) -> bool:
     """Whether there is anything of this name below the root; a link counts, wherever it leads."""
     one = Found(root, name)
     try:
-        with _explained(one), _parent(one) as (folder, last):
+        with explained(one), _parent(one) as (folder, last):
             beneath.look(folder, last)
     except Absent:
         return False
@@ -159,7 +133,7 @@ def replace(file: Found, before: bytes, after: bytes) -> None:
     Written beside the file, in the folder that it was read from. Raises Refused where the file does not
     hold `before` any more, or cannot be written.
     """
-    with _explained(file, "written"), _parent(file) as (folder, name):
+    with explained(file, "written"), _parent(file) as (folder, name):
         was = beneath.look(folder, name)
         _expect_plain(file, was)
         if _bytes(file, beneath.open_file(folder, name), max(was.st_size, len(before))) != before:
@@ -188,7 +162,7 @@ def write(path: Path, data: bytes) -> None:
     one = named(path)
     steps = path.parent.parts
     inside = not path.is_absolute() and ".." not in steps
-    with _explained(one, "written"):
+    with explained(one, "written"):
         if not inside:
             path.parent.mkdir(parents=True, exist_ok=True)
         root, below = (Path(), steps) if inside else (path.parent, ())
@@ -266,34 +240,17 @@ def _too_large(one: Found, limit: int) -> TooLarge:
     return TooLarge(f"{one} has more than {limit:,} bytes.", "Split it into one contract per data product.")
 
 
-@contextmanager
-def _explained(one: Found, done: str = "read") -> Iterator[None]:
-    try:
-        yield
-    except beneath.Outside as error:
-        step = shown(str(error.filename or one.name))
-        message = f"{one} is not {done}: {step!r} on its way {error.strerror}."
-        raise NotPlain(message, "Put what it leads to in its place, or name that.") from error
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise Absent(f"{one} does not exist.", "Check its path.") from error
-    except OSError as error:
-        raise _unreadable(one.path, error, done) from error
-
-
-def _unreadable(path: Path, error: OSError, done: str = "read") -> Refused:
-    reason = error.strerror or str(error)
-    return Refused(f"{shown(path)} cannot be {done}: {reason}.", "Check its path and its permissions.")
-
-
 def _is_folder(path: Path) -> bool:
     """Whether the user named a folder. Raises Unreadable for what is not there."""
     try:
-        return stat.S_ISDIR(path.lstat().st_mode) or path.is_dir()
+        mode = path.lstat().st_mode
+        # A link to a folder is the user's; one that is called a contract was meant to be a file.
+        return stat.S_ISDIR(mode) or (path.is_dir() and not path.name.endswith(ENDINGS))
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
         mend = "Name a contract file or a folder of contracts."
         raise Unreadable(f"{shown(path)} does not exist.", mend) from error
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def below(root: Path, endings: tuple[str, ...] = ENDINGS) -> list[Found]:
@@ -325,13 +282,13 @@ def below(root: Path, endings: tuple[str, ...] = ENDINGS) -> list[Found]:
             yield Found(root, way, Refused(message, "Keep contracts in fewer folders."))
             return
         try:
-            with _explained(one), beneath.inside(held, name) as inner:
+            with explained(one), beneath.inside(held, name) as inner:
                 yield from walk(inner, f"{way}/", depth)
         except Refused as refused:
             yield Found(root, way, refused)
 
     found: list[Found] = []
-    with _explained(Found(root, ".")), beneath.folder(root) as held:
+    with explained(Found(root, ".")), beneath.folder(root) as held:
         for one in walk(held, "", 0):
             found.append(one)
             if len(found) > MAX_FILES:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dq.contracts.place import Place, Spot
+from dq.contracts.scalar import Value
 
 
 class Refusal(Exception):
@@ -26,6 +27,17 @@ class Twin:
     path: str
     spot: Spot
     first: Spot
+
+
+@dataclass(frozen=True, slots=True)
+class OddNumber:
+    """An unquoted value that some readers of YAML take for another one than others do."""
+
+    text: str
+    path: str
+    spot: Spot
+    made: Value
+    other: Value
 
 
 class Frame:

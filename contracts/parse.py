@@ -60,6 +60,9 @@ def parse(data: bytes, file: str) -> Parsed:
     findings += form
     if contract is not None:
         findings += standard.faults(contract)
+    # One mistake, one finding: where another kind of value is wanted, the form says so already.
+    told = {finding.at for finding in findings if finding.rule == "wrong-type"}
+    findings = [one for one in findings if one.rule != "ambiguous-number" or one.at not in told]
     return Parsed(contract, sorted(findings, key=lambda finding: finding.at), frozenset(cut))
 
 

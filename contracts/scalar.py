@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from functools import lru_cache
 
 from yaml.constructor import ConstructorError, SafeConstructor
@@ -41,6 +42,30 @@ def value(text: str, tag: str | None, plain: bool) -> Value:
     if tag not in _CORE:
         raise Unusable(f"tag {_short(tag)!r} is not allowed")
     return _construct(tag, text)
+
+
+# Beginnings of what YAML 1.2 may read as a number.
+_NUMERIC = frozenset("0123456789+-.")
+_ORDINARY = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][-+][0-9]+)?")
+_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+
+
+def other_number(text: str, made: Value) -> Value:
+    """What a reader of YAML 1.2 makes of an unquoted scalar that is `made` to YAML 1.1, where that differs.
+
+    Gives `made` where the two agree, as they do about all that is written as people write numbers. Older
+    YAML knows octal `0123`, `1_000` and `1:30`, which is 90; the newer one `0o17`, `1e3` and 123 for `0123`.
+    """
+    if text[:1] not in _NUMERIC or len(text) > 64 or not isinstance(made, (str, int, float)):
+        return made
+    if isinstance(made, str) or not _ORDINARY.fullmatch(text):
+        if _INTEGER.fullmatch(text):
+            return int(text, 0 if text[1:2] in ("o", "x") else 10)
+        if _FLOAT.fullmatch(text):
+            return float(text)
+        return made if text.lstrip("+-").lower() in (".inf", ".nan") else text
+    return made
 
 
 # What YAML calls a kind of value -> what a reader calls it.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import json
 from typing import Any
 
 import yaml
 
 from dq.contracts.files import MAX_BYTES
-from dq.contracts.frame import Refusal
+from dq.contracts.frame import OddNumber, Refusal
 from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.scalar import read_as
 from dq.contracts.tree import Builder
 
 
@@ -18,12 +20,15 @@ def read(data: bytes, file: str) -> tuple[dict[str, Any] | None, list[Finding]]:
 
     UTF-8 with or without a byte order mark, any line ending. Gives None, and one finding, for what cannot
     be read at all: another encoding, NUL, more than 5 MB, broken YAML, several documents, depth over 64,
-    more than 10,000 values from aliases, tags that are not plain data. Duplicate keys are findings; the
-    last of twins wins, as in every other YAML reader.
+    more than 10,000 values from aliases, tags that are not plain data, and where the file is named `.json`,
+    what is no JSON. Duplicate keys are findings; the last of twins wins, as in every other YAML reader. So
+    are numbers that readers of YAML disagree about.
     """
     text = _text(data, file)
     if isinstance(text, Finding):
         return None, [text]
+    if is_json(file) and (wrong := _not_json(text, file)) is not None:
+        return None, [wrong]
     builder = Builder(file)
     try:
         top = builder.build(text)
@@ -31,7 +36,8 @@ def read(data: bytes, file: str) -> tuple[dict[str, Any] | None, list[Finding]]:
         return None, [_finding("yaml-refused", refusal.message, refusal.mend, Location(file, *refusal.spot))]
     except yaml.YAMLError as error:
         return None, [_syntax(error, file, text)]
-    twins = [
+    wrong_values = [_ambiguous(one, file) for one in builder.odd_numbers]
+    wrong_values += [
         _finding(
             "duplicate-key",
             f"key {twin.key!r} stands here a second time (first in line {twin.first[0]}).",
@@ -44,8 +50,51 @@ def read(data: bytes, file: str) -> tuple[dict[str, Any] | None, list[Finding]]:
     if not isinstance(top, dict):
         was = "empty" if top is None else f"a {'list' if isinstance(top, list) else 'single value'}"
         mend = "Begin with 'apiVersion: v3.2.0' and 'kind: DataContract', or run 'dq init'."
-        return None, [*twins, _finding("not-a-contract", f"the document is {was}.", mend, Location(file))]
-    return top, twins
+        return None, [
+            *wrong_values,
+            _finding("not-a-contract", f"the document is {was}.", mend, Location(file)),
+        ]
+    return top, wrong_values
+
+
+def is_json(file: str) -> bool:
+    """Whether a file's name says that it is JSON, which is YAML too, but not the other way round."""
+    return file.lower().endswith(".json")
+
+
+def _not_json(text: str, file: str) -> Finding | None:
+    try:
+        json.loads(text, parse_constant=_no_json)
+    except json.JSONDecodeError as error:
+        said, at = error.msg[0].lower() + error.msg[1:], Location(file, error.lineno, error.colno)
+    except _NoJson as error:
+        said, at = f"{error} is no value", Location(file)
+    except (RecursionError, ValueError):
+        # Too deep, or a number of a million digits: the reader of YAML says so, with the place.
+        return None
+    else:
+        return None
+    mend = "JSON has no comments, and no comma before a closing bracket. YAML has; its files end in .yaml."
+    return _finding("yaml-syntax", f"the file is named JSON and is not: {said}.", mend, at)
+
+
+class _NoJson(ValueError):
+    """NaN or an infinity, which Python reads and JSON does not have."""
+
+
+def _no_json(word: str) -> None:
+    raise _NoJson(word)
+
+
+def _ambiguous(one: OddNumber, file: str) -> Finding:
+    numbers = " or ".join(f"{each:.15g}" for each in (one.other, one.made) if isinstance(each, (int, float)))
+    return _finding(
+        "ambiguous-number",
+        f"{one.text} is read as {read_as(one.made)}, and by readers of YAML 1.2 as {read_as(one.other)}.",
+        f"Write {numbers} where a number is meant, and quotes where a text is: '{one.text}'.",
+        Location(file, *one.spot),
+        one.path,
+    )
 
 
 def _text(data: bytes, file: str) -> str | Finding:

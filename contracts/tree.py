@@ -20,9 +20,9 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from dq.contracts.frame import Frame, Refusal, Twin
+from dq.contracts.frame import Frame, OddNumber, Refusal, Twin
 from dq.contracts.place import PLACE, Place, Spot
-from dq.contracts.scalar import Unusable, read_as, value
+from dq.contracts.scalar import Unusable, Value, other_number, read_as, value
 
 MAX_DEPTH = 64
 MAX_EXPANSION = 10_000
@@ -48,6 +48,7 @@ class Builder:
     def __init__(self, file: str) -> None:
         self.file = file
         self.twins: list[Twin] = []
+        self.odd_numbers: list[OddNumber] = []
         self._stack: list[Frame] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._open: set[str] = set()
@@ -121,8 +122,12 @@ class Builder:
         except Unusable as error:
             mend = "Write the plain value, without a tag." if tag else f"Quote it: {_quoted(text)}."
             raise Refusal(f"{error}.", mend, spot) from error
-        if plain and made is text:
-            _remember(event.value)
+        if plain and not tag:
+            other = other_number(text, made)
+            if other is not made and other != made:
+                self._odd_number(text, spot, made, other)
+            elif made is text:
+                _remember(event.value)
         # A long text weighs as much as many values: aliases of it must not multiply megabytes.
         weight = len(text) // 100
         if event.anchor:
@@ -131,6 +136,13 @@ class Builder:
             top.size += weight
         raw = text if plain and made is not text and not (made is None or text in ("true", "false")) else None
         self._add(made, spot, raw)
+
+    def _odd_number(self, text: str, spot: Spot, made: Value, other: Value) -> None:
+        top = self._stack[-1] if self._stack else None
+        if top is None or len(self.odd_numbers) == MAX_TWINS:
+            return
+        path = f"{top.path}[{len(top.target)}]" if top.place is None else f"{top.path}.{top.key}".lstrip(".")
+        self.odd_numbers.append(OddNumber(text, path, spot, made, other))
 
     def _key(self, top: Frame, text: str, tag: str | None, plain: bool, spot: Spot) -> None:
         assert top.place is not None

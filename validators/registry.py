@@ -15,6 +15,7 @@ from typing import TypeVar
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Location
 from dq.validators import elements
+from dq.validators.alike import alike
 from dq.validators.context import Context
 
 K = TypeVar("K")
@@ -79,24 +80,38 @@ def _links(contract: Contract, context: Context) -> Iterable[Link]:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """All contracts that were read in one run, in their order."""
+    """All contracts that were read in one run, in their order.
 
-    by_identity: Mapping[Identity, tuple[Entry, ...]]
+    `first_of_…` have the first of those whose identities, or whose files, nobody can tell apart.
+    """
+
+    first_of_identity: Mapping[Identity, Entry]
+    first_of_file: Mapping[str, Entry]
     by_file: Mapping[str, Entry]
     by_object: Mapping[str, tuple[Entry, ...]]
 
     @staticmethod
     def of(entries: Iterable[Entry]) -> Registry:
         """The entries by what they can be looked up with; objects by their names."""
-        identities: dict[Identity, list[Entry]] = defaultdict(list)
+        identities: dict[Identity, Entry] = {}
+        alike_files: dict[str, Entry] = {}
         objects: dict[str, list[Entry]] = defaultdict(list)
         files: dict[str, Entry] = {}
         for one in entries:
-            identities[one.identity].append(one)
+            identities.setdefault(_identity_alike(one), one)
+            alike_files.setdefault(_file_alike(one), one)
             files[one.file] = one
             for name in one.objects:
                 objects[name].append(one)
-        return Registry(_frozen(identities), files, _frozen(objects))
+        return Registry(identities, alike_files, files, _frozen(objects))
+
+    def same_contract(self, one: Entry) -> Entry:
+        """The first contract of this id and major version, which may be this one."""
+        return self.first_of_identity[_identity_alike(one)]
+
+    def same_file(self, one: Entry) -> Entry:
+        """The first file that macOS or Windows would take for this one, which it may be."""
+        return self.first_of_file[_file_alike(one)]
 
     def has(self, link: Link, file: str) -> bool:
         """Whether some contract has what a reference in this file names."""
@@ -107,6 +122,15 @@ class Registry:
             return other is not None and path.lstrip("/") in other.ids
         line = f"\n{link.text}\n"
         return any(line in other.names for other in self.by_object.get(link.text.split(".")[0], ()))
+
+
+def _identity_alike(one: Entry) -> Identity:
+    id_, major = one.identity
+    return alike(id_), major
+
+
+def _file_alike(one: Entry) -> str:
+    return alike(one.file.casefold())
 
 
 def _frozen(lists: Mapping[K, list[Entry]]) -> dict[K, tuple[Entry, ...]]:

@@ -17,6 +17,7 @@ from dq.cli import show
 from dq.cli.settings import TABLE, unknown
 from dq.cli.world import World, here
 from dq.contracts.errors import DqError
+from dq.contracts.files import find
 from dq.dataquality.lakehouse import JARS, PACKAGES, line
 
 # What each extra brings, by the distribution that shows whether it is there.
@@ -159,7 +160,8 @@ def _slack(world: World) -> Look:
 
 
 def _registry(world: World) -> Look:
-    contracts = len(list(world.folder.rglob("*.odcs.yaml")))
-    if contracts:
-        return Look("registry", True, f"{contracts} contracts below this folder")
-    return Look("registry", None, "no contract below this folder", "dq init writes the first one.")
+    try:
+        contracts = len(find([world.folder]))
+    except DqError:
+        return Look("registry", None, "no contract below this folder", "dq init writes the first one.")
+    return Look("registry", True, f"{contracts} contracts below this folder")

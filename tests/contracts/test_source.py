@@ -15,7 +15,7 @@ from dq.contracts.tree import MAX_DEPTH, MAX_EXPANSION
 
 def _values(text: str) -> object:
     top, findings = read(text.encode(), "f")
-    assert findings == []
+    assert [one for one in findings if one.rule != "ambiguous-number"] == []
     return plain(top)
 
 

@@ -1,6 +1,8 @@
 """Two files hold a contract with the same id and the same major version.
 
-Why: They promise different things under one identity; which one is registered and watched is chance.
+Why: They promise different things under one identity; which one is registered and watched is chance. So it is
+with two files whose names differ only by case, or by the form of their characters: on macOS and Windows a
+clone has one of them.
 
 Bad:
     id: orders
@@ -18,16 +20,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.outcome import Severity
+from dq.validators.alike import note
 from dq.validators.registry import Entry, Registry
 from dq.validators.rule import Fault, among_others
 
 
 def check(one: Entry, registry: Registry) -> Iterator[Fault]:
-    first = registry.by_identity[one.identity][0]
+    id_, major = one.identity
+    first = registry.same_contract(one)
     if first is not one:
-        id_, major = one.identity
-        message = f"{first.file} holds {id_!r} in version {major} already."
+        message = f"{first.file} holds {id_!r} in version {major} already{note(id_, first.identity[0])}."
         yield Fault(one.at, message, "Remove one of the two, or give it an id of its own.", "id")
+        return
+    first = registry.same_file(one)
+    if first is not one:
+        message = (
+            f"{first.file} and {one.file} are one file where case or the form of characters does not count."
+        )
+        yield Fault(one.at, message, "Rename one of the two.", "id")
 
 
 RULE = among_others("duplicate-contract", Severity.ERROR, __doc__, check)

@@ -23,6 +23,7 @@ from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.outcome import Severity
 from dq.validators import elements
+from dq.validators.alike import alike, note
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
@@ -39,9 +40,10 @@ def _twins(siblings: Sequence[Node]) -> Iterator[Fault]:
         if not one.has("id"):
             continue
         id_ = str(getattr(one, "id", ""))
-        first = seen.setdefault(id_, one)
+        first = seen.setdefault(alike(id_), one)
         if first is not one:
-            message = f"id {id_!r} is that of the element in line {first.at('id').line} already."
+            line = f"line {first.at('id').line}{note(id_, str(getattr(first, 'id', '')))}"
+            message = f"id {id_!r} is that of the element in {line} already."
             yield fault(one, "id", message, "Give it an id of its own.")
 
 

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Severity
+from dq.validators.alike import alike, note
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
@@ -28,9 +29,10 @@ from dq.validators.rule import Fault, Rule, fault
 def check(contract: Contract, _context: Context) -> Iterator[Fault]:
     seen: dict[str, SchemaObject] = {}
     for one in contract.objects:
-        first = seen.setdefault(one.name.lower(), one)
+        first = seen.setdefault(alike(one.name.lower()), one)
         if first is not one:
-            message = f"{one.name!r} is the name of the object in line {first.at('name').line} already."
+            line = f"line {first.at('name').line}{note(one.name, first.name)}"
+            message = f"{one.name!r} is the name of the object in {line} already."
             yield fault(one, "name", message, "Rename one of them, or remove the copy.")
 
 

@@ -1,6 +1,7 @@
 """Two properties that stand beside each other have one name.
 
-Why: Spark, Hive and Glue match columns without regard to case, so that the two are one column to a reader.
+Why: Spark, Hive and Glue match columns without regard to case, so that the two are one column to a reader; so
+are two names of the same characters that Unicode writes in two ways.
 
 Bad:
     schema:
@@ -25,6 +26,7 @@ from collections.abc import Iterator, Sequence
 
 from dq.contracts.model import Contract, Property
 from dq.contracts.outcome import Severity
+from dq.validators.alike import alike, note
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
@@ -43,12 +45,13 @@ def _twins(siblings: Sequence[Property]) -> Iterator[Fault]:
     for one in siblings:
         if not one.name:
             continue
-        first = names.setdefault(one.name.lower(), one)
+        first = names.setdefault(alike(one.name.lower()), one)
         if first is not one:
-            message = f"{one.name!r} is the name of the property in line {first.at('name').line} already."
+            line = f"line {first.at('name').line}{note(one.name, first.name or '')}"
+            message = f"{one.name!r} is the name of the property in {line} already."
             yield fault(one, "name", message, "Rename one of them, or remove the copy.")
             continue
-        first = columns.setdefault(one.column.lower(), one)
+        first = columns.setdefault(alike(one.column.lower()), one)
         if first is not one:
             message = (
                 f"{one.column!r} is the column of {first.name!r} in line {first.at('name').line} already."

@@ -1,6 +1,7 @@
-"""The file is not YAML.
+"""The file is not YAML, or not JSON although its name ends in `.json`.
 
 Why: Nothing in it can be read. The place is where the reader gave up; the mistake is there or just before it.
+A file that is called JSON is read by programs that know only JSON.
 
 Bad:
     name: Orders: all of them

@@ -1,0 +1,106 @@
+"""Numbers that readers of YAML do not agree about, and files that are called JSON and are not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from dq.contracts.parse import parse
+from dq.contracts.scalar import other_number, value
+from dq.validators import page
+
+SERVER = "servers: [{server: lake, type: postgres, host: db, database: sales, schema: a, port: %s}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "made", "other"),
+    [
+        ("0123", 83, 123),
+        ("-010", -8, -10),
+        ("0o17", "0o17", 15),
+        ("08", "08", 8),
+        ("1_000", 1000, "1_000"),
+        ("1_0.5", 10.5, "1_0.5"),
+        ("1:30", 90, "1:30"),
+        ("12:30:45", 45045, "12:30:45"),
+        ("0b11", 3, "0b11"),
+        ("-0x1F", -31, "-0x1F"),
+        ("1e3", "1e3", 1000.0),
+        ("1.5e3", "1.5e3", 1500.0),
+    ],
+)
+def test_the_two_versions_of_yaml_read_these_otherwise(text, made, other):
+    assert yaml.safe_load(text) == made == value(text, None, True)
+    assert other_number(text, made) == other
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0", "-1", "+5", "123", "1.10", "1.", ".5", "01", "1.5e+3", "0x1F", "010.5", ".inf", "-.inf", ".nan",
+     "a1", "1.2.3", "2026-01-01", "-", "", "9" * 5_000],
+)  # fmt: skip
+def test_about_everything_else_they_agree_or_it_is_no_number(text):
+    made = value(text, None, True) if len(text) < 1_000 else text
+
+    assert other_number(text, made) is made or other_number(text, made) == made
+
+
+def _found(document: str, file: str = "orders.odcs.yaml") -> list[tuple[str, int, int, str]]:
+    return [
+        (one.rule, one.at.line, one.at.column, one.path) for one in parse(document.encode(), file).findings
+    ]
+
+
+def test_a_number_in_a_mapping_and_one_in_a_list_are_found_at_their_place():
+    document = page.document("tags: [a, 010]\ncustomProperties: [{property: a, value: 1_000}]\n")[0]
+
+    assert ("ambiguous-number", "customProperties[0].value") in [
+        (rule, path) for rule, _, _, path in _found(document)
+    ]
+
+
+def test_what_is_in_quotes_is_a_text():
+    assert _found(page.document(SERVER % 123)[0].replace("123}", "123, description: '010'}")) == []
+
+
+def test_a_value_of_the_wrong_type_is_told_once():
+    found = _found(page.document("version: 1_0\n")[0])
+
+    assert [rule for rule, *_ in found] == ["wrong-type"]
+
+
+def test_the_finding_says_what_each_reader_makes_of_it():
+    (found,) = parse(page.document(SERVER % "0123")[0].encode(), "a.yaml").findings
+
+    assert found.message == "0123 is read as the number 83, and by readers of YAML 1.2 as the number 123."
+    assert found.mend == "Write 123 or 83 where a number is meant, and quotes where a text is: '0123'."
+
+
+JSON = json.dumps(yaml.safe_load(page.document("")[0]), indent=2)
+
+
+def test_a_contract_in_json_is_read():
+    assert _found(JSON, "orders.json") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(JSON.replace("\n}", ",\n}"), id="a comma at the end of an object"),
+        pytest.param(JSON.replace("\n  ]", ",\n  ]", 1), id="a comma at the end of a list"),
+        pytest.param("// of sales\n" + JSON, id="a comment of JavaScript"),
+        pytest.param("# of sales\n" + JSON, id="a comment of YAML"),
+        pytest.param(JSON.replace('"active"', "active"), id="a word without quotes"),
+        pytest.param(JSON.replace('"active"', "'active'"), id="single quotes"),
+        pytest.param(JSON.replace('"active"', "NaN"), id="not a number"),
+        pytest.param(page.document("")[0], id="YAML"),
+    ],
+)
+def test_a_file_that_is_called_json_is_json(text):
+    assert [rule for rule, *_ in _found(text, "orders.JSON")] == ["yaml-syntax"]
+
+
+def test_a_json_that_is_too_deep_is_refused_as_yaml_is():
+    assert [rule for rule, *_ in _found("[" * 100_000, "orders.json")] == ["yaml-refused"]
