@@ -19,6 +19,7 @@ from dq.cli.routing import FROM_CONTRACT, routes
 from dq.cli.world import World
 from dq.contracts.alert_target import FILES
 from dq.contracts.errors import DqError, UsageError
+from dq.contracts.files import Refused, read_own
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Breach, Recovery
 from dq.store.engine import Store
@@ -84,11 +85,10 @@ def _setting(world: World, one: Setting) -> str | None:
         settings = world.environment if one.secret else world.settings.variables()
         return settings.get(one.variable)
     try:
-        return Path(file).read_text().strip()
-    except OSError as error:
-        raise UsageError(
-            f"{one.variable}_FILE={file} cannot be read: {error.strerror}.", "Mend the path."
-        ) from error
+        return read_own(Path(file)).decode().strip()
+    except (Refused, UnicodeDecodeError) as error:
+        reason = error.message if isinstance(error, Refused) else f"{file} is not UTF-8."
+        raise UsageError(f"{one.variable}_FILE: {reason}", "Mend the path.") from error
 
 
 def report(drained: Drained) -> int:

@@ -27,7 +27,7 @@ from pathlib import Path
 import pytest
 
 from dq.cli.main import run
-from dq.contracts import given
+from dq.contracts import files, given
 from dq.contracts.errors import Unreadable
 from dq.store.engine import open_store
 
@@ -740,3 +740,68 @@ def test_without_open_folders_real_paths_are_compared(home: Home, monkeypatch, c
     assert seen_in(home.outside) == before
     assert (home.registry / "messy.odcs.yaml").read_text() == "kind: DataContract\nid: a\n"
     assert (home.folder / "out" / "a.json").exists()
+
+
+@pytest.mark.parametrize("words", ["validate registry", "validate registry --base HEAD~1"])
+def test_a_link_in_a_pull_request_brings_no_line_of_the_secret_into_a_report(
+    home: Home, words: str, capfd
+) -> None:
+    link("../../outside/secret.odcs.yaml")(home)
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
+    for step in (("add", "."), ("commit", "--quiet", "--message", "b")):
+        subprocess.run(["git", *who, *step], cwd=home.folder, check=True, capture_output=True)
+
+    code = run([*words.split(), "--report", "sarif=dq.sarif"])
+
+    out, err = capfd.readouterr()
+    assert CANARY not in (home.folder / "dq.sarif").read_text() + out + err
+    assert code == 1
+    assert "trick.odcs.yaml" in (home.folder / "dq.sarif").read_text()
+
+
+def test_fmt_writes_nothing_where_a_link_leads(home: Home) -> None:
+    link("{secret}")(home)
+
+    assert run(["fmt", "registry"]) == 1
+
+    assert home.secret.read_text() == SECRET
+
+
+def test_fmt_keeps_what_somebody_else_writes_meanwhile(home: Home) -> None:
+    file = files.Found(home.registry, "good.odcs.yaml")
+    before = files.read(file)
+    file.path.write_text("id: other\n")
+
+    with pytest.raises(files.Refused, match="changed by somebody else"):
+        files.replace(file, before, b"id: mine\n")
+
+    assert file.path.read_text() == "id: other\n"
+    assert [one.name for one in home.registry.iterdir()] == ["good.odcs.yaml"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret.odcs.yaml",
+        "/etc/passwd",
+        "a/../../b",
+        "",
+        ".",
+        "a\0b",
+        "sub/../../outside/secret.odcs.yaml",
+    ],
+)
+def test_a_name_that_leads_out_of_the_root_opens_nothing(home: Home, name: str) -> None:
+    with pytest.raises(files.Refused):
+        files.read(name, root=home.registry)
+
+
+def test_a_file_is_read_by_its_name_below_the_root(home: Home) -> None:
+    (home.registry / "a" / "b").mkdir(parents=True)
+    (home.registry / "a" / "b" / "c.yaml").write_text("x")
+
+    assert files.read("a/b/c.yaml", root=home.registry) == b"x"
+    with pytest.raises(files.Absent):
+        files.read("a/b/d.yaml", root=home.registry)
+    with pytest.raises(files.NotPlain):
+        files.read("a/b", root=home.registry)

@@ -1,0 +1,317 @@
+"""What reaches the world outside goes through a door: a module with a reason, in the table below.
+
+A door is where hostile input is bounded: links and sizes for files, settings and a time limit for Git,
+control characters for output, the operator's lists for hosts and variables. A call beside the doors is a way
+around them; so a module that is not in the table may not make one, and a row that nobody needs has to go.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from fnmatch import translate
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("alerts", "api", "cli", "contracts", "dataquality", "registry", "store", "validators", "examples")
+
+# Kind of door -> what is called: `module.name`, a built-in, or `.name` of any value.
+CALLS = {
+    "file": """
+        open io.open codecs.open os.open os.fdopen os.mkdir os.makedirs os.unlink os.remove os.rmdir
+        os.removedirs os.rename os.renames os.replace os.chmod os.fchmod os.chown os.lchown os.link os.symlink
+        os.readlink os.mkfifo os.mknod os.truncate os.utime os.scandir os.listdir os.walk os.fwalk os.chdir
+        shutil.rmtree shutil.copy* shutil.move shutil.chown shutil.make_archive shutil.unpack_archive
+        tempfile.* zipfile.* tarfile.* glob.* fileinput.* linecache.* mmap.* sqlite3.*
+        .open .read_text .read_bytes .write_text .write_bytes .touch .mkdir .unlink .rmdir .rename .chmod
+        .lchmod .symlink_to .hardlink_to .readlink .glob .rglob .iterdir .is_file .is_dir .resolve .extract
+        .extractall .replace/1
+    """,
+    "git": "git.*",
+    "process": """
+        subprocess.* os.system os.popen os.fork os.forkpty os.posix_spawn* os.exec* os.spawn* pty.*
+        multiprocessing.* concurrent.futures.ProcessPoolExecutor concurrent.futures.process.*
+    """,
+    "output": """
+        print typer.echo* typer.secho click.* rich.* *.Console traceback.print_* warnings.warn logging.*
+        os.write
+    """,
+    "host": """
+        urllib.request.* http.client.* requests.* httpx.* socket.* ssl.* boto3.* botocore.* pyarrow.fs.*
+        slack_sdk.* psycopg.* .from_uri
+    """,
+    "code": """
+        eval exec compile __import__ importlib.import_module runpy.* pickle.* marshal.* shelve.* ctypes.*
+        yaml.load yaml.load_all yaml.full_load yaml.unsafe_load
+    """,
+}
+# Kind of door -> what is read, whatever is done with it.
+VALUES = {
+    "git": ".git",
+    "output": "sys.stdout sys.stderr sys.__stdout__ sys.__stderr__",
+    "environment": "os.environ os.environb os.getenv os.putenv os.path.expandvars os.path.expanduser",
+}
+
+# The doors, and the few other places that may: module and kind -> what it uses, and why it may.
+ALLOWED = {
+    # files of strangers
+    ("contracts/beneath.py", "file"): (
+        "os.makedirs os.mkdir os.open os.replace os.unlink",
+        "door: opens below a folder, through no link",
+    ),
+    ("contracts/files.py", "file"): (
+        ".is_dir .mkdir open os.fchmod os.open os.scandir",
+        "door: finds, reads and writes what strangers may have laid there",
+    ),
+    # state of ours
+    ("cli/state.py", "file"): (
+        "os.chmod os.fchmod os.listdir os.mkdir os.scandir",
+        "door: makes and vets the state folder",
+    ),
+    ("cli/state.py", "output"): ("os.write", "the .gitignore of the state folder"),
+    ("store/engine.py", "file"): (
+        ".mkdir os.open",
+        "the database that the operator, or the state folder, names",
+    ),
+    ("store/version.py", "file"): (
+        ".is_dir .iterdir .mkdir .read_bytes .write_bytes tempfile.TemporaryDirectory",
+        "our own migrations, copied out of a wheel that is read as it is",
+    ),
+    ("registry/notify.py", "file"): (
+        ".mkdir open",
+        "the notices in the state folder, opened through `beneath`",
+    ),
+    # Git
+    ("validators/git_repository.py", "git"): ("git.cmd.Git", "door: starts Git"),
+    ("validators/git_repository.py", "process"): (
+        "subprocess.Popen",
+        "door: starts Git without GitPython's imports",
+    ),
+    ("validators/git_repository.py", "environment"): (
+        "os.environ",
+        "door: what Git may see of it, by a table",
+    ),
+    ("validators/git_repository.py", "file"): (
+        ".is_dir .read_bytes tempfile.TemporaryFile",
+        "door: finds `.git`, and hands Git its input",
+    ),
+    ("validators/git_settings.py", "file"): (
+        ".is_file",
+        "door: where the program Git lies, outside of the checkout",
+    ),
+    ("validators/work_tree.py", "file"): (".is_dir", "whether the registry's folder is there"),
+    ("validators/base_root.py", "file"): (".is_dir", "whether a file or a folder was named"),
+    # output
+    ("cli/stream.py", "output"): ("sys.stderr sys.stdout", "door: all that is printed, made printable"),
+    ("cli/stream.py", "file"): ("os.fdopen os.open", "door: where a reader that went away is written to"),
+    ("cli/stream.py", "environment"): ("os.environ", "door: NO_COLOR, FORCE_COLOR and TERM"),
+    ("cli/show.py", "output"): (
+        "rich.console.Console rich.panel.Panel rich.text.Text",
+        "door: help and mistakes of usage, drawn into that stream",
+    ),
+    # operator settings
+    ("cli/settings.py", "file"): ("os.fdopen os.open", "door: dq.toml, which the operator names"),
+    ("cli/world.py", "environment"): ("os.environ", "door: the environment becomes a value"),
+    ("cli/spark.py", "environment"): ("os.environ", "tells Spark's workers which Python is ours"),
+    # hosts, and the lake of the operator
+    ("contracts/filesystem.py", "host"): (
+        ".from_uri pyarrow.fs.FileSystem.from_uri",
+        "door: a lake, by its root",
+    ),
+    ("contracts/reach.py", "file"): (".glob os.walk", "door: looks for links in what a contract names"),
+    ("alerts/channels/_slack_client.py", "host"): (
+        "urllib.request.HTTPSHandler urllib.request.ProxyHandler urllib.request.build_opener",
+        "door: Slack, one host and no redirects",
+    ),
+    ("alerts/channels/_slack_client.py", "file"): (".open", "asks Slack, through that opener"),
+    ("alerts/channels/_slack_client.py", "output"): ("logging.Logger", "keeps the client from logging"),
+    ("alerts/channels/file.py", "file"): (".mkdir .open os.open", "the file that a route names"),
+    ("alerts/channels/file.py", "output"): ("os.write", "the file that a route names"),
+    ("dataquality/delivery/files.py", "file"): (".is_file .iterdir", "door: single paths of a local lake"),
+    ("dataquality/delivery/files.py", "host"): ("pyarrow.fs.FileSelector", "door: single paths of the lake"),
+    ("dataquality/statistics/parquet.py", "host"): (
+        "pyarrow.fs.LocalFileSystem",
+        "the files that Spark lists for a table",
+    ),
+    ("registry/marker.py", "file"): (".is_dir .mkdir .touch", "door: the marker in a local lake"),
+    ("cli/emr.py", "host"): (
+        "botocore.session.Session botocore.validate.ParamValidator",
+        "the forms of AWS as they ship; nothing is sent",
+    ),
+    # what a user asks for by name, in his own folders
+    ("cli/commands/init.py", "file"): (".mkdir", "the folder of a new registry"),
+    ("cli/commands/demo.py", "file"): (
+        ".mkdir .resolve .touch shutil.copytree shutil.rmtree",
+        "the demonstration's own folder, marked as such",
+    ),
+    ("cli/producer.py", "file"): (
+        ".extract .iterdir .mkdir os.utime zipfile.ZipFile",
+        "the demonstration's data, out of an installed package",
+    ),
+    ("cli/world.py", "file"): (
+        ".is_dir .resolve",
+        "whether a folder was named, and whether dq.toml lies in it",
+    ),
+    ("cli/pull_request.py", "file"): (".resolve", "whether a policy that is named lies in the checkout"),
+    ("cli/commands/register.py", "file"): (".is_dir", "whether a whole folder was named"),
+    ("cli/commands/doctor.py", "process"): ("subprocess.run", "java -version, of JAVA_HOME or the PATH"),
+    # what ships with dq
+    ("cli/spark.py", "file"): (".is_file", "the settings of logging beside the module"),
+    ("contracts/schedule/zone.py", "file"): (".open .read_text", "the zones of the package tzdata"),
+    ("contracts/schedule/zone.py", "code"): ("importlib.import_module", "where the package tzdata lies"),
+    ("validators/bulk.py", "process"): (
+        "concurrent.futures.ProcessPoolExecutor multiprocessing.get_context",
+        "our own function over many contracts",
+    ),
+    ("api/__init__.py", "code"): ("importlib.import_module", "our own modules, when they are asked for"),
+    ("cli/main.py", "code"): ("importlib.import_module", "our own commands, by their files"),
+    ("contracts/shelf.py", "code"): ("importlib.import_module", "our own shelves, by their files"),
+    ("dataquality/__init__.py", "code"): (
+        "importlib.import_module",
+        "our own modules, when they are asked for",
+    ),
+    ("dataquality/pandera/export.py", "code"): ("importlib.import_module", "our own module of a backend"),
+    ("validators/report.py", "code"): ("importlib.import_module", "our own report formats, by their files"),
+    # methods that only have the name of a path's
+    ("cli/alerting.py", "file"): (".open", "opens a channel"),
+    ("registry/catalog.py", "file"): (".open", "opens a catalog"),
+    ("contracts/sql/guard.py", "file"): (".replace/1", "a node of a statement"),
+}
+
+
+def _compiled(table: dict[str, str]) -> dict[str, re.Pattern[str]]:
+    return {kind: re.compile("|".join(map(translate, names.split()))) for kind, names in table.items()}
+
+
+_CALLS, _VALUES = _compiled(CALLS), _compiled(VALUES)
+
+
+def modules() -> list[str]:
+    found = [file.relative_to(ROOT).as_posix() for room in ROOMS for file in (ROOT / room).rglob("*.py")]
+    return sorted(found)
+
+
+def uses(text: str) -> Iterator[tuple[str, str]]:
+    """The kind and the name of all that leads outside in a module."""
+    tree = ast.parse(text)
+    imported = _imported(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            names, table = [*_dotted(node.func, imported), *_method(node)], _CALLS
+        elif isinstance(node, ast.Attribute | ast.Name):
+            names, table = [*_dotted(node, imported)], _VALUES
+            names += [f".{node.attr}"] if isinstance(node, ast.Attribute) else []
+        else:
+            continue
+        for kind, patterns in table.items():
+            for name in names:
+                if patterns.match(name):
+                    yield kind, name
+
+
+def _imported(tree: ast.AST) -> dict[str, str]:
+    """What each imported name stands for: `from os import open as o` gives {"o": "os.open"}."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                top = one.name.partition(".")[0]
+                found[one.asname or top] = one.name if one.asname else top
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    return found
+
+
+def _dotted(node: ast.expr, imported: dict[str, str]) -> list[str]:
+    """`os.path.join` for such a chain that begins with an import or a built-in; nothing for another one."""
+    chain = []
+    while isinstance(node, ast.Attribute):
+        chain.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or (chain and node.id not in imported):
+        return []
+    return [".".join([imported.get(node.id, node.id), *reversed(chain)])]
+
+
+# Functions of these are named whole, so that `.open` of one is not the method of a path.
+_MODULES = ("os", "shutil", "tempfile", "zipfile", "dataclasses", "re")
+
+
+def _method(call: ast.Call) -> list[str]:
+    if not isinstance(call.func, ast.Attribute):
+        return []
+    if isinstance(call.func.value, ast.Name) and call.func.value.id in _MODULES:
+        return []
+    # A path's takes one argument; a text's takes two, and that of a moment or a dataclass names them.
+    one = len(call.args) == 1 and not call.keywords
+    return [f".{call.func.attr}", *([f".{call.func.attr}/1"] if one else [])]
+
+
+def test_what_reaches_outside_goes_through_a_door() -> None:
+    found: dict[tuple[str, str], set[str]] = {}
+    for module in modules():
+        for kind, name in uses((ROOT / module).read_text("utf-8")):
+            found.setdefault((module, kind), set()).add(name)
+
+    allowed = {key: set(names.split()) for key, (names, _) in ALLOWED.items()}
+    assert {key: names for key, names in found.items() if names - allowed.get(key, set())} == {}
+    assert {key: names for key, names in allowed.items() if names - found.get(key, set())} == {}
+
+
+def test_every_row_of_the_table_has_a_reason() -> None:
+    assert all(reason for _, reason in ALLOWED.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("open('x')", "file"),
+        ("from pathlib import Path\nPath('x').read_text()", "file"),
+        ("from os import open as o\no('x', 0)", "file"),
+        ("import os as system\nsystem.unlink('x')", "file"),
+        ("import shutil\nshutil.copyfile('a', 'b')", "file"),
+        ("def f(path):\n    path.replace(path)", "file"),
+        ("def f(path):\n    return [one for one in path.rglob('*')]", "file"),
+        ("from tempfile import mkstemp\nmkstemp()", "file"),
+        ("from git import Repo\nRepo('.')", "git"),
+        ("from git.cmd import Git\nGit('.')", "git"),
+        ("import git\ngit.Repo('.')", "git"),
+        ("def f(repo):\n    return repo.git.diff()", "git"),
+        ("import subprocess\nsubprocess.run([])", "process"),
+        ("from subprocess import Popen\nPopen([])", "process"),
+        ("import os\nos.execvp('a', [])", "process"),
+        ("print('x')", "output"),
+        ("import typer\ntyper.echo('x')", "output"),
+        ("from sys import stdout\nstdout.write('x')", "output"),
+        ("import sys\nwrite = sys.stderr.write", "output"),
+        ("import logging\nlogging.getLogger('x')", "output"),
+        ("import os\nos.environ['x']", "environment"),
+        ("from os import environ\nenviron.get('x')", "environment"),
+        ("import os\nos.getenv('x')", "environment"),
+        ("from urllib.request import urlopen\nurlopen('x')", "host"),
+        ("from pyarrow.fs import FileSystem\nFileSystem.from_uri('x')", "host"),
+        ("def f(fs):\n    return fs.FileSystem.from_uri('x')", "host"),
+        ("import socket\nsocket.create_connection('x')", "host"),
+        ("eval('1')", "code"),
+        ("import yaml\nyaml.load('1')", "code"),
+    ],
+)
+def test_a_way_around_the_doors_is_found(text: str, kind: str) -> None:
+    assert kind in {found for found, _ in uses(text)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'a'.replace('a', 'b')",
+        "from dataclasses import replace\nreplace(a, b=1)",
+        "at.replace(tzinfo=None)",
+        "import os\nos.path.join('a', 'b')",
+        "store.read()",
+    ],
+)
+def test_what_stays_inside_is_not_found(text: str) -> None:
+    assert list(uses(text)) == []
