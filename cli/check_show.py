@@ -19,7 +19,7 @@ from dq.dataquality.outline import Outline
 
 T = TypeVar("T", Report, Outline)
 # What is shown for a person; JSON has everything.
-_SAMPLES = 3
+_SAMPLES, _CHARACTERS = 3, 200
 
 
 def reports(done: Sequence[Report | Failed], findings: Sequence[Finding], form: show.Format) -> None:
@@ -142,6 +142,11 @@ def _result(result: CheckResult, *, quiet: bool) -> None:
     what = " ".join(part for part in (result.property, result.check) if part)
     show.line(f"  {show.mark(good)} {result.severity} {what}: {result.message}")
     for sample in result.samples[:_SAMPLES]:
-        show.line("      " + ", ".join(f"{key}={value}" for key, value in sample.items()))
+        show.line("      " + ", ".join(f"{key}={_cut(value)}" for key, value in sample.items()))
     if len(result.samples) > _SAMPLES:
         show.line(f"      … {len(result.samples) - _SAMPLES} more in --format json")
+
+
+def _cut(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _CHARACTERS else text[: _CHARACTERS - 1] + "…"

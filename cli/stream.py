@@ -96,7 +96,7 @@ class Stream(io.TextIOBase):
     def live(self, text: str) -> None:
         """Writes over the last line of a terminal what will be written over in its turn; "" wipes it."""
         with self._lock:
-            self._send(_WIPE + printable.one_line(text))
+            self._send(_WIPE + printable.inert(printable.one_line(text)))
             self._live = bool(text)
 
     @contextmanager

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html as markup
 from collections.abc import Iterable, Iterator
-from html import escape
 
 from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.printable import one_line
 
 _SIGNS = {
     Status.FAIL: ("#c62828", "✗"),
@@ -22,7 +23,7 @@ def html(title: str, verdict: str, results: Iterable[CheckResult]) -> str:
     open_ = [one for one in ordered if one.status in (Status.FAIL, Status.ERROR)]
     rest = [one for one in ordered if one not in open_]
     folded = f"<details><summary>{len(rest)} more</summary>{_table(rest)}</details>" if rest else ""
-    return f"<div><b>{escape(title)}</b>: {escape(verdict)}{_table(open_) if open_ else ''}{folded}</div>"
+    return f"<div><b>{_text(title)}</b>: {_text(verdict)}{_table(open_) if open_ else ''}{folded}</div>"
 
 
 def _table(results: Iterable[CheckResult]) -> str:
@@ -31,13 +32,13 @@ def _table(results: Iterable[CheckResult]) -> str:
 
 def _row(result: CheckResult) -> str:
     color, sign = _SIGNS[result.status]
-    samples = "".join(f"<br><code>{escape(text)}</code>" for text in _samples(result))
+    samples = "".join(f"<br><code>{_text(text)}</code>" for text in _samples(result))
     cells = (
-        f'<span style="color:{color}">{sign}</span> {escape(result.severity)}',
-        escape(result.property or result.object),
-        escape(result.check),
-        escape(result.message) + samples,
-        f"<small>{escape(str(result.at))}</small>",
+        f'<span style="color:{color}">{sign}</span> {_text(result.severity)}',
+        _text(result.property or result.object),
+        _text(result.check),
+        _text(result.message) + samples,
+        f"<small>{_text(str(result.at))}</small>",
     )
     return "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>"
 
@@ -45,3 +46,7 @@ def _row(result: CheckResult) -> str:
 def _samples(result: CheckResult) -> Iterator[str]:
     for sample in result.samples[:_SAMPLES]:
         yield ", ".join(f"{key}={value}" for key, value in sample.items())
+
+
+def _text(text: str) -> str:
+    return markup.escape(one_line(text))

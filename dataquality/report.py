@@ -8,6 +8,7 @@ from datetime import datetime
 
 from dq.contracts.errors import DqError, Unreadable
 from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.printable import inert, one_line
 from dq.dataquality.accounting import Account, JsonObject
 from dq.dataquality.notebook import html
 
@@ -84,14 +85,15 @@ class Report:
             result.message for result in grave[:5]
         )
         mend = "Mend the data or the contract; do not publish this delivery."
-        raise (Violated if broken else Unreadable)(f"{message}.", mend)
+        # It ends in the log of a pipeline, as a traceback.
+        raise (Violated if broken else Unreadable)(inert(one_line(f"{message}.")), mend)
 
     def __repr__(self) -> str:
         """What a prompt shows: the verdict, and a line for each result that is not as promised."""
         open_ = self.of(Status.FAIL, Status.ERROR)
-        lines = [f"  {one.status} {one.severity} {one.message}" for one in open_[:20]]
+        lines = [f"  {one.status} {one.severity} {one_line(one.message)}" for one in open_[:20]]
         more = [f"  … {len(open_) - 20} more"] if len(open_) > 20 else []
-        return "\n".join([f"<{self._title()}: {self._verdict()}>", *lines, *more])
+        return inert("\n".join([f"<{one_line(self._title())}: {self._verdict()}>", *lines, *more]))
 
     def _repr_html_(self) -> str:
         return html(self._title(), self._verdict(), self.results)

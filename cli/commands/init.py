@@ -171,7 +171,7 @@ def command(
     flags = {"domain": domain, "owner": owner, "channel": channel, "schedule": schedule, "timezone": tz}
     text = written(id, location, rhythm(fault, world.now()), flags)
     found = lint(
-        text.encode(), contract.name, rules=rules_of(), policy=Policy("strict"), today=world.now().date()
+        _encoded(text), contract.name, rules=rules_of(), policy=Policy("strict"), today=world.now().date()
     )
     if found:
         raise UsageError(f"no contract with these answers would pass: {found[0].message}", found[0].mend)
@@ -191,6 +191,14 @@ def _create(file: Path, text: str) -> None:
         create(file, text.encode())
     except FileExistsError as error:
         raise UsageError(f"{file} is there already.", "Remove it, or choose another folder.") from error
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # A command line can hold bytes that are no text.
+        raise UsageError("an answer is not UTF-8.", "Write it in UTF-8.") from None
 
 
 def written(id: str, location: str, rhythm: Rhythm, flags: dict[str, str]) -> str:
