@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +54,8 @@ def _help(contract: Contract, event: Breach) -> list[tuple[str, str]]:
     # A contract's file may have been named by an absolute path; the reader's folder is another one.
     file = Path(contract.file).name
     look = "dq check" if event.key.group == "quality" else "dq status"
-    return [*facts, ("look closer", f"{look} {file}")]
+    # Whoever is woken will paste it into a shell, and a stranger named the file.
+    return [*facts, ("look closer", f"{look} {shlex.quote(file)}")]
 
 
 def send(world: World, store: Store, write: Callable[[str], object], channel: str = FROM_CONTRACT) -> Drained:

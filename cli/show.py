@@ -8,10 +8,11 @@ for here reach a terminal, and only `commands` begins lines that a CI runner obe
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -102,7 +103,11 @@ def commands(text: str) -> None:
 
 def as_json(value: Any) -> None:
     """The result as one JSON document."""
-    block(in_json(json.dumps(value, indent=2, ensure_ascii=False, default=str)))
+    try:
+        text = json.dumps(value, indent=2, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), indent=2, ensure_ascii=False, default=str)
+    block(in_json(text))
 
 
 def problem(error: DqError, about: str = "") -> None:
@@ -203,3 +208,12 @@ def step(what: str, clock: Callable[[], float] = time.monotonic) -> Iterator[Non
 def _one(text: str) -> str:
     """On one line: what is several lines by our own making goes through `block`."""
     return text.replace("\n", r"\n").replace("\t", r"\t") if "\n" in text or "\t" in text else text
+
+
+def _finite(value: Any) -> Any:
+    """The value with texts for the numbers that JSON does not have, such as a NaN in the data."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value

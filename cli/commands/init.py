@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -183,7 +184,7 @@ def command(
         show.line(f"Wrote {policy}.")
     show.line()
     show.line("Next: edit the columns, then run")
-    show.line(f"  dq validate {folder}")
+    show.line(f"  dq validate {shlex.quote(str(folder))}")
 
 
 def _create(file: Path, text: str) -> None:
