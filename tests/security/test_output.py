@@ -293,5 +293,6 @@ def yaml_holds(text: str) -> bool:
 
 
 def named(folder: Path, text: str) -> bool:
-    """Whether the file system has a contract of this name."""
-    return (folder / "registry" / file_name(text)).is_dir() and not file_name(text).startswith(".")
+    """Whether the file system has a contract of this name; one that is no text is shown as escapes."""
+    name = file_name(text)
+    return yaml_holds(text) and (folder / "registry" / name).is_dir() and not name.startswith(".")
