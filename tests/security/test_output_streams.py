@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import re
+import shlex
 import subprocess
 import sys
 import unicodedata
@@ -43,6 +44,7 @@ from dq.dataquality.report import Quarantined, Violated
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 DQ = [sys.executable, "-c", "from dq.cli.main import main; main()"]
+AT = ("--as-of", "2026-05-12T12:00:00Z")
 TESTS = Path(__file__).parents[1]
 
 
@@ -444,6 +446,33 @@ def test_a_report_in_a_notebook_and_in_a_traceback_does_nothing(name: str):
     assert tags <= {"div", "b", "table", "tr", "td", "span", "br", "code", "small"} | {
         "/div", "/b", "/table", "/tr", "/td", "/span", "/code", "/small",
     }  # fmt: skip
+
+
+def test_numbers_that_json_does_not_have_are_texts():
+    out = Tape()
+
+    with tapes(out, Tape()):
+        show.as_json({"a": float("nan"), "b": [float("-inf"), 1.5], "c": ({"d": float("inf")},)})
+
+    assert json.loads(out.written, parse_constant=pytest.fail) == {
+        "a": "nan",
+        "b": ["-inf", 1.5],
+        "c": [{"d": "inf"}],
+    }
+
+
+def test_the_command_that_an_alert_names_runs_no_other_when_it_is_pasted(tmp_path: Path):
+    with quiet_environment():
+        file = tmp_path / "$(touch canary);`touch canary` x.odcs.yaml"
+        world(tmp_path, "x")
+        (tmp_path / "one.odcs.yaml").rename(file)
+        said("watch", file.name, "--as-of", "2026-05-10T12:00:00Z", folder=tmp_path)
+        found = said("watch", file.name, *AT, "--channel", "console", folder=tmp_path)
+
+    (command,) = re.findall("look closer +(.+)", found.out)
+    subprocess.run(["sh", "-c", command.replace("dq status", "true")], cwd=tmp_path, check=True)
+    assert shlex.split(command) == ["dq", "status", file.name]
+    assert not (tmp_path / "canary").exists()
 
 
 def test_what_a_pass_is_for_is_one_of_ours():
