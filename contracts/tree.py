@@ -113,6 +113,9 @@ class Builder:
         mark = event.start_mark
         spot = (mark.line + 1, mark.column + 1)
         text, tag, plain = event.value, event.tag, event.implicit[0]
+        if "\0" in text:
+            # Only an escape gives it; the keys that are ours begin with it, and no database keeps it.
+            raise Refusal("a text holds a NUL character.", "Remove the escape.", spot)
         top = self._stack[-1] if self._stack else None
         if top is not None and top.place is not None and top.key is None:
             self._key(top, text, tag, plain, spot)

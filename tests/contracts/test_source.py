@@ -55,6 +55,20 @@ def test_values_are_those_of_any_other_yaml_reader(text: str) -> None:
         pytest.param(b"\xff\xfea\0", "not-utf8", 1, 1, "the file is encoded as UTF-16.", id="UTF-16"),
         pytest.param(b"a: b\nc: \0", "not-utf8", 2, 4, "the file holds a NUL character.", id="NUL"),
         pytest.param(
+            b'a: "b\\0"', "yaml-refused", 1, 4, "a text holds a NUL character.", id="NUL by an escape"
+        ),
+        pytest.param(
+            b'a: b\n"\\0place": 1',
+            "yaml-refused",
+            2,
+            1,
+            "a text holds a NUL character.",
+            id="NUL by an escape, in a key",
+        ),
+        pytest.param(
+            b'a: !!str "\\x00<<"', "yaml-refused", 1, 4, "a text holds a NUL character.", id="NUL under a tag"
+        ),
+        pytest.param(
             b"#" * (MAX_BYTES + 1),
             "file-too-large",
             1,
