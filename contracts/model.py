@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
+from dq.contracts.identity import Identity, identity, key
 from dq.contracts.node import Node
 from dq.contracts.parts import (
     AuthoritativeDefinition,
@@ -174,6 +175,16 @@ class Contract(Extensible):
     @property
     def file(self) -> str:
         return self.place.file
+
+    @property
+    def identity(self) -> Identity:
+        """The id and the major version: two files with the same one are the same contract."""
+        return identity(self.id, self.version)
+
+    @property
+    def key(self) -> str:
+        """What the store files its deliveries, runs and incidents under; see `identity.key`."""
+        return key(self.id, self.version)
 
     @property
     def odcs(self) -> tuple[int, int, int]:

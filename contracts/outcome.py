@@ -121,7 +121,8 @@ class CycleStatus(StrEnum):
 class IncidentKey:
     """What an incident is about: at most one of a key is open at any time.
 
-    `group` is the SLO's id for deliveries and `quality` for failed checks.
+    `contract` is the contract's key: its id, with the major where that is not 1. `group` is the SLO's id
+    for deliveries and `quality` for failed checks.
     """
 
     contract: str

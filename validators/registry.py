@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeVar
 
+from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Location
 from dq.validators import elements
@@ -20,13 +21,10 @@ from dq.validators.context import Context
 
 K = TypeVar("K")
 
-Identity = tuple[str, str]
-"""What makes two files the same contract: the id and the major version, as texts."""
-
 
 def identity(contract: Contract) -> Identity:
     """The contract's id and major version."""
-    return contract.id, contract.version.removeprefix("v").partition(".")[0]
+    return contract.identity
 
 
 @dataclass(frozen=True, slots=True)

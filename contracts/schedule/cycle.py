@@ -19,7 +19,7 @@ Partition = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """One promised delivery; (contract, object, slo, due_at) is its identity.
+    """One promised delivery; (contract, object, slo, due_at) is its identity, the contract by its key.
 
     Instants are aware, in UTC; `nominal` is the civil time in the schedule's zone. `partitions` is what
     must have arrived, all of it; empty for a snapshot without partitions.

@@ -9,13 +9,14 @@ from datetime import date
 from itertools import chain
 from pathlib import PurePosixPath
 
+from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Location
 from dq.validators.compat import door, lifecycle
 from dq.validators.compat.door import Terms
 from dq.validators.compat.judged import Comparison, Judged, Place, comparison, judged
 from dq.validators.compat.words import Bump, Judgement, Level, Mode, neutral, policy, weaken
-from dq.validators.registry import Identity, identity
+from dq.validators.registry import identity
 
 
 @dataclass(frozen=True, slots=True)
