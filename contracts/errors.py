@@ -16,19 +16,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from dq.contracts.outcome import Location
+
 
 class DqError(Exception):
     """What went wrong in the world, and how to mend it.
 
     `message` says what and where, on one line; `details` are further lines, where there are several things
-    wrong; `mend` is one sentence or a command to paste. None of them may hold a secret.
+    wrong; `mend` is one sentence or a command to paste. None of them may hold a secret. `at` is the place in
+    a contract that it is about, which `message` begins with; `what` is the rest.
     """
 
     exit_code = 3
 
-    def __init__(self, message: str, mend: str = "", details: Sequence[str] = ()) -> None:
+    def __init__(
+        self, message: str, mend: str = "", details: Sequence[str] = (), *, at: Location | None = None
+    ) -> None:
         super().__init__(message)
-        self.message = message
+        self.what = message
+        self.at = at
+        self.message = message if at is None else f"{at}: {message}"
         self.mend = mend
         self.details = tuple(details)
 

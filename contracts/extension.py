@@ -190,9 +190,12 @@ def scope(quality: Quality) -> tuple[Scope, list[Finding]]:
 
 
 def route(channel: SupportChannel) -> tuple[Route, list[Finding]]:
-    """The channel's route; the defaults where it has none."""
+    """The channel's route; the defaults where it has none, or one that is not wholly understood.
+
+    A severity that is misspelt must not leave a channel that hears of nothing.
+    """
     made, findings = _read(_ours(channel, "route"), Route)
-    return made or _default(channel, Route), findings
+    return made if made and not findings else _default(channel, Route), findings
 
 
 def faults(contract: Contract) -> tuple[list[Finding], set[str]]:

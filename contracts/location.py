@@ -54,27 +54,36 @@ class DataPlace:
     database: str = ""
 
 
+def is_lake(server: Server) -> bool:
+    """Whether data of this server can be found by dq: that of databases and streams cannot."""
+    return server.type in _PATH_KEYS
+
+
 def server_of(contract: Contract, name: str | None) -> Server:
     """The server of this name, or the only one. Raises UsageError for none, and where the choice is open."""
     names = [server.server for server in contract.servers]
     if not names:
         raise UsageError(
-            f"{contract.file}: contract {contract.id!r} names no server that holds its data.",
+            f"contract {contract.id!r} names no server that holds its data.",
             "Add an entry to 'servers', such as {server: production, type: s3, location: s3://bucket/prefix}.",
+            at=contract.at("servers"),
         )
     if name is None and len(names) == 1:
         return contract.servers[0]
     if name is None:
         raise UsageError(
-            f"{contract.file}: contract {contract.id!r} has several servers.",
+            f"contract {contract.id!r} has several servers.",
             f"Choose one with --server: {', '.join(names)}.",
+            at=contract.at("servers"),
         )
     for server in contract.servers:
         if server.server == name:
             return server
     hint = nearest(name, names) or ", ".join(names)
     raise UsageError(
-        f"{contract.file}: contract {contract.id!r} has no server {name!r}.", f"Did you mean {hint}?"
+        f"contract {contract.id!r} has no server {name!r}.",
+        f"Did you mean {hint}?",
+        at=contract.at("servers"),
     )
 
 
@@ -101,17 +110,18 @@ def resolve(contract: Contract, one: SchemaObject, server: str | None, reach: Re
     server, and a server type whose data is not a lake's.
     """
     chosen = server_of(contract, server)
-    if chosen.type not in _PATH_KEYS:
+    if not is_lake(chosen):
         raise UsageError(
-            f"{chosen.at('type')}: server {chosen.server!r} has type {chosen.type!r}, which dq cannot read.",
+            f"server {chosen.server!r} has type {chosen.type!r}, which dq cannot read.",
             f"Choose a server of type {', '.join(_PATH_KEYS)} with --server.",
+            at=chosen.at("type"),
         )
     hole = _Holes(contract, one, chosen, reach)
     database = hole.filled("database")[0]
     terms, wrong = dataset(one)
     for finding in wrong:
         # Else the default would stand for it, and something else be read or written.
-        raise UsageError(f"{finding.at}: contract {contract.id!r}: {finding.message}", finding.mend)
+        raise UsageError(f"contract {contract.id!r}: {finding.message}", finding.mend, at=finding.at)
     format_ = terms.format or chosen.get("format") or _FORMATS.get(chosen.type) or _USUAL_FORMAT
     path = _path(hole)
     if chosen.type in CATALOGS or not path:
@@ -127,14 +137,15 @@ def _path(hole: _Holes) -> str:
             several = not named and len(hole.contract.objects) > 1
             if several and "*" in path:
                 raise UsageError(
-                    f"{server.at(key)}: {key} {server.get(key)!r} is one pattern for "
-                    f"{len(hole.contract.objects)} objects.",
+                    f"{key} {server.get(key)!r} is one pattern for {len(hole.contract.objects)} objects.",
                     "Put {object} where the object's name stands in the path.",
+                    at=server.at(key),
                 )
             if (named or several) and (not _STEP.fullmatch(one.column) or one.column.strip(". ") == ""):
                 raise UsageError(
-                    f"{one.at('physicalName')}: {one.column!r} is no name of a folder.",
+                    f"{one.column!r} is no name of a folder.",
                     "Write letters, digits and underscores in 'physicalName'.",
+                    at=one.at("physicalName"),
                 )
             vouched = hole.reach.vouch(f"{path.rstrip('/')}/{one.column}" if several else path)
             return hole.allowed(key, vouched)
@@ -142,7 +153,7 @@ def _path(hole: _Holes) -> str:
         return ""
     keys = " or ".join(repr(key) for key in _PATH_KEYS[server.type])
     raise UsageError(
-        f"{server.at()}: server {server.server!r} does not say where its data lies.", f"Add {keys}."
+        f"server {server.server!r} does not say where its data lies.", f"Add {keys}.", at=server.at()
     )
 
 
@@ -153,8 +164,9 @@ def _refuse_names(hole: _Holes, database: str) -> None:
         if not _TABLE.fullmatch(name):
             at = hole.server.at(key) if key == "database" else hole.object.at(key)
             raise UsageError(
-                f"{at}: {name!r} is no name of a {'database' if key == 'database' else 'table'}.",
+                f"{name!r} is no name of a {'database' if key == 'database' else 'table'}.",
                 f"Write letters, digits and underscores in '{key}'.",
+                at=at,
             )
 
 
@@ -181,8 +193,9 @@ class _Holes:
                 return self.allowed(key, self.reach.value(variable, match["default"]))
             if word not in _PLACEHOLDERS:
                 raise UsageError(
-                    f"{self.server.at(key)}: {key} has the unknown placeholder {{{word}}}.",
+                    f"{key} has the unknown placeholder {{{word}}}.",
                     "Write {object} for the object's name, or ${NAME} for a variable.",
+                    at=self.server.at(key),
                 )
             named = True
             return self.object.column
@@ -193,5 +206,5 @@ class _Holes:
         """What the reach gave, or its fault raised. It shows what is written, not what was filled in."""
         if isinstance(given, str):
             return given
-        at = f"{self.server.at(key)}: contract {self.contract.id!r}"
-        raise UsageError(f"{at}: {key} {self.server.get(key)!r} {given.message}.", given.mend)
+        message = f"contract {self.contract.id!r}: {key} {self.server.get(key)!r} {given.message}."
+        raise UsageError(message, given.mend, at=self.server.at(key))

@@ -5,6 +5,7 @@ A rule of the gate and the watcher read them through the same door, so what pass
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ from dq.contracts.units import parse_duration
 
 # A missing snapshot is given up when three more were due; a missing partition can still be delivered.
 GIVE_UP_PARTITION = timedelta(days=14)
+
+# Each is looked for at every tick until it is there.
+MOST_PARTITIONS = 1_000
 
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)\s*%")
 
@@ -46,8 +50,8 @@ class Slo:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """(contract id, object name, SLO id): what its cycles and incidents are filed under."""
-        return (self.contract.id, self.object.name, self.id)
+        """(contract's key, object name, SLO id): what its cycles and incidents are filed under."""
+        return (self.contract.key, self.object.name, self.id)
 
     def cycles(self, start: datetime, end: datetime) -> Iterator[Cycle]:
         """The cycles with start < due_at <= end, ascending."""
@@ -66,7 +70,7 @@ class Slo:
 
 def read(contract: Contract) -> tuple[list[Slo], list[Finding]]:
     """Every delivery promise that can be understood, and findings for what cannot."""
-    slos: list[Slo] = []
+    slos: dict[tuple[str, str, str], Slo] = {}
     findings: list[Finding] = []
     for sla in contract.sla_properties:
         delivery, form = extension.delivery(contract, sla)
@@ -74,10 +78,21 @@ def read(contract: Contract) -> tuple[list[Slo], list[Finding]]:
         if delivery is None:
             continue
         slo, wrong = _slo(contract, sla, delivery)
+        if slo is not None and slo.key in slos:
+            wrong = [_same(slo, slos[slo.key])]
         findings += wrong
         if slo is not None and not form and not wrong:
-            slos.append(slo)
-    return slos, findings
+            slos[slo.key] = slo
+    return list(slos.values()), findings
+
+
+def _same(slo: Slo, twin: Slo) -> Finding:
+    """The finding for a second promise that would share the cycles of the first."""
+    key = "id" if slo.sla.has("id") else "property"
+    line = twin.sla.at(key).line
+    message = f"delivery {slo.id!r} of {slo.object.name!r} is promised in line {line} already."
+    at, path = slo.sla.at(key), slo.sla.path(key)
+    return Finding("duplicate-id", Severity.ERROR, message, "Give each an 'id' of its own.", at, path)
 
 
 def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo | None, list[Finding]]:
@@ -129,6 +144,11 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
                     f"{column}: {fault.message}",
                     fault.mend,
                 )
+    count = math.prod(len(templates) for templates in delivery.partition.values())
+    if count > MOST_PARTITIONS:
+        message = f"each delivery would bring {count:,} partitions, more than {MOST_PARTITIONS:,}."
+        mend = "Promise fewer in one entry."
+        wrong("partition-template-invalid", delivery, "partition", message, mend)
     if findings or isinstance(schedule, Fault) or isinstance(one, Fault) or isinstance(objective, Fault):
         return None, findings
     return Slo(

@@ -85,6 +85,7 @@ def locate(contract: Contract, one: SchemaObject, server_name: str | None, reach
         raise UsageError(
             f"{contract.id} {one.name}: format {place.format!r} is not one that can be read.",
             f"Write 'format:' on the server or in the object's dataset terms: {', '.join(FORMATS)}.",
+            at=one.at(),
         )
     server = server_of(contract, server_name)
     linked = reach.contents(place.path)

@@ -32,8 +32,9 @@ def specs(
         spec = _spec(contract, one, place_of(one), registry)
         if spec.key in made:
             raise UsageError(
-                f"{one.at()}: two objects would be the table {spec.database}.{spec.name}.",
+                f"two objects would be the table {spec.database}.{spec.name}.",
                 "Give one of them another physicalName.",
+                at=one.at(),
             )
         made[spec.key] = spec
     return list(made.values())
@@ -43,24 +44,27 @@ def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str
     keys = one.partition_keys()
     columns = [_column(prop) for prop in one.properties if not prop.partitioned]
     partitions = [_column(prop) for prop in keys]
-    _refuse_names(one, [*columns, *partitions])
+    _refuse_names(one)
     for prop in keys:
         if catalog_type(prop).name in _NESTED:
             raise UsageError(
-                f"{prop.at()}: partition key {prop.column!r} has type {catalog_type(prop)}.",
+                f"partition key {prop.column!r} has type {catalog_type(prop)}.",
                 "Partition keys are plain values: text, numbers, dates.",
+                at=prop.at(),
             )
     if not columns:
         raise UsageError(
-            f"{one.at()}: object {one.name!r} has no column beside its partition keys.",
+            f"object {one.name!r} has no column beside its partition keys.",
             "Add the columns that its files hold to 'properties'.",
+            at=one.at(),
         )
     database = _database(contract, place)
     name = one.column.lower()
     if not _DATABASE.fullmatch(database) or not _NAME.fullmatch(name):
         raise UsageError(
-            f"{one.at()}: no catalog takes the name {database}.{name}.",
+            f"no catalog takes the name {database}.{name}.",
             "Write lower case letters, digits and underscores in 'database' and 'physicalName'.",
+            at=one.at(),
         )
     spec = TableSpec(
         database,
@@ -89,21 +93,23 @@ def _column(prop: Property) -> Column:
     return Column(prop.column.lower(), str(catalog_type(prop)), prop.description or prop.business_name or "")
 
 
-def _refuse_names(one: SchemaObject, columns: list[Column]) -> None:
+def _refuse_names(one: SchemaObject) -> None:
     seen: set[str] = set()
-    for column in columns:
-        if not _NAME.fullmatch(column.name):
+    for prop in one.properties:
+        name = prop.column.lower()
+        if not _NAME.fullmatch(name):
             raise UsageError(
-                f"{one.at('properties')}: no catalog takes the column name {column.name!r} of {one.name}.",
+                f"no catalog takes the column name {name!r} of {one.name}.",
                 "Write lower case letters, digits and underscores in 'physicalName'.",
+                at=prop.at(),
             )
-        if column.name in seen:
+        if name in seen:
             raise UsageError(
-                f"{one.at('properties')}: {one.name} has the column {column.name!r} twice; "
-                "catalogs do not tell upper from lower case.",
+                f"{one.name} has the column {name!r} twice; catalogs do not tell upper from lower case.",
                 "Give one of them another physicalName.",
+                at=prop.at(),
             )
-        seen.add(column.name)
+        seen.add(name)
 
 
 def _database(contract: Contract, place: DataPlace) -> str:

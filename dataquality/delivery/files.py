@@ -111,5 +111,5 @@ def _local(path: str) -> Path:
 
 
 def _unreadable(path: str, error: Exception) -> Unreadable:
-    reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+    reason = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), type(error).__name__)
     return Unreadable(f"{path} cannot be read: {reason}.", "Check the path and the rights of this process.")

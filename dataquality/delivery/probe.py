@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from dq.contracts.errors import Unreadable
+from dq.contracts.errors import DqError
 from dq.contracts.hive_path import partition_folder
 from dq.contracts.promise import Slo
 from dq.contracts.schedule import Cycle
@@ -70,7 +70,7 @@ def look(
     decided: Evidence | None = None
     notes: list[str] = []
     for name in slo.delivery.evidence:
-        found = _whole([sources[name](partition) for partition in cycle.partitions or ((),)])
+        found = _whole([_asked(name, sources[name], partition) for partition in cycle.partitions or ((),)])
         if found is None:
             continue
         if decided is None or (not decided.readable and found.delivered_at is not None):
@@ -82,6 +82,16 @@ def look(
     if decided is not None and notes:
         return replace(decided, detail="; ".join([decided.detail, *notes]).lstrip("; "))
     return decided
+
+
+def _asked(
+    name: str, source: Callable[[Partition], Evidence | None], partition: Partition
+) -> Evidence | None:
+    try:
+        return source(partition)
+    except Exception as error:  # noqa: BLE001  # one guard per probe: no path and no storage may end a tick
+        problem = error.message.rstrip(".") if isinstance(error, DqError) else type(error).__name__
+        return Evidence(Source(name), readable=False, problem=problem)
 
 
 def _whole(parts: Iterable[Evidence | None]) -> Evidence | None:
@@ -109,10 +119,7 @@ def _receipt(cycle: Cycle, partition: Partition, receipts: Receipts) -> Evidence
 
 
 def _marker(slo: Slo, partition: Partition, place: Place, files: Files) -> Evidence | None:
-    try:
-        seen = files.stat(f"{folder(slo, partition, place)}/{place.marker}")
-    except Unreadable as error:
-        return Evidence(Source.MARKER, readable=False, problem=error.message.rstrip("."))
+    seen = files.stat(f"{folder(slo, partition, place)}/{place.marker}")
     return Evidence(Source.MARKER, seen.modified_at) if seen else None
 
 
@@ -124,10 +131,7 @@ def _commit(place: Place) -> Evidence | None:
 
 
 def _file(slo: Slo, partition: Partition, place: Place, files: Files, now: datetime) -> Evidence | None:
-    try:
-        inside = files.inside(folder(slo, partition, place))
-    except Unreadable as error:
-        return Evidence(Source.FILE, readable=False, problem=error.message.rstrip("."))
+    inside = files.inside(folder(slo, partition, place))
     data = [one for one in inside if not one.name.startswith(("_", ".")) and one.size > 0]
     if not data:
         return None

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from dq.contracts import promise
+from dq.contracts.errors import MissingTool
 from dq.contracts.outcome import Breach, CycleStatus, Recovery
 from dq.contracts.parse import parse
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.files import LocalFiles
+from dq.dataquality.delivery.files import LocalFiles, Seen
 from dq.dataquality.delivery.probe import Place
 from dq.dataquality.delivery.watch import Watched, tick
 from dq.store.engine import Store, open_store
@@ -286,3 +287,45 @@ def test_history_replayed_in_one_tick_gives_the_statuses_of_many(tmp_path: Path,
         CycleStatus.LATE,
         CycleStatus.MISSING,
     ]
+
+
+class Odd:
+    """A storage that fails in a way that nobody foresaw."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def stat(self, path: str) -> Seen | None:
+        raise self.error
+
+    def inside(self, path: str) -> list[Seen]:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("embedded null byte"), "ValueError"),
+        (OverflowError("year 30000"), "OverflowError"),
+        (RecursionError(), "RecursionError"),
+        (MissingTool("s3://b needs pyarrow, which is not installed."), "s3://b needs pyarrow"),
+    ],
+)
+def test_a_storage_that_fails_oddly_is_unknown_and_the_next_contract_is_judged(
+    store: Store, lake: Lake, error: Exception, said: str
+) -> None:
+    watcher = Watcher(store, lake)
+    odd = parse(
+        CONTRACT.replace("__MORE__", PARTITION).replace("id: orders", "id: odd").encode(), "odd"
+    ).contract
+    assert odd is not None
+    (slo,), _ = promise.read(odd)
+    watcher.watched = [Watched(slo, watcher.watched[0].place, Odd(error)), *watcher.watched]
+    watcher.tick("2026-05-10T12:00")
+    lake.deliver("day=2026-05-10", "2026-05-11T03:00")
+
+    assert watcher.tick("2026-05-11T06:00") == [CycleStatus.ON_TIME]
+    with store.read() as tx:
+        (kept,) = ledger.history(tx, ("odd", "orders", "daily"))
+    assert kept.status is CycleStatus.UNKNOWN
+    assert said in kept.reason

@@ -100,3 +100,26 @@ def test_the_reading_of_a_wrong_cron_says_what_was_meant(lint_fragment) -> None:
 
     assert found.message == "CRON_RANGE: hour 30 in '0 30 * * *' is out of 0-23."
     assert found.mend == "The minute stands first: perhaps '30 0 * * *' was meant."
+
+
+def test_two_deliveries_of_one_object_need_ids_to_be_told_apart(lint_fragment) -> None:
+    entry = ENTRY.format(entry=DAILY, delivery="grace: 45m").removeprefix("slaProperties:\n")
+    named = entry.replace("{property", "{id: daily, property")
+
+    without = lint_fragment("slaProperties:\n" + entry + entry)
+    alike = lint_fragment("slaProperties:\n" + named + named)
+    apart = lint_fragment("slaProperties:\n" + named + entry)
+
+    assert [(one.rule, one.path) for one in without] == [("duplicate-id", "slaProperties[1].property")]
+    assert [(one.rule, one.path) for one in alike] == [("duplicate-id", "slaProperties[1].id")]
+    assert apart == []
+
+
+def test_a_delivery_of_more_partitions_than_anyone_can_look_for_is_refused(lint_fragment) -> None:
+    def of(count: int) -> str:
+        values = ", ".join(f'"{number}"' for number in range(count))
+        return ENTRY.format(entry=DAILY, delivery=f"partition: {{day: [{values}]}}")
+
+    assert "partition-template-invalid" not in [one.rule for one in lint_fragment(of(1_000))]
+    (found,) = (one for one in lint_fragment(of(1_001)) if one.rule == "partition-template-invalid")
+    assert found.message == "each delivery would bring 1,001 partitions, more than 1,000."

@@ -25,13 +25,18 @@ from dq.contracts.outcome import Severity
 from dq.validators import elements
 from dq.validators.alike import alike, note
 from dq.validators.context import Context
+from dq.validators.promises import of_promise
 from dq.validators.rule import Fault, Rule, fault
+
+# Deliveries without an id go by their property; those with the same id stand among the siblings.
+_PROMISES = of_promise("duplicate-id")
 
 
 def check(contract: Contract, context: Context) -> Iterator[Fault]:
     for siblings in elements.siblings(contract, context.walk):
         if len(siblings) > 1:
             yield from _twins(siblings)
+    yield from (one for one in _PROMISES(contract, context) if not one.path.endswith(".id"))
 
 
 def _twins(siblings: Sequence[Node]) -> Iterator[Fault]:
