@@ -34,10 +34,10 @@ def teller(
     if channel.partition(":")[0] not in known:
         # Now, and not in the night when the first alert has to go there.
         raise UsageError(f"there is no channel {channel!r}.", f"Choose one of {', '.join(known)}.")
-    by_id = {contract.id: contract for contract in contracts}
+    by_key = {contract.key: contract for contract in contracts}
 
     def tell(tx: Connection, event: Breach | Recovery) -> None:
-        contract = by_id[event.key.contract]
+        contract = by_key[event.key.contract]
         if isinstance(event, Breach):
             event = replace(event, facts=(*event.facts, *_help(contract, event)))
         record(tx, event, routes(contract, channel, world.settings), world.now())

@@ -15,6 +15,7 @@ from dq.cli.selection import Partition, Task, name_of
 from dq.cli.spark import label
 from dq.cli.world import World
 from dq.contracts.errors import DqError, Unreadable, UsageError
+from dq.contracts.identity import key
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Breach, Recovery
 from dq.dataquality import Report, history
@@ -113,7 +114,7 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
 
 def _earlier(given: Setup, contract: Contract, one: SchemaObject) -> Sequence[Earlier]:
     with given.store.read() as tx:
-        return history.counts(tx, contract.id, one.name)
+        return history.counts(tx, contract.key, one.name)
 
 
 def keep(given: Setup, report: Report, scope: str) -> None:
@@ -123,10 +124,11 @@ def keep(given: Setup, report: Report, scope: str) -> None:
     that it did not ask for is known to be broken.
     """
     now = given.world.now()
+    product = key(report.contract, report.version)
     with given.store.write() as tx:
         made = history.save(
             tx,
-            contract=report.contract,
+            contract=product,
             object=report.object,
             version=report.version,
             scope=scope,
@@ -135,8 +137,8 @@ def keep(given: Setup, report: Report, scope: str) -> None:
             now=now,
             rules=report.rules,
         )
-        others = history.unasked(tx, made, report.contract, report.object, scope) if report.rules else None
-        event = history.verdict(report.contract, report.object, scope, report.results, now, others)
+        others = history.unasked(tx, made, product, report.object, scope) if report.rules else None
+        event = history.verdict(product, report.object, scope, report.results, now, others)
         if event is not None:
             given.tell(tx, event)
 

@@ -85,7 +85,9 @@ def slos(loaded: Loaded) -> tuple[list[Slo], list[Finding]]:
         ready, wrong = promise.read(contract)
         found += ready
         findings += wrong
-    return found, findings
+        findings += [finding for one in contract.support for finding in extension.route(one)[1]]
+        findings += [finding for slo in ready for finding in extension.dataset(slo.object)[1]]
+    return found, list(dict.fromkeys(findings))
 
 
 def watched(slo: Slo, server: str | None, reach: Reach) -> Watched:
@@ -95,6 +97,7 @@ def watched(slo: Slo, server: str | None, reach: Reach) -> Watched:
         raise UsageError(
             f"server {place.server!r} of {slo.contract.id!r} has no location to look at.",
             "Add 'location' to the server.",
+            at=slo.contract.at("servers"),
         )
     return Watched(slo, marked(place, slo.object), files_for(place.path, reach))
 

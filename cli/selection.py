@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -104,6 +104,19 @@ def tasks(store: Store, pairs: Sequence[Pair], what: Asked) -> list[Task]:
         return [Task(contract, one, _scopes(tx, contract, one, what)) for contract, one in pairs]
 
 
+def with_places(world: World, todo: Sequence[Task], server: str | None) -> list[Task]:
+    """The tasks; one without anything to test says all the same when its data could not be found."""
+    return [task if task.scopes or task.refused else _placed(world, task, server) for task in todo]
+
+
+def _placed(world: World, task: Task, server: str | None) -> Task:
+    try:
+        locate(task.contract, task.object, server, world.reach)
+    except DqError as error:
+        return replace(task, refused=(error,))
+    return task
+
+
 Scopes = tuple[Partition | None, ...]
 
 
@@ -113,11 +126,11 @@ def _scopes(tx: Connection, contract: Contract, one: SchemaObject, what: Asked) 
     if what.everything or not _delivered_by_promise(tx, contract, one):
         return (None,)
     if what.since is not None:
-        return _once(ledger.delivered_since(tx, contract.id, one.name, what.since))
+        return _once(ledger.delivered_since(tx, contract.key, one.name, what.since))
     if not one.partition_keys():
         return (None,)
-    tested = history.checked(tx, contract.id, one.name)
-    arrived = [kept for kept in ledger.of_object(tx, contract.id, one.name) if kept.delivered_at is not None]
+    tested = history.checked(tx, contract.key, one.name)
+    arrived = [kept for kept in ledger.of_object(tx, contract.key, one.name) if kept.delivered_at is not None]
     # A delivery without a partition is new each time, and what was tested of it says nothing.
     return tuple(scope for scope in _named(arrived) if scope is None or name_of(scope) not in tested)
 
@@ -125,14 +138,14 @@ def _scopes(tx: Connection, contract: Contract, one: SchemaObject, what: Asked) 
 def _delivered_by_promise(tx: Connection, contract: Contract, one: SchemaObject) -> bool:
     """Whether it is known when the object is delivered: it has a promise that is watched, or receipts."""
     ready, _ = promise.read(contract)
-    return any(slo.object is one for slo in ready) or bool(ledger.receipts(tx, contract.id, one.name))
+    return any(slo.object is one for slo in ready) or bool(ledger.receipts(tx, contract.key, one.name))
 
 
 def _of_cycles(tx: Connection, pairs: Sequence[Pair], wanted: Sequence[datetime]) -> list[Task]:
     made: list[Task] = []
     known: dict[datetime, None] = {}
     for contract, one in pairs:
-        cycles = ledger.of_object(tx, contract.id, one.name)
+        cycles = ledger.of_object(tx, contract.key, one.name)
         known |= {kept.cycle.due_at: None for kept in cycles}
         mine = [kept for due in wanted for kept in cycles if kept.cycle.due_at == due]
         here = [kept for kept in mine if kept.delivered_at is not None]
@@ -196,6 +209,6 @@ def formats(world: World, pairs: Sequence[Pair], server: str | None) -> set[str]
     for contract in {id(contract): contract for contract, _ in pairs}.values():
         for one in contract.objects:
             # What cannot be located is said where it is tested.
-            with suppress(UsageError):
+            with suppress(DqError):
                 found.add(locate(contract, one, server, world.reach).format or "")
     return found

@@ -104,11 +104,18 @@ def registry_root(path: Path) -> Path:
     """The folder that holds the policy or the Git repository around a path; else the path's own folder."""
     # Not where a link leads that somebody put there: the registry is around the name.
     start = Path(os.path.realpath(path if path.is_dir() else path.parent))
-    for folder in (start, *start.parents):
-        # A policy that is a link ends the search too, and is refused when it is read.
-        if any(os.path.lexists(folder / name) for name in (POLICY_FILE, ".git")):
-            return folder
-    return start
+    return next((folder for folder in (start, *start.parents) if is_root(folder)), start)
+
+
+def is_root(folder: Path) -> bool:
+    """Whether a registry begins here: the folder holds the policy or a Git repository."""
+    # A policy that is a link ends the search too, and is refused when it is read.
+    return any(os.path.lexists(folder / name) for name in (POLICY_FILE, ".git"))
+
+
+def outermost_root(folder: Path) -> Path | None:
+    """The folder nearest to `/` around a resolved folder where a registry begins, if any does."""
+    return next((one for one in reversed((folder, *folder.parents)) if is_root(one)), None)
 
 
 def here(as_of: str | None = None, paths: Sequence[Path] = ()) -> World:

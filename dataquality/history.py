@@ -19,7 +19,10 @@ BROKEN = (Status.FAIL, Status.ERROR)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One stored result, with the scope, the time and the contract's version of its run."""
+    """One stored result, with the scope, the time and the contract's version of its run.
+
+    Here and in all functions of this module, `contract` is the contract's key.
+    """
 
     contract: str
     object: str

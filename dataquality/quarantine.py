@@ -206,5 +206,5 @@ def _instant(at: datetime | None) -> str:
 
 def _folders(contract: Contract, one: SchemaObject, run: Run) -> list[str]:
     """As Hive writes partitions: a reader of the path finds them as columns."""
-    named = (("run", run.id), ("contract", contract.id or ""), ("object", one.name), ("scope", run.scope))
+    named = (("run", run.id), ("contract", contract.key), ("object", one.name), ("scope", run.scope))
     return [f"{_OURS}{name}={quote(value, safe='')}" for name, value in named]

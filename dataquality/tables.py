@@ -17,6 +17,15 @@ from sqlalchemy import (
 
 from dq.store.schema import Json, UtcDateTime, metadata
 
+contract_holder = Table(
+    "contract_holder",
+    metadata,
+    # The contract's key, and the file that was first to be it.
+    Column("contract", Text, primary_key=True),
+    Column("file", Text, nullable=False),
+    Column("since", UtcDateTime, nullable=False),
+)
+
 watermark = Table(
     "slo_watermark",
     metadata,

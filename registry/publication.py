@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from dq.contracts.errors import UsageError
 from dq.contracts.extension import dataset
 from dq.contracts.hive_path import partition_folder
+from dq.contracts.identity import identity, key
 from dq.contracts.model import Contract, SchemaObject
 from dq.registry.catalog import Values
 from dq.registry.partition import partition_values
@@ -40,10 +41,15 @@ class Publication:
     marker: str = "_SUCCESS"
 
     @property
+    def key(self) -> str:
+        """What the store files its receipt under; see `identity.key`."""
+        return key(self.contract, self.contract_version)
+
+    @property
     def event_id(self) -> str:
-        """The same for the same contract, object, cycle and partition, on every machine."""
+        """The same for the same contract in one major, object, cycle and partition, on every machine."""
         cycle = self.cycle.astimezone(UTC).isoformat() if self.cycle else ""
-        name = "\n".join((self.contract, self.object, cycle, partition_folder(self.values)))
+        name = "\n".join((self.key, self.object, cycle, partition_folder(self.values)))
         return str(uuid.uuid5(_NAMESPACE, name))
 
 
@@ -63,7 +69,7 @@ class Event:
             "event": "delivered",
             "contract": one.contract,
             "domain": one.domain,
-            "major_version": one.contract_version.partition(".")[0],
+            "major_version": identity(one.contract, one.contract_version)[1],
             "contract_version": one.contract_version,
             "object": one.object,
             "table": f"{one.database}.{one.table}",

@@ -12,10 +12,11 @@ import typer
 from dq.cli import alerting, check_show, routing, show
 from dq.cli.alerting import CHANNEL
 from dq.cli.check_run import Failed, Setup, T, Work, foresee, refused, run, run_all
+from dq.cli.holding import settled
 from dq.cli.loading import Loaded, load
 from dq.cli.progress import Progress
 from dq.cli.quarantining import QUARANTINE, UNMASKED
-from dq.cli.selection import Task, asked, formats, name_of, objects, tasks, with_rules
+from dq.cli.selection import Task, asked, formats, name_of, objects, tasks, with_places, with_rules
 from dq.cli.spark import session
 from dq.cli.together import at_once, together
 from dq.cli.world import here, processors
@@ -81,13 +82,13 @@ def command(
     """
     world = here(as_of, paths or [Path()])
     what = asked(partition, cycle, since, everything)
-    loaded = load(paths or [Path()])
+    store = world.store()
+    loaded = settled(world, store, load(paths or [Path()]))
     unheard = routing.refused(loaded.contracts, channel, world.settings)
     for finding in (*loaded.findings, *unheard):
         show.note(str(finding))
-    store = world.store()
     pairs = with_rules(objects(loaded, object), rule)
-    todo = tasks(store, pairs, what)
+    todo = with_places(world, tasks(store, pairs, what), server)
     read = formats(world, pairs, server)
     tell = alerting.teller(world, loaded.contracts, channel)
     # Without a metastore, Spark would forget a table's name with the end of this process.

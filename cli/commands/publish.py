@@ -84,7 +84,7 @@ def _receipt(tx: Connection, event: Event) -> None:
     write_receipt(
         tx,
         id=event.id,
-        contract=one.contract,
+        contract=one.key,
         object=one.object,
         partition=label(one.values),
         due_at=one.cycle,

@@ -12,7 +12,9 @@ from sqlalchemy import Connection
 from dq.alerts.incident import Incident
 from dq.alerts.ledger import unresolved
 from dq.cli import show
+from dq.cli.holding import settled
 from dq.cli.loading import PATHS, load, slos
+from dq.cli.refusal import as_row
 from dq.cli.world import World, here
 from dq.contracts.model import Contract
 from dq.contracts.outcome import CycleStatus, Status
@@ -61,23 +63,27 @@ def command(
 
 def show_all(world: World, paths: list[Path], form: show.Format) -> int:
     """Shows how the promises stand; gives the exit code."""
-    loaded = load(paths)
+    store = world.store()
+    loaded = settled(world, store, load(paths))
     promises, wrong = slos(loaded)
-    for finding in (*loaded.findings, *wrong):
+    findings = [*loaded.findings, *wrong]
+    for finding in findings:
         show.note(str(finding))
-    with world.store().read() as tx:
+    with store.read() as tx:
         standings = [_standing(tx, slo, world) for slo in promises]
         quality = {
-            (contract.id, one.name): history.latest(tx, contract.id, one.name)
+            (contract.key, one.name): history.latest(tx, contract.key, one.name)
             for contract in loaded.contracts
             for one in contract.objects
         }
-        incidents = unresolved(tx, [contract.id for contract in loaded.contracts])
+        incidents = unresolved(tx, [contract.key for contract in loaded.contracts])
     if form is show.Format.JSON:
-        show.as_json(as_dict(standings, quality, incidents))
+        show.as_json(
+            {**as_dict(standings, quality, incidents), "findings": [as_row(one) for one in findings]}
+        )
     else:
         describe(standings, quality, incidents, loaded.contracts)
-    return 3 if loaded.findings or wrong else 0
+    return 3 if findings else 0
 
 
 def _standing(tx: Connection, slo: Slo, world: World) -> Standing:
@@ -116,7 +122,7 @@ def _deliveries(standings: list[Standing]) -> None:
         drawn = "".join(_sign(kept.status) for kept in one.cycles[-_DRAWN:])
         share = one.budget.attainment
         reached = f"{float(share):.1%}" if share is not None else "-"
-        show.line(f"  {one.slo.contract.id}/{one.slo.id}  {drawn}")
+        show.line(f"  {one.slo.contract.key}/{one.slo.id}  {drawn}")
         show.line(f"      {reached} in time, promised {float(one.slo.objective):.0%}: {one.budget.line()}")
         for kept in one.cycles:
             if kept.status.bad:
@@ -159,7 +165,7 @@ def as_dict(standings: list[Standing], quality: Quality, incidents: list[Inciden
     return {
         "deliveries": [
             {
-                "contract": one.slo.contract.id,
+                "contract": one.slo.contract.key,
                 "object": one.slo.object.name,
                 "slo": one.slo.id,
                 "objective": float(one.slo.objective),

@@ -10,14 +10,16 @@ import typer
 
 from dq.cli import alerting, routing, show
 from dq.cli.alerting import CHANNEL
+from dq.cli.holding import settled
 from dq.cli.loading import PATHS, load, slos, watched
+from dq.cli.refusal import as_row, each
 from dq.cli.world import World, here, instant
 from dq.contracts.errors import UsageError
 from dq.contracts.fault import Fault
 from dq.contracts.outcome import CycleStatus
 from dq.contracts.units import parse_duration
 from dq.dataquality.delivery.probe import label
-from dq.dataquality.delivery.watch import Tick, tick
+from dq.dataquality.delivery.watch import Change, Tick, tick
 
 
 def command(
@@ -39,6 +41,8 @@ def command(
     from any scheduler every few minutes, or with --every. Two at once are safe, and a run that was
     killed is made good by the next one.
 
+    A contract that cannot be read, or whose place cannot be known, stops no other: it is a finding.
+
     Exit codes: 0 all in order, 1 a delivery is missing, 3 something could not be read, 4 an alert could
     not be delivered.
 
@@ -55,15 +59,19 @@ def command(
 def _once(
     world: World, paths: list[Path], since: str | None, server: str | None, channel: str, form: show.Format
 ) -> int:
-    loaded = load(paths)
+    store = world.store()
+    loaded = settled(world, store, load(paths), keep=True)
     promises, wrong = slos(loaded)
     wrong += routing.refused(loaded.contracts, channel, world.settings)
-    for finding in (*loaded.findings, *wrong):
+    watching, refused = each(
+        promises, lambda slo: slo.contract, lambda slo: watched(slo, server, world.reach)
+    )
+    findings = [*loaded.findings, *wrong, *refused]
+    for finding in findings:
         show.note(str(finding))
-    store = world.store()
     done = tick(
         store,
-        [watched(slo, server, world.reach) for slo in promises],
+        watching,
         world.now(),
         alerting.teller(world, loaded.contracts, channel),
         since=instant(since) if since else None,
@@ -71,13 +79,16 @@ def _once(
     write = show.aside if form is show.Format.JSON else show.block
     drained = alerting.send(world, store, write, channel)
     if form is show.Format.JSON:
-        show.as_json({**as_dict(done), "sent": drained.sent, "waiting": drained.waiting})
+        left_out = [as_row(finding) for finding in findings]
+        show.as_json(
+            {**as_dict(done), "findings": left_out, "sent": drained.sent, "waiting": drained.waiting}
+        )
     else:
         describe(done)
     undelivered = alerting.report(drained)
     if undelivered:
         return undelivered
-    if done.unknown or loaded.findings or wrong:
+    if done.unknown or findings:
         return 3
     return 1 if any(change.after is CycleStatus.MISSING for change in done.changes) else 0
 
@@ -108,10 +119,7 @@ def as_dict(done: Tick) -> dict[str, object]:
         "open": done.open,
         "changes": [
             {
-                "contract": change.kept.cycle.contract,
-                "object": change.kept.cycle.object,
-                "slo": change.kept.cycle.slo,
-                "due_at": change.kept.cycle.due_at.isoformat(),
+                **_cycle(change),
                 "partitions": [label(partition) for partition in change.kept.cycle.partitions],
                 "before": change.kept.status,
                 "after": change.after,
@@ -119,6 +127,17 @@ def as_dict(done: Tick) -> dict[str, object]:
             }
             for change in done.changes
         ],
+        "unknown": [{**_cycle(change), "reason": change.reason} for change in done.unknown],
+    }
+
+
+def _cycle(change: Change) -> dict[str, object]:
+    cycle = change.kept.cycle
+    return {
+        "contract": cycle.contract,
+        "object": cycle.object,
+        "slo": cycle.slo,
+        "due_at": cycle.due_at.isoformat(),
     }
 
 

@@ -1,4 +1,7 @@
-"""Cycles as rows: enumerated once, changed only by guarded updates, every change an event."""
+"""Cycles as rows: enumerated once, changed only by guarded updates, every change an event.
+
+A contract stands here by its key, so that two majors of it have cycles and receipts of their own.
+"""
 
 from __future__ import annotations
 

@@ -75,9 +75,7 @@ def tick(
     with store.read() as tx:
         standing = ledger.open_cycles(tx)
         receipts = {
-            (one.slo.contract.id, one.slo.object.name): ledger.receipts(
-                tx, one.slo.contract.id, one.slo.object.name
-            )
+            one.slo.key[:2]: ledger.receipts(tx, *one.slo.key[:2])
             for one in watched
             if one.slo.key in standing
         }
