@@ -32,6 +32,7 @@ class Kind(StrEnum):
     DRIFT = "drift"  # someone else changed what is ours; we put it back
     CONFLICT = "conflict"  # it is not ours to touch
     ORPHAN = "orphan"  # ours, and no contract wants it any more
+    HELD = "held"  # ours, no contract in force wants it, and it stays all the same
     WAIT = "wait"  # its own writer has to create it first
 
 
@@ -93,7 +94,7 @@ class Action:
     @property
     def writes(self) -> bool:
         """Whether applying it would write anything."""
-        if self.kind in (Kind.NOOP, Kind.CONFLICT, Kind.WAIT):
+        if self.kind in (Kind.NOOP, Kind.CONFLICT, Kind.WAIT, Kind.HELD):
             return False
         return self.kind in (Kind.CREATE, Kind.ORPHAN) or any(not change.kept for change in self.changes)
 
@@ -108,18 +109,28 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would be done, in the order in which it would be."""
+    """What would be done, in the order in which it would be.
+
+    `ours` counts the live tables of the registry, where all of it was planned. `forgotten` are tables that
+    are as they should be, and that the store does not remember.
+    """
 
     actions: tuple[Action, ...]
+    ours: int = 0
+    forgotten: frozenset[Key] = frozenset()
 
     @property
     def pending(self) -> bool:
         """Whether the catalog is not as the contracts say."""
-        return any(action.kind not in (Kind.NOOP, Kind.WAIT) for action in self.actions)
+        return any(action.kind not in (Kind.NOOP, Kind.WAIT, Kind.HELD) for action in self.actions)
 
     @property
     def conflicts(self) -> tuple[Action, ...]:
         return tuple(action for action in self.actions if action.kind is Kind.CONFLICT)
+
+    @property
+    def orphans(self) -> tuple[Action, ...]:
+        return tuple(action for action in self.actions if action.kind is Kind.ORPHAN)
 
     @property
     def fingerprint(self) -> str:

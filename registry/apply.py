@@ -11,6 +11,7 @@ from dq.registry.action import Action, Grade, Kind, LiveTable, Plan
 from dq.registry.catalog import Catalog, StalePlan
 from dq.registry.diff import changes
 from dq.registry.memory import recall, remember
+from dq.registry.orphans import Whole
 from dq.registry.plan import plan
 from dq.registry.table import Key, TableSpec
 from dq.store.engine import Store
@@ -44,17 +45,17 @@ def propose(
     store: Store,
     *,
     adopt: bool = False,
-    complete: bool = False,
+    whole: Whole | None = None,
 ) -> Plan:
     """The plan for these tables against the catalog as it is now. Writes nothing.
 
-    `complete`: these are all tables of the registry, so each database is listed once, and tables of ours
+    `whole`: these are all tables of that registry, so each database is listed once, and tables of ours
     that no contract wants are shown as orphans. Raises Unreadable when the catalog does not answer.
     """
     wanted = list(wanted)
     applied = recall(store, catalog_id)
-    live = _listed(catalog, wanted, applied) if complete else _looked_up(catalog, wanted)
-    return plan(wanted, live, applied, creates=catalog.formats, adopt=adopt, complete=complete)
+    live = _looked_up(catalog, wanted) if whole is None else _listed(catalog, wanted, applied)
+    return plan(wanted, live, applied, creates=catalog.formats, adopt=adopt, whole=whole)
 
 
 def _looked_up(catalog: Catalog, wanted: list[TableSpec]) -> dict[Key, LiveTable]:
@@ -80,20 +81,44 @@ def apply(
     """One result per action, in the plan's order. One that fails does not stop the others.
 
     Metadata and additive changes are always allowed, breaking and destructive ones with `allow`, removing
-    orphans with `prune`. A table that moved since the plan gives a StalePlan, unless it moved to where the
-    plan wanted it. Can be run again after a kill at any point. Unchanged tables cost no write.
+    orphans with `prune`: last of all, and only when nothing else was refused or failed. A table that moved
+    since the plan gives a StalePlan, unless it moved to where the plan wanted it. Can be run again after a
+    kill at any point. Unchanged tables cost no write.
     """
-    return [_carry_out(catalog, catalog_id, action, store, allow, prune) for action in made.actions]
+    results: dict[int, Result] = {}
+    for number, action in enumerate(made.actions):
+        if action.kind is not Kind.ORPHAN:
+            results[number] = _carry_out(catalog, catalog_id, action, store, allow)
+            if action.key in made.forgotten:
+                # A kill came between making it and noting so.
+                remember(store, catalog_id, action.key, action.wanted)
+    clean = all(result.error is None for result in results.values())
+    for number, action in enumerate(made.actions):
+        if action.kind is Kind.ORPHAN:
+            results[number] = _pruned(catalog, catalog_id, action, store, prune, clean)
+    return [results[number] for number in sorted(results)]
+
+
+def _pruned(
+    catalog: Catalog, catalog_id: str, action: Action, store: Store, prune: bool, clean: bool
+) -> Result:
+    if not prune:
+        return Result(action, Ending.UNCHANGED)
+    if not clean:
+        # What should take its place may be just what was refused.
+        message = f"{_name(action)}: it stays, because another change was refused or failed."
+        return Result(action, Ending.REFUSED, DqError(message, "Mend that, then prune again."))
+    return _carry_out(catalog, catalog_id, action, store, frozenset(Grade))
 
 
 def _carry_out(
-    catalog: Catalog, catalog_id: str, action: Action, store: Store, allow: frozenset[Grade], prune: bool
+    catalog: Catalog, catalog_id: str, action: Action, store: Store, allow: frozenset[Grade]
 ) -> Result:
     if action.kind is Kind.CONFLICT:
         return Result(action, Ending.REFUSED, DqError(f"{_name(action)}: {action.note}"))
-    if not action.writes or (action.kind is Kind.ORPHAN and not prune):
+    if not action.writes:
         return Result(action, Ending.UNCHANGED)
-    refusal = None if action.kind is Kind.ORPHAN else _refusal(action, allow)
+    refusal = _refusal(action, allow)
     if refusal is not None:
         return Result(action, Ending.REFUSED, refusal)
     try:

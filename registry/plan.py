@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
+from dq.contracts.identity import identity
 from dq.registry.action import Action, Change, Grade, Kind, LiveTable, Plan
 from dq.registry.diff import changes, merged
+from dq.registry.orphans import Whole, is_ours, orphans
 from dq.registry.table import (
     CONTRACT,
+    CONTRACT_VERSION,
     MANAGED_BY,
     OPEN_FORMATS,
     REGISTRY,
@@ -35,25 +38,30 @@ def plan(
     *,
     creates: frozenset[str],
     adopt: bool = False,
-    complete: bool = False,
+    whole: Whole | None = None,
 ) -> Plan:
-    """One action per wanted table, and with `complete` one per table of ours that nobody wants, by name.
+    """One action per wanted table, and with `whole` one per table of ours that nobody wants, by name.
 
     `applied` is what dq remembers to have applied last; without it drift is only seen where the contract
     did not change. `creates` are the formats that the catalog can create. `adopt`: take over tables that
-    are nobody's, when nothing in them would break. `complete`: `wanted` are all tables of the registry.
+    are nobody's, when nothing in them would break. `whole`: `wanted` are all tables of that registry.
     """
     wanted = list(wanted)
-    twins = {key for key, count in Counter(spec.key for spec in wanted).items() if count > 1}
+    rivals = Counter(spec.key for spec in wanted)
+    owners = Counter(spec.key for spec in wanted if _owns(spec, live.get(spec.key)))
     actions = [
-        _twin(spec) if spec.key in twins else _decide(spec, live.get(spec.key), applied, creates, adopt)
+        _twin(spec, live.get(spec.key))
+        if rivals[spec.key] > 1 and not (owners[spec.key] == 1 and _owns(spec, live.get(spec.key)))
+        else _decide(spec, live.get(spec.key), applied, creates, adopt)
         for spec in wanted
     ]
-    if complete:
-        # When the last contract is gone, only the memory knows which registry this is.
-        registries = {spec.parameter(REGISTRY) for spec in (*wanted, *applied.values())}
-        actions += _orphans(live, {spec.key for spec in wanted}, registries)
-    return Plan(tuple(sorted(actions, key=lambda action: action.key)))
+    ours = 0
+    if whole is not None:
+        actions += orphans(live, {spec.key for spec in wanted}, applied, whole)
+        ours = sum(is_ours(table.spec, whole.registry) for table in live.values())
+    same = {action.key for action in actions if action.kind is Kind.NOOP}
+    ordered = tuple(sorted(actions, key=lambda action: action.key))
+    return Plan(ordered, ours, frozenset(same - applied.keys()))
 
 
 def _decide(
@@ -146,17 +154,19 @@ def _conflict(spec: TableSpec, live: LiveTable, note: str) -> Action:
     return Action(Kind.CONFLICT, spec.key, before=live, wanted=spec, note=note)
 
 
-def _twin(spec: TableSpec) -> Action:
+def _twin(spec: TableSpec, live: LiveTable | None) -> Action:
     note = f"Several contracts want this table; one is {spec.parameter(CONTRACT)!r}. Rename one of them."
-    return Action(Kind.CONFLICT, spec.key, wanted=spec, note=note)
+    return Action(Kind.CONFLICT, spec.key, before=live, wanted=spec, note=note)
 
 
-def _orphans(live: Mapping[Key, LiveTable], wanted: set[Key], registries: set[str]) -> Iterator[Action]:
-    for key, table in live.items():
-        ours = table.spec.parameter(MANAGED_BY) and table.spec.parameter(REGISTRY) in registries
-        if ours and key not in wanted:
-            contract = table.spec.parameter(CONTRACT)
-            note = (
-                f"Contract {contract!r} does not want it any more. Remove it from the catalog with --prune."
-            )
-            yield Action(Kind.ORPHAN, key, before=table, note=note)
+def _owns(spec: TableSpec, live: LiveTable | None) -> bool:
+    """Whether the table was made for this contract and major, whoever else wants it too."""
+    return (
+        live is not None
+        and live.spec.parameter(REGISTRY) == spec.parameter(REGISTRY)
+        and _identity(live.spec) == _identity(spec)
+    )
+
+
+def _identity(spec: TableSpec) -> tuple[str, str]:
+    return identity(spec.parameter(CONTRACT), spec.parameter(CONTRACT_VERSION))

@@ -16,6 +16,7 @@ _MARKS = {
     Kind.CONFLICT: "!",
     Kind.ORPHAN: "-",
     Kind.WAIT: " ",
+    Kind.HELD: " ",
 }
 # They follow from the rest; showing them would only be noise.
 _BOOKKEEPING = (SPEC_HASH, OWNED_KEYS)

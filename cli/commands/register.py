@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import typer
 
 from dq.cli import show
+from dq.cli.holding import settled
 from dq.cli.loading import NOT_IN_FORCE, PATHS, load
+from dq.cli.refusal import as_row, each
 from dq.cli.spark import session
+from dq.cli.whole import Specify, doubts, whole
 from dq.cli.world import World, here, located, registry_root
-from dq.contracts.errors import DqError
 from dq.contracts.location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.outcome import Finding
 from dq.registry.action import Grade, Plan
 from dq.registry.apply import Ending, Result, apply, propose
 from dq.registry.catalog import Catalog, Settings, open_catalog
+from dq.registry.orphans import limit
 from dq.registry.render import render
 from dq.registry.specify import specs
 from dq.registry.table import TableSpec
@@ -39,6 +44,9 @@ def command(
     prune: bool = typer.Option(
         False, "--prune", help="Remove tables of ours that no contract wants any more."
     ),
+    prune_limit: int = typer.Option(
+        None, "--prune-limit", min=0, help="How many tables --prune may remove; see above."
+    ),
     allow_breaking: bool = typer.Option(False, "--allow-breaking", help="Allow changes that break readers."),
     allow_destructive: bool = typer.Option(
         False, "--allow-destructive", help="Allow changes that lose data."
@@ -48,7 +56,13 @@ def command(
     """Show what the catalog lacks to be as the contracts say; with --apply, make it so.
 
     Nothing is deleted by default, and nothing is touched that dq does not own. What somebody else changed
-    in a table of ours is shown as drift.
+    in a table of ours is shown as drift. A contract that cannot be registered is a finding, and stops no
+    other.
+
+    Tables that no contract wants are named, and removed by --prune, only by a run over the whole registry
+    (the folder with dq-policy.yaml or .git) in which every contract was understood and nothing else was
+    refused. One table may go without more words, up to five where that is no more than a tenth of the
+    registry's tables; for more, say --prune-limit.
 
     Exit codes: 0 done or nothing to do, 1 changes are pending (--check), 3 something was refused or could
     not be read.
@@ -56,50 +70,80 @@ def command(
     Example: dq register registry --apply
     """
     world = here(paths=paths or [Path()])
-    loaded = load(paths or [Path()])
-    for finding in loaded.findings:
-        show.note(str(finding))
     store = world.store()
+    places = paths or [Path()]
+    registry = registry_root(places[0]).name
+    loaded = settled(world, store, load(places))
+    specify = partial(_specs, world, registry, catalog)
+    wanted, refused = tables(loaded.contracts, server, specify)
+    findings = [*loaded.findings, *refused]
+    for finding in findings:
+        show.note(str(finding))
     target = open_catalog(catalog, Settings(store=store, session=lambda: session(world, hive=True)))
-    wanted = tables(world, loaded.contracts, server, registry_root((paths or [Path()])[0]).name, catalog)
-    plan = propose(target, catalog, wanted, store, adopt=adopt, complete=_is_whole(paths))
+    unclear = doubts(places, loaded, findings)
+    all_of_it = None if unclear else whole(registry, loaded.contracts, server, specify)
+    plan = propose(target, catalog, wanted, store, adopt=adopt, whole=all_of_it)
+    unpruned = (unclear or _too_many(plan, prune_limit)) if prune else []
     results = (
-        apply(target, catalog, plan, store, allow=_allowed(allow_breaking, allow_destructive), prune=prune)
+        apply(
+            target,
+            catalog,
+            plan,
+            store,
+            allow=_allowed(allow_breaking, allow_destructive),
+            prune=prune and not unpruned,
+        )
         if apply_it
         else []
     )
     if format is show.Format.JSON:
-        show.as_json(as_dict(plan, results))
+        orphans = {"judged": not unclear, "reasons": unclear or unpruned}
+        rows = [as_row(finding) for finding in findings]
+        show.as_json({**as_dict(plan, results), "orphans": orphans, "findings": rows})
     else:
         describe(plan, results, applied=apply_it)
-    refused = [one for one in results if one.error is not None]
-    if refused or loaded.findings:
+        for reason in unclear:
+            show.line(f"Orphans are not judged: {reason}.")
+    for reason in unpruned:
+        show.note(f"dq: nothing is pruned: {reason}.")
+    if unpruned or findings or any(one.error is not None for one in results):
         raise typer.Exit(3)
     raise typer.Exit(1 if check and not apply_it and any(action.writes for action in plan.actions) else 0)
 
 
 def tables(
-    world: World, contracts: Iterable[Contract], server: str | None, registry: str, catalog: str = "local"
-) -> list[TableSpec]:
-    """The tables that these contracts want; drafts and retired ones want none."""
-    found: list[TableSpec] = []
+    contracts: Iterable[Contract], server: str | None, specify: Specify
+) -> tuple[list[TableSpec], list[Finding]]:
+    """The tables that these contracts want, and what is wrong with those that cannot be registered.
+
+    Drafts and retired ones want none.
+    """
+    in_force = []
     for contract in contracts:
         if contract.status in NOT_IN_FORCE:
             show.note(f"dq: {contract.id} is {contract.status}, so it is not registered.")
-            continue
-        found += specs(contract, _places(world, contract, server, catalog), registry)
-    return found
+        else:
+            in_force.append(contract)
+    found, refused = each(in_force, lambda one: one, lambda one: specify(one, server))
+    return [spec for specs in found for spec in specs], refused
 
 
-def _places(
-    world: World, contract: Contract, server: str | None, catalog: str
-) -> Callable[[SchemaObject], DataPlace]:
-    return lambda one: located(world, resolve(contract, one, server, world.reach), catalog)
+def _specs(
+    world: World, registry: str, catalog: str, contract: Contract, server: str | None
+) -> list[TableSpec]:
+    def place(one: SchemaObject) -> DataPlace:
+        return located(world, resolve(contract, one, server, world.reach), catalog)
+
+    return specs(contract, place, registry)
 
 
-def _is_whole(paths: list[Path] | None) -> bool:
-    """Whether the whole registry was named: only then can a missing contract mean a forgotten table."""
-    return not paths or (len(paths) == 1 and paths[0].is_dir())
+def _too_many(plan: Plan, most: int | None) -> list[str]:
+    count, most = len(plan.orphans), limit(plan.ours) if most is None else most
+    if count <= most:
+        return []
+    return [
+        f"{count} of {plan.ours} tables would go, and {most} may; if they shall, say --prune-limit {count}"
+    ]
 
 
 def _allowed(breaking: bool, destructive: bool) -> frozenset[Grade]:
@@ -109,7 +153,8 @@ def _allowed(breaking: bool, destructive: bool) -> frozenset[Grade]:
 
 def run(world: World, contracts: list[Contract], store: Store, catalog: Catalog, name: str) -> None:
     """Plans and applies, and shows both: what the demonstration does."""
-    plan = propose(catalog, name, tables(world, contracts, None, world.folder.name), store)
+    wanted, _ = tables(contracts, None, partial(_specs, world, world.folder.name, "local"))
+    plan = propose(catalog, name, wanted, store)
     describe(plan, apply(catalog, name, plan, store), applied=True)
 
 
@@ -129,7 +174,8 @@ def describe(plan: Plan, results: list[Result], *, applied: bool) -> None:
 
 def as_dict(plan: Plan, results: list[Result]) -> dict[str, object]:
     """The plan and its results for machines."""
-    endings = {one.action.key: one for one in results}
+    # Several actions may be about one table, where several contracts want it.
+    endings: list[Result | None] = [*results] or [None] * len(plan.actions)
     return {
         "actions": [
             {
@@ -148,13 +194,9 @@ def as_dict(plan: Plan, results: list[Result]) -> dict[str, object]:
                     }
                     for change in action.changes
                 ],
-                "ending": endings[action.key].ending if action.key in endings else None,
-                "error": _said(endings[action.key].error) if action.key in endings else None,
+                "ending": result.ending if result else None,
+                "error": str(result.error) if result and result.error else None,
             }
-            for action in plan.actions
+            for action, result in zip(plan.actions, endings, strict=True)
         ]
     }
-
-
-def _said(error: DqError | None) -> str | None:
-    return None if error is None else str(error)

@@ -17,6 +17,7 @@ from dq.registry import catalogs as shelf_package
 from dq.registry.action import Action, Grade, Kind, LiveTable
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog, Partition, Settings, StalePlan, catalogs, open_catalog
+from dq.registry.orphans import Whole
 from dq.registry.plan import plan
 from dq.registry.render import render
 from dq.registry.table import Column, TableSpec, clip, marked
@@ -315,17 +316,17 @@ def test_a_plan_that_another_process_has_carried_out_is_done(place: Place) -> No
 def test_an_orphan_is_shown_and_only_removed_when_asked(place: Place) -> None:
     spec = flights(place.folder)
     place.register(spec)
-    made = propose(place.catalog, place.id, [], place.store, complete=True)
+    made = propose(place.catalog, place.id, [], place.store, whole=Whole(""))
     assert [(action.kind, action.key) for action in made.actions] == [(Kind.ORPHAN, spec.key)]
     probe = table(place, Column("a", "int"))
-    made = propose(place.catalog, place.id, [probe], place.store, complete=True)
+    made = propose(place.catalog, place.id, [probe], place.store, whole=Whole(""))
     assert [(action.kind, action.key[1]) for action in made.actions] == [
         (Kind.ORPHAN, "flights"),
         (Kind.CREATE, "probe"),
     ]
     apply(place.catalog, place.id, made, place.store)
     assert place.catalog.read(*spec.key) is not None
-    made = propose(place.catalog, place.id, [probe], place.store, complete=True)
+    made = propose(place.catalog, place.id, [probe], place.store, whole=Whole(""))
     apply(place.catalog, place.id, made, place.store, prune=True)
     assert place.catalog.read(*spec.key) is None
     assert [one.spec.name for one in place.catalog.tables("air_flights")] == ["probe"]

@@ -16,6 +16,7 @@ from dq.contracts.errors import UsageError
 from dq.registry.action import Kind
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import Settings, catalogs, open_catalog
+from dq.registry.orphans import Whole
 from dq.registry.table import marked
 from dq.store.engine import Store
 
@@ -65,14 +66,14 @@ def test_unchanged_tables_cost_one_listing_per_database_and_no_write(store: Stor
         marked(replace(one, database=f"domain_{index % 4}", name=f"table_{index}", parameters=()), {})
         for index in range(200)
     ]
-    apply(catalog, "local", propose(catalog, "local", wanted, store, complete=True), store)
+    apply(catalog, "local", propose(catalog, "local", wanted, store, whole=Whole("")), store)
     statements: list[str] = []
 
     def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
         statements.append(statement.split()[0])
 
     event.listen(store.engine, "before_cursor_execute", note)
-    made = propose(catalog, "local", wanted, store, complete=True)
+    made = propose(catalog, "local", wanted, store, whole=Whole(""))
     apply(catalog, "local", made, store)
     event.remove(store.engine, "before_cursor_execute", note)
 

@@ -8,6 +8,7 @@ import pytest
 from fakes.flights import flights
 
 from dq.registry.action import Action, Change, Field, Grade, Kind, LiveTable, Plan
+from dq.registry.orphans import Whole
 from dq.registry.plan import plan
 from dq.registry.render import render
 from dq.registry.table import Column, TableSpec, marked
@@ -200,7 +201,7 @@ def test_two_contracts_that_want_one_table_both_lose() -> None:
     assert [action.kind for action in made.actions] == [Kind.CONFLICT, Kind.CONFLICT]
 
 
-def test_orphans_are_only_sought_by_a_complete_plan_and_only_ours() -> None:
+def test_orphans_are_only_sought_by_a_plan_of_the_whole_registry_and_only_ours() -> None:
     other = marked(replace(OLD, name="old"), {})
     live = {
         other.key: LiveTable(other, "1"),
@@ -208,7 +209,7 @@ def test_orphans_are_only_sought_by_a_complete_plan_and_only_ours() -> None:
     }
 
     partial = plan([OLD], live, {}, creates=ALL)
-    complete = plan([OLD], live, {}, creates=ALL, complete=True)
+    complete = plan([OLD], live, {other.key: other}, creates=ALL, whole=Whole(""))
 
     assert [action.kind for action in partial.actions] == [Kind.CREATE]
     assert [(action.kind, action.key[1]) for action in complete.actions] == [
@@ -239,7 +240,7 @@ def test_a_plan_reads_as_a_diff() -> None:
     gone = marked(replace(OLD, name="gone"), {"dq.contract-id": "air-gone"})
     live = {OLD.key: LiveTable(OLD, "1"), gone.key: LiveTable(gone, "1")}
 
-    assert render(plan([wider, new], live, {}, creates=ALL, complete=True)) == [
+    assert render(plan([wider, new], live, {gone.key: gone}, creates=ALL, whole=Whole(""))) == [
         "+ create air.new (additive)",
         "    + parquet at a place that the catalog chooses",
         "    + column a: int",
