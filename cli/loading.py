@@ -86,7 +86,6 @@ def slos(loaded: Loaded) -> tuple[list[Slo], list[Finding]]:
         found += ready
         findings += wrong
         findings += [finding for one in contract.support for finding in extension.route(one)[1]]
-        findings += [finding for slo in ready for finding in extension.dataset(slo.object)[1]]
     return found, list(dict.fromkeys(findings))
 
 

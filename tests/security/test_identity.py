@@ -17,6 +17,8 @@ LATER = "2026-05-12T07:12:00Z"
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     for name in ("DQ_STORE_URL", "DQ_CONFIG", "SLACK_BOT_TOKEN"):
         monkeypatch.delenv(name, raising=False)
+    # The operator allows both, so that only the contract's identity keeps the stranger's from being told.
+    monkeypatch.setenv("DQ_FILE_CHANNELS", str(tmp_path))
     (tmp_path / "dq-policy.yaml").write_text("")
     return Place(tmp_path)
 

@@ -48,8 +48,8 @@ CASES: dict[str, tuple[dict[str, str], str, int]] = {
     ),
     "a host that is none": (
         server('  - {server: s, type: s3, location: "s3://[bad/x", format: parquet}\n'),
-        "watch",
-        1,
+        "watch register check",
+        7,
     ),
     "a format that nobody reads": (server(SERVER.replace("parquet", "xml")), "check", 11),
     "a text with NUL": (server(SERVER.replace("lake/bad", '"la\\0ke"')), "watch status register check", 7),
