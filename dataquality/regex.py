@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import re
 
+from dq.contracts import letters
 from dq.contracts import pattern as shared
+from dq.contracts.letters import Ranges
 from dq.dataquality.operators import Unusable
 
-# ECMA-262 \\s: white space and line terminators of Unicode; Java's has six characters of ASCII.
-_SPACE = r"\t\n\x0B\f\r \u00A0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000\uFEFF"
-# Java's `$` also stands before a last line break, its `.` leaves out U+0085 too, and its \b knows letters
-# beyond ASCII before Java 19.
-_OUTSIDE = {
-    ".": r"[^\n\r\u2028\u2029]",
+_WORD = (r"(?<=\w)", r"(?<!\w)", r"(?=\w)", r"(?!\w)")
+# Java's `$` also stands before a last line break, and its \b knows letters beyond ASCII before Java 19.
+_ANCHORS = {
     "$": r"\z",
-    r"\s": f"[{_SPACE}]",
-    r"\S": f"[^{_SPACE}]",
-    r"\b": r"(?:(?<=\w)(?!\w)|(?<!\w)(?=\w))",
-    r"\B": r"(?:(?<=\w)(?=\w)|(?<!\w)(?!\w))",
+    r"\b": "(?:{0}{3}|{1}{2})".format(*_WORD),
+    r"\B": "(?:{0}{2}|{1}{3})".format(*_WORD),
 }
-_INSIDE = {r"\s": _SPACE, r"\S": f"[^{_SPACE}]"}
-_TOKEN = re.compile(r"\\(?:[pP]\{\w+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|\[\^?|.", re.DOTALL)
+# Java's `.` leaves out U+0085 too, and its \s and \S know ASCII alone.
+_SETS = {".": letters.DOT, r"\s": letters.CLASSES["s"], r"\S": letters.CLASSES["S"]}
+_TOKEN = re.compile(r"\\(?:[pP]\{\w+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_ASCII = 128
+# So many characters are a table for Java.
+_FEW = 32
+# Java reads a class in a class by recursion.
+_DEEPEST = 12
 
 
 def java(pattern: str) -> str:
@@ -28,18 +31,42 @@ def java(pattern: str) -> str:
 
     Raises Unusable, with the position, for what the two languages do not share.
     """
-    reason = shared.refused(pattern)
-    if reason is not None:
-        raise Unusable(f"pattern {pattern!r}: {reason}")
-    made: list[str] = []
-    opened = ""
-    for token in _TOKEN.findall(pattern):
-        if opened and token == r"\S" and opened == "[^":
-            # Java reads a class inside of a negated one in its own way.
-            raise Unusable(f"pattern {pattern!r}: '\\S' in a negated class; name its characters")
-        made.append((_INSIDE if opened else _OUTSIDE).get(token, token))
-        if not opened and token.startswith("["):
-            opened = token
-        elif opened and token == "]":
-            opened = ""
-    return "".join(made)
+    wrong = shared.refused(pattern)
+    if wrong is not None:
+        raise Unusable(f"pattern {pattern!r}: {wrong.message}")
+    return "".join(_translated(token) for token in _TOKEN.findall(shared.searched(pattern)))
+
+
+def _translated(token: str) -> str:
+    if token in _ANCHORS:
+        return _ANCHORS[token]
+    matched = shared.class_of(token) if token[0] == "[" else _SETS.get(token)
+    return _class(matched) if matched and matched[-1][1] >= _ASCII else token
+
+
+def _class(matched: Ranges) -> str:
+    """The set by what it holds: ASCII first, then the rest, wide ranges before narrow ones.
+
+    Java asks the parts of a class in this order, and single characters last unless they stand alone. A class
+    by what it does not hold is asked for all of it at each character, which takes ten times as long.
+    """
+    plain = [(low, min(high, _ASCII - 1)) for low, high in matched if low < _ASCII]
+    rest = [(max(low, _ASCII), high) for low, high in matched if high >= _ASCII]
+    few = [code for low, high in plain for code in range(low, high + 1)]
+    if len(few) <= _FEW:
+        first = [f"[{''.join(_sign(code) for code in few)}]"] if few else []
+        ranges = _wide(rest)
+    else:
+        first, ranges = [], [*_wide(plain), *_wide(rest)]
+    nested, flat = ranges[:_DEEPEST], ranges[_DEEPEST:]
+    return "[" + "".join(first) + "[".join(nested) + "".join(flat) + "]" * len(nested)
+
+
+def _wide(ranges: list[tuple[int, int]]) -> list[str]:
+    ordered = sorted(ranges, key=lambda one: one[0] - one[1])
+    return [f"{_sign(low)}-{_sign(high)}" for low, high in ordered]
+
+
+def _sign(code: int) -> str:
+    shown = chr(code)
+    return shown if shown.isascii() and shown.isalnum() else rf"\x{{{code:X}}}"

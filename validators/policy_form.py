@@ -8,10 +8,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
+from dq.contracts import pattern
 from dq.contracts.node import Node, Open
 from dq.contracts.parts import Scalar
 
 OFF = "off"
+# Python's flags of a whole expression.
+_FLAGS = re.compile(r"^\(\?[aimsux]+\)")
 
 
 def _off(value: object) -> object:
@@ -30,6 +33,10 @@ def _pattern(text: str) -> str:
         re.compile(text)
     except re.error as error:
         raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+    wrong = pattern.refused(_FLAGS.sub("", text))
+    # Python reads more than ECMA-262 does, and what it takes long for cannot be told then.
+    if wrong is not None and wrong.code == "PATTERN_AMBIGUOUS":
+        raise ValueError(f"{text!r}: {wrong.message}. {wrong.mend}")
     return text
 
 

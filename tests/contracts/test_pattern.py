@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
-from dq.contracts.pattern import refused
+from dq.contracts.pattern import refused, searched
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,10 @@ def test_what_both_read_is_allowed(pattern: str) -> None:
     ],
 )
 def test_what_only_one_reads_is_refused_with_its_place(pattern: str, reason: str) -> None:
-    assert refused(pattern) == reason
+    found = refused(pattern)
+
+    assert found is not None
+    assert found.message == reason
 
 
 @pytest.mark.parametrize("count", [1, 100, 1_900])
@@ -98,3 +102,199 @@ def test_what_is_allowed_compiles_in_python_too_where_python_has_the_syntax() ->
     for pattern in ("^[A-Z0-9]{2}$", r"[\w.-]+@[\w-]+\.[a-z]{2,}", "(?:a|b)+?", "(?<!a)b"):
         assert refused(pattern) is None
         re.compile(pattern)
+
+
+# From contracts, standards and handbooks: a text of 20,000 characters takes them a square of it at most.
+SOON = r"""
+^[a-z]+(-[a-z]+)*$
+([a-z]+\.)+
+^([a-z]+\.)+[a-z]+$
+^[A-Z0-9]{2}$
+^N[0-9A-Z]{1,5}$
+[\w.-]+@[\w-]+\.[a-z]{2,}
+^[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\.[a-zA-Z]{2,}$
+^[^@\s]+@[^@\s]+\.[^@\s]+$
+.+@.+\..+
+.*@.*\..*
+\S+@\S+\.\S+
+^\S+@\S+$
+^[0-9a-f]{8}-[0-9a-f]{4}-[1-5][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$
+^[0-9a-fA-F]{64}$
+^[0-9a-f]{128}$
+^\d{4}-\d{2}-\d{2}$
+^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$
+^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$
+^(25[0-5]|2[0-4][0-9]|[01]?[0-9][0-9]?)(\.(25[0-5]|2[0-4][0-9]|[01]?[0-9][0-9]?)){3}$
+^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$
+^\+[1-9]\d{1,14}$
+^\+?\d{1,3}[- ]?\(?\d{3}\)?[- ]?\d{3}[- ]?\d{4}$
+^(?:\d[ -]*?){13,16}$
+^(\d{4}[- ]?){3}\d{4}$
+^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$
+^[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?$
+^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$
+^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$
+^https?://[^\s/$.?#].[^\s]*$
+^(https?|ftp)://[^\s/$.?#]+\.[^\s]+$
+^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z\d@$!%*?&]{8,}$
+^s3a?://[a-z0-9.-]{3,63}/[\w!.*'()/-]*$
+^arn:aws:[a-z0-9-]+:[a-z0-9-]*:\d{12}:.+$
+^[A-Z][a-z]+( [A-Z][a-z]+)*$
+^[\p{L}' -]{1,100}$
+^\p{Lu}\p{Ll}+(-\p{Lu}\p{Ll}+)*$
+^.{1,255}$
+^.{0,4000}$
+^\s*$
+^\S(.*\S)?$
+^-?\d+(\.\d+)?([eE][+-]?\d+)?$
+^[1-9]\d{0,2}(,\d{3})*(\.\d{2})?$
+^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$
+^(AF|AX|AL|DZ|AS|AD|AO|AI|AQ|AG|AR|AM|AW|AU|AT|AZ|BS|BH|BD|BB|BY|BE|BZ)$
+^(true|false|yes|no|0|1)$
+^[A-Za-z0-9+/]*={0,2}$
+^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
+^v\d+(\.\d+){0,2}$
+^(.*)@(.*)$
+^[A-Z]{3}(,[A-Z]{3})*$
+^([^,]*,){5}[^,]*$
+^\{"[a-z]+":.*\}$
+^(?!0000)\d{4}$
+^(?<year>\d{4})-\k<year>$
+^(\w+)\s\1$
+(a|(b(c)*)?)
+^((\d{1,3}\.){3}\d{1,3})(:\d{1,5})?$
+^(([01]?\d|2[0-3]):)?[0-5]?\d:[0-5]\d$
+^(\d+|\d+\.\d*|\.\d+)$
+^[A-Z]{1,3}-?\d{1,4}$
+^\$?\d+(\.\d{1,2})?$
+^/(?:[^/]+/)*[^/]*$
+^\w+([.-]\w+)*@\w+([.-]\w+)*\.\w{2,3}$
+^(\/[\w-]+)+\/?$
+^\d{5}(-\d{4})?$
+^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?$
+^[A-Z0-9]{1,10}[A-Z]{1,10}$
+^(?:P(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?:\d+H)?(?:\d+M)?(?:\d+S)?)?)$
+^[\s\u200c]+|[\s\u200c]+$
+""".strip().splitlines()
+
+
+# From what is written about denial of service by regular expressions, and kin of these.
+NEVER = r"""
+(a+)+
+^(a+)+$
+(a|a)*
+^(a|a)*$
+(\w+\s?)*
+^(\w+\s?)*$
+(a|b|ab)*c
+(a*)*b
+(a|aa)+$
+([a-zA-Z]+)*
+^(([a-z])+.)+[A-Z]([a-z])+$
+(.*a){11}
+(.*a){20}
+^(.*?,){11}P
+(x+x+)+y
+^(\w+\d?)+$
+^(([a-z])+)+$
+(a{1,1000}){1,1000}
+^\w+([.-]?\w+)*@\w+([.-]?\w+)*(\.\w{2,3})+$
+^([a-zA-Z0-9])(([\-.]|[_]+)?([a-zA-Z0-9]+))*(@){1}[a-z0-9]+[.]{1}(([a-z]{2,3})|([a-z]{2,3}[.]{1}[a-z]{2,3}))$
+^(https?|ftp)://(-\.)?([^\s/?\.#-]+\.?)+(/[^\s]*)?$
+\s*\s*\s*x
+.*.*.*=
+^.*.*.*=$
+x*x*x*x*y
+^\d+\d+\d+$
+(a?){30}a{30}
+a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?aaaaaaaaaaaaaaaaaaaa
+(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)b
+((a+)+)+
+(a+){2,}
+(([a-z])*)*x
+^(\s+\w*)*$
+^([\s\S]*)*$
+(?:(?:a*)*)*b
+(\d+)*\.
+^((ab)*|(a|b)*)*c$
+^(?=(a+)+b).*$
+(.+)+@(.+)+
+^(?:.|\n)*\*(?:.|\n)*\*(?:.|\n)*$
+^(?:.|[\n])*(?:[\s\S])*(?:.)*x$
+(\p{L}+|[a-z]+)*9
+(é+)+x
+([à-ÿ]|[é-ü])*x
+(?:(?:(?:(?:\d+){2,4}){2,4}){2,4}){2,4}x
+<[^>]*(?:[^>]*)*(?:[^>]*)*>
+^\S+@\S+\.\S+$
+^.+@.+\..+$
+""".strip().splitlines()
+
+
+def test_there_are_enough_of_both() -> None:
+    assert (len(SOON) >= 60, len(NEVER) >= 40) == (True, True)
+
+
+@pytest.mark.parametrize("pattern", SOON)
+def test_a_pattern_of_real_contracts_stays_legal(pattern: str) -> None:
+    assert refused(pattern) is None
+
+
+@pytest.mark.parametrize("pattern", NEVER)
+def test_a_pattern_that_some_text_keeps_busy_is_refused(pattern: str) -> None:
+    found = refused(pattern)
+
+    assert found is not None
+    assert found.code == "PATTERN_AMBIGUOUS"
+
+
+def test_what_is_refused_names_the_places_and_what_to_write() -> None:
+    assert str(refused(r"^([a-z]+\s?)*$")) == (
+        "what is repeated there can match one text in ever more ways (position 3) Let every turn of a"
+        " repetition begin or end with a sign that nothing else in it matches, as in ^[a-z]+(-[a-z]+)*$, and"
+        " let neighbours match different signs: [^@]+@[^@]+, not .+@.+."
+    )
+
+
+@pytest.mark.parametrize("pattern", ["x.*y.*z", ".*x.*y.*z", ".+x.*y.*z"])
+def test_the_places_are_those_of_the_pattern_as_it_is_written(pattern: str) -> None:
+    found = refused(pattern)
+
+    assert found is not None
+    assert found.message.endswith(f"(position {pattern.index('x') + 2}, {pattern.index('y') + 2})")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        (".*@.*", "@.*"),
+        (r"\w+@x", r"\w@x"),
+        ("[^]a-c]*?b", "[^]a-c]*?b"),
+        (r"[^\]]+b", r"[^\]]b"),
+        ("^.*a", "^.*a"),
+        (".*a|b", ".*a|b"),
+        (".*(a|b)", "(a|b)"),
+        ("a.*", "a.*"),
+    ],
+)
+def test_a_search_needs_no_repetition_before_it(pattern: str, found: str) -> None:
+    assert searched(pattern) == found
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(" * 1_000 + "a" + "+)" * 1_000,
+        "(a|" * 900 + "b" + ")*" * 900,
+        "a?" * 1_900,
+        "(.*)" * 900,
+        "(?=a*)" * 600,
+    ],
+    ids=["nested", "alternatives", "optional", "loops", "lookaheads"],
+)
+def test_the_judgement_itself_takes_little_time(pattern: str) -> None:
+    begin = time.process_time()
+
+    assert refused(pattern) is not None
+
+    assert time.process_time() - begin < 2

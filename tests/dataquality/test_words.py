@@ -142,11 +142,17 @@ def test_a_predicate_with_anything_else_is_refused(text: str) -> None:
 
 def test_a_pattern_means_the_same_in_java() -> None:
     assert java(r"^[.$\w]+\.\d{2}$") == r"^[.$\w]+\.\d{2}\z"
-    assert java("a.b") == r"a[^\n\r\u2028\u2029]b"
+    assert java("a.b") == (
+        r"a[\x{E}-\x{7F}[\x{0}-\x{9}[\x{B}-\x{C}[\x{202A}-\x{10FFFF}[\x{80}-\x{2027}]]]]]b"
+    )
+    assert java(r"^[^\S]") == "^" + java(r"\s")
+    assert java(r"[^\p{L}]") == r"[^\p{L}]"
     with pytest.raises(Unusable, match="position 1"):
         java("(?i)a")
-    with pytest.raises(Unusable, match="negated class"):
-        java(r"[^\S]")
+
+
+def test_a_search_leaves_out_the_repetition_that_it_does_not_need() -> None:
+    assert java(r".*@\d+") == r"@\d+"
 
 
 STRUCT = {

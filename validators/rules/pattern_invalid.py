@@ -1,7 +1,8 @@
-"""A pattern is not one that ECMA-262 and Java read alike.
+"""A pattern is not one that ECMA-262 and Java read alike, or some text keeps it busy for hours.
 
 Why: ODCS says that patterns are those of ECMA-262, and Spark matches with Java's. What only one of them
-knows fails at night on the cluster, or means something else there.
+knows fails at night on the cluster, or means something else there. And a pattern that can match one text in
+many ways, such as `(\\w+\\s?)*$`, tries them all on a text that does not match.
 
 Bad:
     schema:
@@ -19,7 +20,9 @@ Good:
             logicalType: string
             logicalTypeOptions: {pattern: "^O-[0-9]{6}$"}
 
-Mend: Correct the position that is named. Escape signs that are meant as themselves.
+Mend: Correct the position that is named. Escape signs that are meant as themselves. Let every turn of a
+repetition begin or end with a sign that nothing else in it matches, as in `^[a-z]+(-[a-z]+)*$`, and let
+neighbours match different signs: `[^@]+@[^@]+` instead of `.+@.+`.
 """
 
 from __future__ import annotations
@@ -29,19 +32,31 @@ from collections.abc import Iterator
 from dq.contracts import pattern
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
+from dq.contracts.place import PLACE, Place
 from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Fault, Rule
 
 
 def check(_contract: Contract, context: Context) -> Iterator[Fault]:
     for column in context.walk.columns:
         options = column.property.logical_type_options
-        if options is None or options.pattern is None:
+        if options is not None and options.pattern is not None:
+            yield from _judged(options.place, options.pattern)
+    for clause in context.walk.clauses:
+        quality = clause.quality
+        if "invalidValues" not in (quality.metric, quality.rule):
             continue
-        reason = pattern.refused(options.pattern)
-        if reason is not None:
-            message = f"pattern {_short(options.pattern)!r}: {reason}."
-            yield fault(options, "pattern", message, "Write what ECMA-262 and Java both read.")
+        arguments = quality.arguments or {}
+        written, place = arguments.get("pattern"), arguments.get(PLACE)
+        if isinstance(written, str) and isinstance(place, Place):
+            yield from _judged(place, written)
+
+
+def _judged(place: Place, written: str) -> Iterator[Fault]:
+    wrong = pattern.refused(written)
+    if wrong is not None:
+        message = f"pattern {_short(written)!r}: {wrong.message}."
+        yield Fault(place.at("pattern"), message, wrong.mend, place.below("pattern"))
 
 
 def _short(text: str) -> str:
