@@ -13,7 +13,7 @@ from functools import lru_cache
 from dq.contracts.automaton import TooAmbiguous
 from dq.contracts.backtracking import judge
 from dq.contracts.fault import Fault
-from dq.contracts.letters import Ranges
+from dq.contracts.letters import Ranges, either_case
 from dq.contracts.pattern_syntax import Misread, Scan
 
 # Longer ones are programs; numbers in them could not be read either.
@@ -51,17 +51,39 @@ def refused(pattern: str) -> Fault | None:
     return Fault("PATTERN_AMBIGUOUS", f"{found}{where}", _SOONER)
 
 
+_FOLDED = "(?i)"
+
+
+@lru_cache(1024)
+def refused_in_sql(pattern: str) -> Fault | None:
+    """As `refused`, of a regular expression in SQL, which Java gets as it stands; `(?i)` may begin it."""
+    if len(pattern) > MAX_CHARACTERS:
+        return refused(pattern)
+    text = pattern.removeprefix(_FOLDED)
+    try:
+        Scan(text, 0).run()
+    except Misread as error:
+        return Fault("PATTERN_SYNTAX", str(error), _ALIKE)
+    except TooAmbiguous as error:
+        return Fault("PATTERN_AMBIGUOUS", str(error), _SOONER)
+    found = slow(text, folded=text != pattern)
+    return Fault("PATTERN_AMBIGUOUS", str(found), _SOONER) if found else None
+
+
 # A repetition as copies, or as a loop: each tells of more ways than there are, and not of the same.
 _READINGS = (64, 0)
 
 
-def slow(pattern: str) -> TooAmbiguous | None:
-    """Why a search for a pattern, whose form is sound, may take too long."""
+def slow(pattern: str, *, folded: bool = False) -> TooAmbiguous | None:
+    """Why a search for a pattern, whose form is sound, may take too long; `folded` leaves case out."""
     reasons: list[TooAmbiguous] = []
     for most_copied in _READINGS:
         scan = Scan(pattern, most_copied)
         try:
-            judge(scan.automaton, scan.run())
+            whole = scan.run()
+            if folded:
+                scan.automaton.letters = [either_case(one) for one in scan.automaton.letters]
+            judge(scan.automaton, whole)
         except TooAmbiguous as error:
             reasons.append(error)
         else:

@@ -20,7 +20,6 @@ from dq.dataquality.model.term import Opaque
 from dq.dataquality.moment import TimeColumn, find, held_as, zone_of
 from dq.dataquality.occasion import NOWHEN, Occasion
 from dq.dataquality.operators import Threshold, Unusable, threshold
-from dq.dataquality.predicate import guarded
 from dq.dataquality.reference import Target
 
 # What a kind hands from finding a clause to judging it.
@@ -58,6 +57,7 @@ class Clause:
     columns whose values may not repeat or, with a `target`, must stand there; with neither, all rows are
     counted. `where` is true for the rows that it speaks about. `threshold` bounds that count; without one, no
     row may break the clause.
+    `narrows` are the columns that `where` of its scope names.
     `complaint` says what such a row does: "3 of 100 rows <complaint>". `covers` are further paths that
     this clause enforces. `refused` says why it cannot be tested, which is an error. Two reasons make no
     result and stand in the account alone: `documented`, why no data can break the clause, and `left_out`,
@@ -76,6 +76,7 @@ class Clause:
     keys: tuple[Column, ...] = ()
     target: Target | None = None
     where: Predicate | None = None
+    narrows: tuple[Column, ...] = ()
     rows: Rows = Rows.PARTITION
     window: Window | None = None
     threshold: Threshold | None = None
@@ -173,11 +174,22 @@ def scoped(made: Clause, one: SchemaObject, quality: Quality) -> Clause:
     terms, findings = scope_of(quality)
     if findings:
         raise Unusable(f"its scope: {findings[0].message}")
-    where = Opaque(guarded(terms.where)) if terms.where is not None else None
+    made, where = _narrowed(made, terms.where) if terms.where is not None else (made, None)
     if terms.rows == "window" or terms.window:
         return replace(made, where=where, window=_window(one, terms), rows=Rows.TABLE)
     rows = Rows.TABLE if terms.rows == "table" else Rows.PARTITION
     return replace(made, where=where, rows=rows)
+
+
+def _narrowed(made: Clause, text: str) -> tuple[Clause, Predicate]:
+    # Only who has a predicate pays for the parser.
+    from dq.contracts.sql.guard import Refused
+    from dq.contracts.sql.rule import where
+
+    found = where(text)
+    if isinstance(found, Refused):
+        raise Unusable(f"its scope: where is refused: {found.reason}. {found.instead.rstrip('.')}")
+    return replace(made, narrows=tuple(Column((name,)) for name in found.columns)), Opaque(found.sql)
 
 
 def _window(one: SchemaObject, terms: Scope) -> Window:

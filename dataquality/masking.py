@@ -44,6 +44,21 @@ def _is_value(found: DataType | str) -> bool:
     return not isinstance(found, str) and not found.parts
 
 
+def untold(one: SchemaObject, shown: frozenset[str]) -> str:
+    """Why a number that is made of these columns is not shown, or nothing.
+
+    Where the contract describes columns, one that it leaves out may be anything: nobody has said that it is
+    harmless. `*` are all columns.
+    """
+    secret = classified(one)
+    if (found := sorted(shown & secret)) or ("*" in shown and secret):
+        return f"{(found or sorted(secret))[0]!r} is classified"
+    strange = sorted(shown - _named(one.properties).keys()) if one.properties else []
+    if strange == ["*"]:
+        return "it looks at all columns, and not all need be described"
+    return f"the contract does not describe {strange[0]!r}" if strange else ""
+
+
 def hidden(one: SchemaObject, schema: DataType) -> frozenset[str]:
     """Top-level columns of data of this schema that a copy may not show, in lower case.
 

@@ -11,7 +11,6 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.column import Column
 from dq.dataquality.metric import (
-    ROWS_VIEW,
     SCHEMA,
     Answer,
     Answers,
@@ -222,11 +221,11 @@ def _queried(frame: DataFrame, metric: Metric) -> Number | Failure:
 
     Views belong to the session, which threads share: each query has one of its own name.
     """
-    view = f"{ROWS_VIEW}_{uuid.uuid4().hex}"
+    view = f"{sql.ROWS_VIEW}_{uuid.uuid4().hex}"
     rows = _within(frame, metric)
     rows.createOrReplaceTempView(view)
     try:
-        asked = frame.sparkSession.sql(str(metric.value).replace(sql.name(ROWS_VIEW), sql.name(view)))
+        asked = frame.sparkSession.sql(str(metric.value).replace(sql.name(sql.ROWS_VIEW), sql.name(view)))
         return _one_number(asked.columns, asked.limit(2).collect())
     except spark_errors() as error:
         return Failure(f"the query failed: {cleaned(error, without_values)}")

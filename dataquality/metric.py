@@ -52,7 +52,7 @@ class Metric:
     `aggregate` is a function that leaves NULL out, asked of `value` (None: of each row) over the rows where
     `where` is true. `keys` are the key of the kinds DISTINCT, DUPLICATES and UNMATCHED; rows with a NULL in
     it are left out. `target` is what they are looked up in. Of the kind SQL, `value` is a query on ROWS_VIEW
-    (see `contracts.sql.guard`), which has the rows where `where` is true. Of the kind PYTHON, `call` gets the
+    (see `contracts.sql.text`), which has the rows where `where` is true. Of the kind PYTHON, `call` gets the
     rows; `aggregate` is its name, and it is known by that and its `value`. `instead` is asked when this has
     no answer: the same question in another way, which makes no difference between metrics.
 
@@ -156,9 +156,6 @@ Number = int | float | Decimal
 Value = Number | str | dt.date | DataType | None
 Answer = Value | Failure
 Answers = Mapping[Metric, Answer]
-
-# What stands for the rows in a query of the kind SQL; the measurement puts a name of its own there.
-ROWS_VIEW = "_dq_rows"
 
 SCHEMA = Metric(Kind.SCHEMA, merge=Merge.NONE)
 

@@ -113,8 +113,8 @@ def outline(
     refuse_unknown([(contract, one, found)], rules)
     chosen = wanted(one, found, rules)
     occasion = Occasion(now, asked, None if history is None else tuple(history))
-    clauses = [on(clause, occasion) for clause in testable(chosen)]
     table = opened(data, spark)
+    clauses = [on(clause, occasion, schema_of(table)) for clause in testable(chosen)]
     if partitions:
         # Says now what is wrong with a partition, and not in the run.
         only(table, partitions)

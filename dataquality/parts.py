@@ -35,7 +35,8 @@ MOST_FILES = 50_000
 _AT_A_TIME = 16
 # Words whose value changes from one run to the next although the data does not.
 _FLEETING = re.compile(
-    r"\b(current_\w+|localtimestamp|now|today|yesterday|tomorrow|session_user|user|rand\w*)\b", re.I
+    r"\b(current_\w+|localtimestamp|now|today|yesterday|tomorrow|session_user|unix_timestamp|user|rand\w*)\b",
+    re.I,
 )
 _SETTINGS = (
     "spark.sql.ansi.enabled",

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from dq.contracts.errors import DqError, UsageError
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.types import DataType
 from dq.dataquality.accounting import accounts
 from dq.dataquality.clause import Clause, Rows, refuse
+from dq.dataquality.column import resolve
 from dq.dataquality.dataset import Dataset, in_one_task, only, open_frame
 from dq.dataquality.judge import result
 from dq.dataquality.kernels.run import WORTH_ROWS
@@ -81,8 +83,8 @@ def check(
     refuse_unknown([(contract, one, found)], rules)
     chosen = wanted(one, found, rules)
     occasion = Occasion(now, asked, None if history is None else tuple(history))
-    clauses = [on(clause, occasion) for clause in testable(chosen)]
     table = opened(data, spark)
+    clauses = [on(clause, occasion, schema_of(table)) for clause in testable(chosen)]
     scoped = only(table, partitions) if partitions else table
     given = others_of(one, table, others or {}, spark)
     results: dict[str, CheckResult] = {}
@@ -153,8 +155,12 @@ def others_of(
     return found
 
 
-def on(clause: Clause, occasion: Occasion) -> Clause:
-    """The clause as it is asked on an occasion: with its window, and the rows that it must see."""
+def on(clause: Clause, occasion: Occasion, schema: DataType) -> Clause:
+    """The clause as it is asked of data on an occasion: with its window, and the rows that it must see."""
+    # Spark would look for what is no column among the variables of the session.
+    absent = [why for one in clause.narrows if isinstance(why := resolve(schema, one), str)]
+    if absent and not clause.refused:
+        clause = refuse(clause, f"its scope: {absent[0]}")
     return in_scope(_windowed(replace(clause, occasion=occasion)), occasion.partitions)
 
 

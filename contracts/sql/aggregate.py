@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from dq.contracts.sql.allowlist import NODES, NOT_OF_A_ROW
 from dq.contracts.sql.dialect import Dialect
+from dq.contracts.sql.growth import ALL
+from dq.contracts.sql.names import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,73 +100,68 @@ def folded(tree: exp.Expr) -> Folded | None:
     )
 
 
-_COUNTS = frozenset(["approx_count_distinct", "count", "count_if", "regr_count"])
-_COMPARED = tuple(kind for kind in _FLAGS if kind not in (exp.And, exp.Or, exp.Not, exp.Boolean))
+_COUNTS = frozenset(["approx_count_distinct", "count", "count_if"])
+_NULL_TESTS = frozenset(["isnotnull", "isnull"])
 
 
-def shown(tree: exp.Expr) -> frozenset[str]:
-    """The columns whose values the answer may show, or be made of, in lower case.
+def shown(tree: exp.Expr, rows: Rows) -> frozenset[str]:
+    """The columns, in lower case, of which the answer tells more than how many rows there are.
 
-    A number of rows shows none, and neither does the condition of those rows, with two exceptions, by which
-    a value could be told from numbers: a condition that compares two columns, and conditions of several
-    numbers in one answer. Of a query inside of a query, all columns count.
+    A number of rows tells of a column once: whether it is NULL, or one condition on it. Several counts in one
+    answer, a CASE, a sorted or grouped query or one in a query can spell a value out. `rows` is what the
+    whole query reads.
     """
-    if len(list(tree.find_all(exp.Select))) != 1 or not isinstance(tree, exp.Select):
-        found = list(tree.find_all(exp.Column))
-    else:
-        found = [column for one in tree.expressions for column in _values(one)]
-        conditional = [columns for one in tree.expressions for columns in _conditions(one) if columns]
-        if len(conditional) > 1:
-            found += [column for columns in conditional for column in columns]
-        for compared in tree.find_all(*_COMPARED):
-            columns = list(compared.find_all(exp.Column))
-            if len({column.name.lower() for column in columns}) > 1:
-                found += columns
-    return frozenset(part.name.lower() for column in found for part in column.parts)
+    everything = rows.reads.union(*(one.reads for one in rows.columns.values()))
+    if not isinstance(tree, exp.Select) or len(list(tree.find_all(exp.Query))) != 1:
+        return everything
+    table = tree.args.get("from_")
+    if table is None or not _parts(tree) <= {"expressions", "from_", "where"}:
+        return everything
+    alias = table.this.alias_or_name.lower()
+    counts, told = _told(tree.expressions)
+    asked = [tree.args["where"]] if tree.args.get("where") else []
+    found = _bases(told, alias) | (_bases(_compared(*asked), alias) if told else frozenset())
+    often = Counter(name for one in counts for name in _bases(_compared(*one, *asked), alias))
+    return found | {name for name, times in often.items() if times > 1}
 
 
-def _values(node: exp.Expr) -> Iterator[exp.Column]:
-    """The columns that a value is made of; how many rows there are is made of none."""
-    if isinstance(node, exp.Column):
-        yield node
-    elif isinstance(node, exp.Filter):
-        yield from _values(node.this)
-    elif not _is_count(node):
-        for part in node.iter_expressions():
-            yield from _values(part)
+def _told(asked: list[exp.Expr]) -> tuple[list[list[exp.Expr]], list[exp.Expr]]:
+    """The counts, each with its condition, and the columns that stand outside of them."""
+    counts: list[list[exp.Expr]] = []
+    told: list[exp.Expr] = []
+    todo = list(asked)
+    while todo:
+        one = todo.pop()
+        inner = one.this if isinstance(one, exp.Filter) else one
+        if isinstance(inner, exp.Anonymous) and inner.name.lower() in _COUNTS:
+            counts.append([one])
+        elif isinstance(one, exp.Column | exp.Star):
+            told.append(one)
+        else:
+            todo += one.iter_expressions()
+    return counts, told
 
 
-def _conditions(node: exp.Expr) -> Iterator[list[exp.Column]]:
-    """For each number that counts some of the rows, the columns that say which."""
-    if isinstance(node, exp.Filter):
-        yield list(node.expression.find_all(exp.Column))
-        yield from _conditions(node.this)
-    elif _is_count(node):
-        # `count(column)` tells of NULLs alone.
-        if not all(isinstance(_bare(one), exp.Column | exp.Distinct) for one in node.expressions):
-            yield list(node.find_all(exp.Column))
-    else:
-        for part in node.iter_expressions():
-            yield from _conditions(part)
+def _compared(*asked: exp.Expr) -> list[exp.Expr]:
+    """The columns that are not only looked at for NULL."""
+    return [column for one in asked for column in one.find_all(exp.Column) if not _only_null(column.parent)]
 
 
-def _is_count(node: exp.Expr) -> bool:
-    """Whether it counts rows: a count, or a sum of ones."""
-    if not isinstance(node, exp.Anonymous):
-        return False
-    if node.name.lower() != "sum" or len(node.expressions) != 1:
-        return node.name.lower() in _COUNTS
-    summed = _bare(node.expressions[0])
-    if isinstance(summed, exp.Case) and summed.this is None and len(summed.args["ifs"]) == 1:
-        branches = (summed.args["ifs"][0].args["true"], summed.args.get("default"))
-    elif isinstance(summed, exp.If):
-        branches = (summed.args["true"], summed.args.get("false"))
-    else:
-        return False
-    return all(
-        one is None or isinstance(one, exp.Null) or (isinstance(one, exp.Literal) and one.name in ("0", "1"))
-        for one in branches
+def _only_null(around: exp.Expr | None) -> bool:
+    if isinstance(around, exp.Is):
+        return isinstance(around.expression, exp.Null)
+    if isinstance(around, exp.Anonymous):
+        return around.name.lower() in _NULL_TESTS or around.name.lower() == "count"
+    return False
+
+
+def _bases(columns: Iterable[exp.Expr], alias: str) -> frozenset[str]:
+    """The columns of the data that these are, or lie in; a whole row is all of them."""
+    names = (
+        [part.name.lower() for part in one.parts] if isinstance(one, exp.Column) else [ALL] for one in columns
     )
+    found = (name[1:] if name[0] == alias and len(name) > 1 else name for name in names)
+    return frozenset(ALL if name == [alias] or name[0] == "*" else name[0] for name in found)
 
 
 def _parts(node: exp.Expr) -> set[str]:

@@ -9,42 +9,82 @@ def _words(listed: str) -> frozenset[str]:
 
 # Functions of Spark 3.5 and later that read nothing but their arguments (and the time of the query) and give
 # little for little: no `repeat`, `lpad` or `sequence`, which make much out of a number, no `collect_list`,
-# which gathers a table in one place, no `raise_error`, which speaks, and nothing that reaches the JVM, files,
-# the session or the network.
-FUNCTIONS = _words(
-    # aggregates
+# `median` or exact `percentile`, which gather a table in one place, no `raise_error`, which speaks, and
+# nothing that reaches the JVM, files, the session or the network.
+AGGREGATES = _words(
     "any any_value approx_count_distinct avg bit_and bit_or bit_xor bool_and bool_or corr count count_if "
-    "covar_pop covar_samp every first first_value kurtosis last last_value max max_by mean median min "
-    "min_by mode percentile percentile_approx regr_count regr_r2 skewness some std stddev stddev_pop "
-    "stddev_samp sum try_avg try_sum var_pop var_samp variance "
-    # windows
-    "cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number "
-    # conditions
-    "coalesce greatest if ifnull isnan isnotnull isnull least nanvl nullif nvl nvl2 "
-    # numbers
-    "abs bround cbrt ceil ceiling exp floor ln log log10 log2 mod negative pmod positive pow power rint "
-    "round sign signum sqrt try_add try_divide try_multiply try_subtract "
-    # texts
-    "ascii bit_length btrim char_length character_length concat concat_ws contains endswith initcap instr "
-    "lcase left len length levenshtein locate lower ltrim octet_length regexp regexp_count regexp_extract "
-    "regexp_instr regexp_like regexp_substr replace reverse right rlike rtrim soundex split split_part "
-    "startswith substr substring substring_index translate trim ucase upper "
-    # dates and times
-    "add_months current_date current_timestamp date date_add date_diff date_format date_sub date_trunc "
-    "dateadd datediff day dayofmonth dayofweek dayofyear from_unixtime from_utc_timestamp hour "
-    "last_day make_date make_timestamp minute month months_between next_day now quarter second "
-    "timestamp_micros timestamp_millis timestamp_seconds to_date to_timestamp to_unix_timestamp "
-    "to_utc_timestamp trunc try_to_timestamp unix_date unix_micros unix_millis unix_seconds "
-    "unix_timestamp weekday weekofyear year "
-    # arrays, maps and structs
-    "aggregate array array_contains array_distinct array_except array_intersect array_max array_min "
-    "array_position array_size arrays_overlap array_union cardinality element_at exists explode "
-    "explode_outer filter flatten forall get map_contains_key map_keys map_values named_struct posexplode "
-    "posexplode_outer reduce size slice sort_array struct transform try_element_at "
-    # values and their forms
-    "bigint boolean crc32 decimal double float get_json_object hash int json_array_length md5 sha sha1 "
-    "sha2 smallint string timestamp tinyint to_number try_to_number typeof xxhash64 "
+    "covar_pop covar_samp every first first_value kurtosis last last_value max max_by mean min min_by "
+    "percentile_approx regr_count regr_r2 skewness some std stddev stddev_pop stddev_samp sum try_avg "
+    "try_sum var_pop var_samp variance"
 )
+WINDOWS = _words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
+GENERATORS = _words("explode explode_outer posexplode posexplode_outer")
+# They take a lambda.
+LAMBDAS = _words("aggregate exists filter forall reduce transform")
+# Their result is a number, a flag or an instant, whatever they get.
+_FLAT = _words(
+    # conditions and numbers
+    "isnan isnotnull isnull abs bround cbrt ceil ceiling exp floor ln log log10 log2 mod negative pmod "
+    "positive pow power rint round sign signum sqrt try_add try_divide try_multiply try_subtract "
+    # texts
+    "ascii bit_length char_length character_length contains endswith instr len length levenshtein locate "
+    "octet_length regexp regexp_count regexp_instr regexp_like rlike startswith "
+    # dates and times
+    "add_months current_date current_timestamp date date_add date_diff date_sub date_trunc dateadd datediff "
+    "day dayofmonth dayofweek dayofyear from_utc_timestamp hour last_day make_date make_timestamp minute "
+    "month months_between next_day now quarter second timestamp_micros timestamp_millis timestamp_seconds "
+    "to_date to_timestamp to_unix_timestamp to_utc_timestamp trunc try_to_timestamp unix_date unix_micros "
+    "unix_millis unix_seconds unix_timestamp weekday weekofyear year "
+    # collections
+    "array_contains array_position array_size arrays_overlap cardinality map_contains_key size "
+    # values and their forms
+    "bigint boolean crc32 decimal double float hash int json_array_length md5 sha sha1 sha2 smallint "
+    "timestamp tinyint to_number try_to_number typeof xxhash64"
+)
+# It may be as large as what they get, or larger (see `growth`).
+_LARGE = _words(
+    "coalesce greatest if ifnull least nanvl nullif nvl nvl2 "
+    "btrim concat concat_ws initcap lcase left lower ltrim regexp_extract regexp_substr replace reverse "
+    "right rtrim soundex split split_part substr substring substring_index translate trim ucase upper "
+    "date_format from_unixtime "
+    "array array_distinct array_except array_intersect array_max array_min array_union element_at flatten "
+    "get map_keys map_values named_struct slice sort_array struct try_element_at "
+    "get_json_object string"
+)
+FUNCTIONS = AGGREGATES | WINDOWS | GENERATORS | LAMBDAS | _FLAT | _LARGE
+# Of one row, in an expression that nothing but the row is asked for.
+OF_A_ROW = _FLAT | _LARGE
+FLAT = (
+    _FLAT | WINDOWS | AGGREGATES - _words("any_value first first_value last last_value max max_by min min_by")
+)
+
+# What to write instead of a function that is not on the list.
+INSTEAD = {
+    **dict.fromkeys(
+        _words("collect_list collect_set array_agg listagg string_agg"),
+        "Count instead, such as count(DISTINCT a).",
+    ),
+    **dict.fromkeys(
+        _words("median percentile percentile_cont percentile_disc"), "Write percentile_approx(a, 0.5)."
+    ),
+    "mode": "Write SELECT a FROM … GROUP BY a ORDER BY count(*) DESC LIMIT 1.",
+    **dict.fromkeys(
+        _words("repeat lpad rpad space sequence array_repeat"),
+        "Compare with a text or a number that is written out.",
+    ),
+    **dict.fromkeys(
+        _words("from_json from_csv to_json json_tuple variant_get"), "Write get_json_object(a, '$.b')."
+    ),
+    "regexp_replace": "Write replace, translate or regexp_extract.",
+    "regexp_extract_all": "Write regexp_count or regexp_extract.",
+    **dict.fromkeys(_words("format_string format_number printf to_char"), "Compare the number itself."),
+    **dict.fromkeys(_words("nullifzero zeroifnull decode"), "Write CASE WHEN … THEN … END."),
+    **dict.fromkeys(
+        _words("stack inline map map_from_arrays map_from_entries zip_with"),
+        "Write explode in a subquery, or exists(a, x -> …).",
+    ),
+    "current_timezone": "Times are in UTC.",
+}
 
 _BINARY = _words("this expression")
 _SET = _words("this expression distinct with_ order limit offset")
@@ -107,11 +147,11 @@ NODES: dict[str, frozenset[str]] = {
     "Div": _words("this expression typed safe"),
     **dict.fromkeys(
         _words(
-            "And Or Add Sub Mul IntDiv Mod DPipe EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ "
-            "Like ILike RegexpLike"
+            "And Or Add Sub Mul IntDiv Mod EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ Like ILike RegexpLike"
         ),
         _BINARY,
     ),
+    "DPipe": _words("this expression safe"),
 }
 
 # Of them, those that make of the rows something else than the rows, or give a name another meaning.

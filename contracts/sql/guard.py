@@ -1,8 +1,8 @@
-"""The guard in front of Spark: a rule's untrusted query becomes SQL of our own writing, or is refused.
+"""The guard in front of Spark: a rule's untrusted SQL becomes SQL of our own writing, or is refused.
 
-The query is parsed into a tree, every node of the tree must be on a list (`allowlist`), and what runs is
-written anew from the tree: the user's text never reaches Spark. Nothing here imports Spark; sqlglot is
-imported by this module, so that only those who have a rule to guard import it.
+It is parsed into a tree, every node of the tree must be on a list (`allowlist`) and within its bounds
+(`cost`, `reading`), and what runs is written anew from the tree: the user's text never reaches Spark. The
+gate asks the same guard, so that what it lets pass will run. Nothing here imports Spark.
 """
 
 from __future__ import annotations
@@ -17,38 +17,51 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from dq.contracts.sql import text as sql
 from dq.contracts.sql.aggregate import Folded, folded, shown
+from dq.contracts.sql.allowlist import NOT_OF_A_ROW, OF_A_ROW
+from dq.contracts.sql.cost import vouch_for_cost
 from dq.contracts.sql.dialect import Dialect
-from dq.contracts.sql.vetting import Forbidden, vouch_for_tokens, vouch_for_tree
+from dq.contracts.sql.reading import read, read_condition
+from dq.contracts.sql.vetting import (
+    Forbidden,
+    unquoted,
+    vouch_for_query,
+    vouch_for_tokens,
+    vouch_for_tree,
+)
 
 MAX_CHARACTERS = 20_000
-# Every table is one more pass over the data, and joins multiply rows.
-MAX_TABLES = 8
 # Identifiers that begin like this are ours.
 OURS = "_dq_"
 
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A query that may run.
+    """SQL that may run.
 
     `tables` are the identifiers of the tables that it reads. `columns` are the names, without a table, that
     the query does not define itself: Spark would look for one that is no column among the variables of the
     session, so the caller must see that each is a column. `folded` is the same question as an aggregate of
-    the table's rows, where it is one. `shown` are columns, and tables, whose values the answer may show.
+    the table's rows, where it is one. `shown` are the columns, in lower case, of which the answer tells more
+    than how many rows there are.
     """
 
     sql: str
-    tables: tuple[str, ...]
-    columns: tuple[str, ...]
+    tables: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
     folded: Folded | None = None
     shown: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why a query may not run, as the end of a sentence about it."""
+    """Why SQL may not run, as the end of a sentence about it, and what to write instead.
+
+    `reads` is false for what is no single statement that only reads.
+    """
 
     reason: str
+    instead: str
+    reads: bool = True
 
 
 def guarded(query: str, *, own: str, tables: Mapping[str, str], property: str | None) -> Guarded | Refused:
@@ -59,20 +72,73 @@ def guarded(query: str, *, own: str, tables: Mapping[str, str], property: str | 
     `{property}` stands for, an expression that is already quoted. Never raises for what is in the query.
     """
     try:
-        text = _filled(query, own, property)
-        tree = _parsed(text)
+        tree = _parsed(_filled(query, own, property))
         vouch_for_tree(tree)
+        vouch_for_cost(tree)
         named = _renamed(tree, tables)
-        made = tree.sql(dialect=Dialect, comments=False)
-        if "${" in made:
-            raise Forbidden("it holds a sign that Spark would replace")
-    except Forbidden as refusal:
-        return Refused(str(refusal))
-    except SqlglotError as error:
-        return Refused(f"it is not SQL that is understood: {_first_line(error)}")
-    except RecursionError:
-        return Refused("it is nested too deeply")
-    return Guarded(made, tuple(sorted(named)), _columns(tree), folded(tree), shown(tree))
+        rows = read(tree)
+        return Guarded(_written(tree), tuple(sorted(named)), _columns(tree), folded(tree), shown(tree, rows))
+    except (Forbidden, SqlglotError, RecursionError) as error:
+        return _refused(error)
+
+
+def guarded_predicate(text: str) -> Guarded | Refused:
+    """A condition on the rows of one object as SQL that may run, or the reason why it may not.
+
+    It looks at the columns of one row, and at nothing else. Never raises for what is in the text.
+    """
+    try:
+        tree = _condition(text)
+        vouch_for_tree(tree)
+        _vouch_for_row(tree)
+        vouch_for_cost(tree)
+        read_condition(tree)
+        names = {one.parts[0].name for one in tree.find_all(exp.Column)}
+        return Guarded(_written(tree), (), tuple(sorted(names)))
+    except (Forbidden, SqlglotError, RecursionError) as error:
+        return _refused(error)
+
+
+def _refused(error: Exception) -> Refused:
+    if isinstance(error, Forbidden):
+        return Refused(str(error), error.instead, error.reads)
+    if isinstance(error, SqlglotError):
+        return Refused(f"it is not SQL that is understood: {_first_line(error)}", "Correct it there.")
+    return Refused("it is nested too deeply", "Write a simpler one.")
+
+
+def _written(tree: exp.Expr) -> str:
+    made = tree.sql(dialect=Dialect, comments=False)
+    if "${" in made:
+        raise Forbidden("it holds a sign that Spark would replace")
+    return made
+
+
+def _condition(text: str) -> exp.Expr:
+    if len(text) > MAX_CHARACTERS:
+        raise Forbidden(f"it has {len(text):,} characters; {MAX_CHARACTERS:,} are allowed", _SHORTER)
+    if OURS in text.lower():
+        raise Forbidden(f"names that begin with {OURS!r} are not allowed", "Name a column of the object.")
+    dialect = Dialect()
+    tokens = unquoted(dialect.tokenize(text), text)
+    vouch_for_tokens(tokens, text)
+    (tree,) = dialect.parser(error_level=ErrorLevel.IMMEDIATE).parse_into(exp.Condition, tokens, text)
+    if tree is None:
+        raise Forbidden("it is empty", _ON_A_ROW)
+    return tree
+
+
+_SHORTER = "Write a shorter one, or several rules."
+_ON_A_ROW = "Write a condition on the object's own columns, such as state = 'open'."
+
+
+def _vouch_for_row(tree: exp.Expr) -> None:
+    for node in tree.walk():
+        if type(node).__name__ in NOT_OF_A_ROW:
+            said = "a lambda" if isinstance(node, exp.Lambda) else f"{node.key.upper()}"
+            raise Forbidden(f"{said} is not allowed in a predicate", _ON_A_ROW)
+        if isinstance(node, exp.Anonymous) and node.name.lower() not in OF_A_ROW:
+            raise Forbidden(f"the function {node.name!r} is not allowed in a predicate", _ON_A_ROW)
 
 
 _PLACEHOLDER = re.compile(
@@ -83,34 +149,38 @@ _LEFT = re.compile(r"\$?\{[^{}\n]{0,40}\}?")
 
 def _filled(query: str, own: str, property: str | None) -> str:
     if len(query) > MAX_CHARACTERS:
-        raise Forbidden(f"it has {len(query):,} characters; {MAX_CHARACTERS:,} are allowed")
+        raise Forbidden(f"it has {len(query):,} characters; {MAX_CHARACTERS:,} are allowed", _SHORTER)
 
     def fill(found: re.Match[str]) -> str:
         if (found["word"] or found["old"]) in ("object", "table"):
             return sql.name(own)
         if property is None:
-            raise Forbidden(f"{found.group()} stands in a rule that is on no property")
+            raise Forbidden(
+                f"{found.group()} stands in a rule that is on no property",
+                "Name the column, or move the rule to the property.",
+            )
         return property
 
     text = _PLACEHOLDER.sub(fill, query)
     if "${" in text:
-        raise Forbidden(f"{_LEFT.findall(text)[0]!r} is not a placeholder that is filled")
+        raise Forbidden(f"{_LEFT.findall(text)[0]!r} is not a placeholder that is filled", "Write {object}.")
     if OURS in text.lower():
-        raise Forbidden(f"names that begin with {OURS!r} are not allowed")
+        raise Forbidden(f"names that begin with {OURS!r} are not allowed", "Name it otherwise.")
     return text
 
 
 def _parsed(text: str) -> exp.Query:
     """The one statement of a text, which must begin like a query."""
     dialect = Dialect()
-    tokens = dialect.tokenize(text)
+    tokens = unquoted(dialect.tokenize(text), text)
+    vouch_for_query(tokens)
     vouch_for_tokens(tokens, text)
     statements = [one for one in dialect.parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text) if one]
     if len(statements) != 1:
-        raise Forbidden(f"it has {len(statements)} statements; one is allowed")
+        raise Forbidden(f"it has {len(statements)} statements; one is allowed", reads=False)
     tree = statements[0]
     if not isinstance(tree, exp.Query):
-        raise Forbidden("it is not a SELECT")
+        raise Forbidden("it is not a SELECT", reads=False)
     return tree
 
 
@@ -123,30 +193,32 @@ def _renamed(tree: exp.Expr, tables: Mapping[str, str]) -> set[str]:
     known = {name.lower(): view for name, view in tables.items()}
     defined = {one.alias.lower() for one in tree.find_all(exp.CTE)}
     for name in defined & known.keys():
-        raise Forbidden(f"WITH defines {name!r}, which is the name of a table of the contract")
+        said = f"WITH defines {name!r}, which is the name of a table of the contract"
+        raise Forbidden(said, "Give it another name.")
     for one in tree.find_all(exp.CTE):
         one.args["alias"].set("this", exp.to_identifier(_own(one.alias)))
-    found = list(tree.find_all(exp.Table))
-    if len(found) > MAX_TABLES:
-        raise Forbidden(f"it reads {len(found)} tables; {MAX_TABLES} are allowed")
-    read = set()
-    for table in found:
+    taken = set()
+    for table in list(tree.find_all(exp.Table)):
         name = ".".join(part.name for part in table.parts).lower()
         if not all(isinstance(part, exp.Identifier) for part in table.parts):
-            raise Forbidden("a function in the place of a table is not allowed")
+            raise Forbidden("a function in the place of a table is not allowed", _FROM)
         if name in defined and len(table.parts) == 1:
             view = _own(name)
         elif name in known:
             view = known[name]
-            read.add(view)
+            taken.add(view)
         else:
-            shown = ".".join(part.name for part in table.parts)
-            raise Forbidden(f"it reads {shown!r}; a rule reads only {' or '.join(sorted(tables))}")
+            unknown = ".".join(part.name for part in table.parts)
+            only = " or ".join(sorted(tables))
+            raise Forbidden(f"it reads {unknown!r}; a rule reads only {only}", _FROM)
         alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
         table.replace(exp.Table(this=exp.to_identifier(view), alias=alias))
-    if not read:
-        raise Forbidden("it reads no table of the contract")
-    return read
+    if not taken:
+        raise Forbidden("it reads no table of the contract", _FROM)
+    return taken
+
+
+_FROM = "Write FROM {object}."
 
 
 def _columns(tree: exp.Expr) -> tuple[str, ...]:

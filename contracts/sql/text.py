@@ -6,6 +6,8 @@ import datetime as dt
 import math
 from decimal import Decimal
 
+# What stands for the rows in a query of a contract; the measurement puts a name of its own there.
+ROWS_VIEW = "_dq_rows"
 # Spark's largest decimal; a number with more digits is written as a double.
 MAX_DIGITS = 38
 

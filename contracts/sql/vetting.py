@@ -9,16 +9,25 @@ from enum import Enum
 from sqlglot import Token, TokenType, exp
 
 from dq.contracts.form import nearest
-from dq.contracts.sql.allowlist import FUNCTIONS, NODES, TYPES, UNITS
+from dq.contracts.sql.allowlist import FUNCTIONS, INSTEAD, NODES, TYPES, UNITS
 from dq.contracts.sql.dialect import Dialect
 
 MAX_NODES = 2_000
 # Of parentheses and brackets in the text, and of nodes in the tree.
 MAX_DEPTH = 60
+SELECT = "Write one SELECT, or WITH … SELECT, that gives one number."
 
 
 class Forbidden(Exception):
-    """The query may not run; the message is the reason, as the end of a sentence about it."""
+    """The query may not run; the message is the reason, as the end of a sentence about it.
+
+    `instead` is what to write. `reads` is false for what is no single statement that only reads.
+    """
+
+    def __init__(self, reason: str, instead: str = SELECT, *, reads: bool = True) -> None:
+        super().__init__(reason)
+        self.instead = instead
+        self.reads = reads
 
 
 _FIRST = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
@@ -27,43 +36,68 @@ _CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 # Spark's pipes, paths into JSON, and parameters.
 _STRANGE = (TokenType.PIPE_GT, TokenType.COLON, TokenType.PLACEHOLDER, TokenType.PARAMETER)
 _ESCAPES = re.compile(r"\\\\|\\'|\\\"")
+_SIMPLER = "Write a simpler one, or several rules."
+
+
+def unquoted(tokens: list[Token], text: str) -> list[Token]:
+    """The tokens, with a text whose quotes are doubled as one: `'it''s'` is `it's`.
+
+    That is SQL's own rule, and Spark's since 4.0; in 3.5 it would be `its`.
+    """
+    made: list[Token] = []
+    for token in tokens:
+        before = made[-1] if made else None
+        if (
+            before is not None
+            and token.token_type is before.token_type is TokenType.STRING
+            and token.start == before.end + 1
+            and text[token.start] == text[before.end]
+        ):
+            joined = before.text + text[token.start] + token.text
+            made[-1] = Token(TokenType.STRING, joined, before.line, before.col, before.start, token.end)
+        else:
+            made.append(token)
+    return made
 
 
 def vouch_for_tokens(tokens: list[Token], text: str) -> None:
     """Nothing in the text that is read in different ways, or nested without end. Raises Forbidden."""
     if not tokens:
-        raise Forbidden("it is empty")
-    if tokens[0].token_type not in _FIRST:
-        raise Forbidden(f"it begins with {tokens[0].text!r}; only a SELECT is allowed")
+        raise Forbidden("it is empty", reads=False)
     depth = 0
     for token in tokens:
         depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
         if depth > MAX_DEPTH:
-            raise Forbidden("it is nested too deeply")
+            raise Forbidden("it is nested too deeply", _SIMPLER)
         if token.token_type in _STRANGE:
             raise Forbidden(f"{token.text!r} is not allowed")
         written = text[token.start : token.end + 1]
         # Spark and the parser read other escapes in different ways.
         if token.token_type is TokenType.STRING and "\\" in _ESCAPES.sub("", written):
-            raise Forbidden("a text with a single backslash is not allowed; double it, or write r'…'")
+            raise Forbidden("a text with a single backslash is not allowed", "Double it, or write r'…'.")
+
+
+def vouch_for_query(tokens: list[Token]) -> None:
+    """It begins like a query. Raises Forbidden."""
+    if tokens and tokens[0].token_type not in _FIRST:
+        raise Forbidden(f"it begins with {tokens[0].text[:40]!r}; only a SELECT is allowed", reads=False)
 
 
 def vouch_for_tree(tree: exp.Expr) -> None:
     """Nothing in the tree that is not on the lists. Raises Forbidden."""
     for number, (node, depth) in enumerate(_walk(tree)):
         if number > MAX_NODES:
-            raise Forbidden(f"it has more than {MAX_NODES:,} parts")
+            raise Forbidden(f"it has more than {MAX_NODES:,} parts", _SIMPLER)
         if depth > MAX_DEPTH:
-            raise Forbidden("it is nested too deeply")
+            raise Forbidden("it is nested too deeply", _SIMPLER)
         kind = type(node).__name__
         if kind not in NODES:
-            raise Forbidden(f"{_SAID.get(kind) or kind} is not allowed")
+            raise _strange(kind, kind)
         for part, value in node.args.items():
             if value is None or value is False or value == []:
                 continue
             if part not in NODES[kind]:
-                said = _SAID.get(f"{kind}.{part}") or f"{part.rstrip('_')} of {kind}"
-                raise Forbidden(f"{said} is not allowed")
+                raise _strange(f"{kind}.{part}", f"{part.rstrip('_')} of {kind}")
             _vouch_scalars(kind, part, value)
         _vouch_node(node)
 
@@ -76,29 +110,49 @@ def _walk(tree: exp.Expr) -> Iterator[tuple[exp.Expr, int]]:
         stack += [(child, depth + 1) for child in node.iter_expressions()]
 
 
-# What a reader calls it, where the parser's word is not the same.
+def _strange(key: str, otherwise: str) -> Forbidden:
+    said, instead = _SAID.get(key, (otherwise, SELECT))
+    return Forbidden(f"{said} is not allowed", instead, reads=key not in _WRITES)
+
+
+_LEAVE_OUT = "Leave it out."
+_GROUPS = "Write GROUP BY with columns alone."
+_CASES = "Write count_if, or CASE WHEN … THEN … END."
+# What a reader calls it, where the parser's word is not the same, and what to write instead.
 _SAID = {
-    "Concat": "a text beside a text",
-    "Hint": "a hint",
-    "Select.hint": "a hint",
-    "Select.into": "INTO",
-    "Select.laterals": "LATERAL VIEW (use explode in a subquery)",
-    "Select.locks": "FOR UPDATE",
-    "Select.cluster": "CLUSTER BY",
-    "Select.distribute": "DISTRIBUTE BY",
-    "Select.sort": "SORT BY",
-    "Table.version": "time travel",
-    "Table.when": "time travel",
-    "Table.sample": "TABLESAMPLE",
-    "TableSample": "TABLESAMPLE",
-    "With.recursive": "a recursive query",
-    "Values": "VALUES",
-    "Lateral": "LATERAL",
-    "Placeholder": "a placeholder",
-    "Parameter": "a parameter",
-    "SessionParameter": "a session variable",
-    "Command": "a command",
+    "Concat": ("a text beside a text", "Write them as one text, or join them with ||."),
+    "Hint": ("a hint", _LEAVE_OUT),
+    "Select.hint": ("a hint", _LEAVE_OUT),
+    "Select.into": ("INTO", _LEAVE_OUT),
+    "Select.laterals": ("LATERAL VIEW (use explode in a subquery)", "Write FROM (SELECT explode(a) AS b …)."),
+    "Select.locks": ("FOR UPDATE", _LEAVE_OUT),
+    "Select.cluster": ("CLUSTER BY", _LEAVE_OUT),
+    "Select.distribute": ("DISTRIBUTE BY", _LEAVE_OUT),
+    "Select.sort": ("SORT BY", "Write ORDER BY."),
+    "Select.windows": ("WINDOW", "Write the window behind OVER."),
+    "Select.qualify": ("QUALIFY", "Write the condition in a WHERE around a subquery."),
+    "Cube": ("CUBE", _GROUPS),
+    "Rollup": ("ROLLUP", _GROUPS),
+    "GroupingSets": ("GROUPING SETS", _GROUPS),
+    "Pivot": ("PIVOT", _CASES),
+    "Table.pivots": ("PIVOT", _CASES),
+    "Escape": ("ESCAPE", "Write contains, startswith or endswith."),
+    "Any": ("ANY or ALL", "Write the comparisons with OR or AND."),
+    "All": ("ANY or ALL", "Write the comparisons with OR or AND."),
+    "HexString": ("a text in hexadecimal", "Write it as a text."),
+    "Table.version": ("time travel", _LEAVE_OUT),
+    "Table.when": ("time travel", _LEAVE_OUT),
+    "Table.sample": ("TABLESAMPLE", _LEAVE_OUT),
+    "TableSample": ("TABLESAMPLE", _LEAVE_OUT),
+    "With.recursive": ("a recursive query", "Write a join for each level that is meant."),
+    "Values": ("VALUES", "Write IN (…), or CASE WHEN … THEN … END."),
+    "Lateral": ("LATERAL", "Write a subquery with a join on equal columns."),
+    "Placeholder": ("a placeholder", "Write {object}, or the value itself."),
+    "Parameter": ("a parameter", "Write the value itself."),
+    "SessionParameter": ("a session variable", "Write the value itself."),
+    "Command": ("a command", SELECT),
 }
+_WRITES = frozenset({"Select.into", "Command"})
 
 _KEYWORDS = re.compile(r"[A-Za-z_ ]*")
 # Parts that hold the user's own text; each is looked at by `_vouch_node`, or quoted when it is written.
@@ -120,6 +174,8 @@ _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?")
 _INTERVAL = re.compile(r"[+-]?\d{1,9}(\.\d{1,9})?")
 # Names of Spark's own: variables of the session, and the files that rows come from.
 _RESERVED = frozenset(["session", "system", "_metadata", "global_temp"])
+_JAVA = frozenset(["java_method", "reflect", "try_reflect"])
+_RENAME = "Name a column of the object."
 
 
 # The parser takes nearly everything in these places.
@@ -141,27 +197,37 @@ def _vouch_node(node: exp.Expr) -> None:
     if isinstance(node, exp.Anonymous):
         _vouch_function(name)
     elif isinstance(node, exp.Literal) and not node.is_string and not _NUMBER.fullmatch(name):
-        raise Forbidden(f"the number {name!r} is not understood")
+        raise Forbidden(f"the number {name!r} is not understood", "Write it like 12.5.")
     elif isinstance(node, exp.Identifier) and (not name or not name.isprintable()):
-        raise Forbidden(f"the name {name!r} is not allowed")
+        raise Forbidden(f"the name {name!r} is not allowed", _RENAME)
     elif isinstance(node, exp.Identifier) and name.lower() in _RESERVED:
-        raise Forbidden(f"the name {name!r} belongs to Spark and is not allowed")
+        raise Forbidden(f"the name {name!r} belongs to Spark and is not allowed", _RENAME)
     elif isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Identifier):
-        raise Forbidden("a function of a schema is not allowed")
+        raise Forbidden("a function of a schema is not allowed", "Write a function of Spark's own.")
     elif isinstance(node, exp.DataType) and getattr(node.this, "name", "") not in TYPES:
-        raise Forbidden(f"the type {node.sql(dialect=Dialect)!r} is not allowed in a cast")
+        kind = node.sql(dialect=Dialect)
+        raise Forbidden(f"the type {kind!r} is not allowed in a cast", "Write one such as decimal(18, 2).")
     elif isinstance(node, exp.Var) and name.upper() not in UNITS:
         raise Forbidden(f"{name!r} is not understood")
     elif isinstance(node, exp.Interval):
         plain = isinstance(node.this, exp.Literal) and isinstance(node.args.get("unit"), exp.Var)
         if not plain or not _INTERVAL.fullmatch(node.this.name):
-            raise Forbidden("an interval is a number and one unit, such as INTERVAL 7 DAYS")
+            raise Forbidden(
+                "an interval is a number and one unit, such as INTERVAL 7 DAYS",
+                "Write date_add(a, b) for a number of days that a column holds.",
+            )
     elif isinstance(node, exp.Join) and not (node.args.get("on") or node.args.get("using")):
-        raise Forbidden("a join without ON or USING is not allowed")
+        raise Forbidden("a join without ON or USING is not allowed", "Write JOIN … ON a.id = b.id.")
 
 
 def _vouch_function(name: str) -> None:
-    if name.lower() in FUNCTIONS:
+    lower = name.lower()
+    if lower in FUNCTIONS:
         return
-    near = nearest(name, sorted(FUNCTIONS))
-    raise Forbidden(f"the function {name!r} is not allowed" + (f"; did you mean {near!r}?" if near else ""))
+    near = None if lower in INSTEAD else nearest(name, sorted(FUNCTIONS))
+    meant = f"; did you mean {near!r}?" if near else ""
+    instead = INSTEAD.get(lower) or (f"Write {near}." if near else _KNOWN)
+    raise Forbidden(f"the function {name!r} is not allowed{meant}", instead, reads=lower not in _JAVA)
+
+
+_KNOWN = "docs/how-to/check-data.md says which functions may be used."

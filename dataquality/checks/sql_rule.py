@@ -9,7 +9,8 @@ is an error, not an answer. The object is seen in the scope of the rule: the che
 `rows: table` all of it. The query is one SELECT on its own object, with functions that only compute; every
 other is refused, and what runs is written anew from what was understood. One count, minimum, maximum, sum or
 average of the object's rows shares the pass of the other checks; every other query is a pass of its own. The
-number is not shown where it may be a value of a classified column.
+number is not shown where a classified column, or one that the contract does not describe, has to do with it,
+but for one count of rows, such as `SELECT count(*) FROM {object} WHERE salary < 0`.
 Mend: Correct the data, the query or the bound.
 """
 
@@ -25,18 +26,8 @@ from dq.dataquality.clause import Clause, Unit, of_quality, refuse
 from dq.dataquality.column import Column, columns
 from dq.dataquality.judge import Values, judge_number, result, subject
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.masking import MASK, classified
-from dq.dataquality.metric import (
-    EACH_ROW,
-    ROWS_VIEW,
-    Kind,
-    Merge,
-    Metric,
-    Need,
-    aggregate,
-    distinct,
-    one_number,
-)
+from dq.dataquality.masking import MASK, untold
+from dq.dataquality.metric import EACH_ROW, Kind, Merge, Metric, Need, aggregate, distinct, one_number
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.term import Opaque
 
@@ -67,29 +58,25 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     if column is not None and not column.single:
         return refuse(made, "a value inside of an array or map has no column of its own")
     # Only who has a SQL rule pays for the parser.
-    from dq.contracts.sql.guard import Refused, guarded
+    from dq.contracts.sql.guard import Refused
+    from dq.contracts.sql.rule import query
 
-    found = guarded(
-        quality.query or "",
-        own=one.name,
-        tables={one.name: ROWS_VIEW, one.column: ROWS_VIEW},
-        property=None if column is None else column.sql(),
-    )
+    way = None if column is None else [str(step) for step in column.steps]
+    found = query(one, quality, way)
     if isinstance(found, Refused):
-        return refuse(made, f"its query is refused: {found.reason}")
+        return refuse(made, f"its query is refused: {found.reason}. {found.instead}".rstrip("."))
     needs = tuple(Need(Column((name,))) for name in found.columns)
-    secret = sorted(classified(one) & found.shown)
     alone = Metric(Kind.SQL, value=found.sql, where=made.where, needs=needs, merge=Merge.NONE)
-    terms = _Terms(_shared(one, found.folded, alone) or alone, secret[0] if secret else "")
+    terms = _Terms(_shared(one, found.folded, alone) or alone, untold(one, found.shown))
     return replace(made, terms=terms)
 
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """What is asked, and the classified column, if any, that the answer may be a value of."""
+    """What is asked, and why its number is not shown, where it is not."""
 
     metric: Metric
-    secret: str
+    untold: str
 
 
 # A sum of floats depends on the order, and whether it is one shows only in the data.
@@ -127,11 +114,11 @@ def judge(clause: Clause, values: Values) -> CheckResult:
     (found,) = values.values()
     assert isinstance(clause.terms, _Terms)
     judged = judge_number(clause, one_number(found), "the query")
-    if not clause.terms.secret or judged.status is Status.ERROR:
+    if not clause.terms.untold or judged.status is Status.ERROR:
         return judged
     allowed = f"; allowed: {clause.allowed}" if judged.status is Status.FAIL else ""
-    message = f"{subject(clause)}: the query gives a number that is not shown, because"
-    return result(clause, judged.status, MASK, f"{message} {clause.terms.secret!r} is classified{allowed}")
+    message = f"{subject(clause)}: the query gives a number that is not shown, because {clause.terms.untold}"
+    return result(clause, judged.status, MASK, f"{message}{allowed}")
 
 
 def _rule(query: str, rest: str = "mustBe: 0") -> str:

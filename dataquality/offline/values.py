@@ -153,23 +153,29 @@ def as_day(text: str) -> tuple[int, int, int] | None:
 
 # What one character after a backslash may be in a pattern of Java, so that Python reads it alike.
 _ALIKE = frozenset("dDwWbBAntrf")
-_ESCAPE = re.compile(r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|z|.)", re.DOTALL)
+_TOKEN = re.compile(r"\\(?:x\{(?P<code>[0-9A-F]+)\}|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|z|.)|[\[\]]", re.DOTALL)
 
 
 def pattern(java: str) -> re.Pattern[str] | None:
     """The pattern of Java as one of Python that finds the same texts; None for what Python does not know."""
-    unknown = False
+    unknown, depth = False, 0
 
     def same(match: re.Match[str]) -> str:
-        nonlocal unknown
-        escape = match.group()
-        if escape == r"\z":
+        nonlocal unknown, depth
+        token = match.group()
+        if token in "[]":
+            depth += 1 if token == "[" else -1
+            # Classes in a class are joined, and stand there for Java's speed alone.
+            return token if depth == (token == "[") else ""
+        if token == r"\z":
             return r"\Z"
-        letter = escape[1]
-        unknown = unknown or (letter.isalnum() and len(escape) == 2 and letter not in _ALIKE)
-        return escape
+        if match["code"]:
+            return rf"\U{int(match['code'], 16):08x}"
+        letter = token[1]
+        unknown = unknown or (letter.isalnum() and len(token) == 2 and letter not in _ALIKE)
+        return token
 
-    made = _ESCAPE.sub(same, java)
+    made = _TOKEN.sub(same, java)
     if unknown:
         return None
     try:

@@ -91,7 +91,9 @@ def test_every_clause_is_enforced_documented_or_not_evaluated() -> None:
     assert said["id: required"][1] == "required"
     assert said["orders: service level: frequency"][1] == "dq watch"
     assert said["orders: quality: sql"][1] == "sql_rule"
-    assert said["orders: quality: idle"][1] == "its query is refused: it reads no table of the contract"
+    assert said["orders: quality: idle"][1] == (
+        "its query is refused: it reads no table of the contract. Write FROM {object}"
+    )
     assert "(?i)" in said["mail: pattern"][1]
 
 

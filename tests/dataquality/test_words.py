@@ -16,7 +16,6 @@ from dq.dataquality.judge import percent
 from dq.dataquality.metric import Failure, Kind, Merge, Metric, Need, count, duplicates, merged
 from dq.dataquality.operators import Unusable, threshold
 from dq.dataquality.plan import MAX_EXPRESSIONS, plan
-from dq.dataquality.predicate import guarded
 from dq.dataquality.regex import java
 from dq.dataquality.schema import data_type, ddl
 
@@ -103,41 +102,6 @@ def test_a_percentage_never_rounds_to_none_or_all() -> None:
     assert [percent(Fraction(value)) for value in (0, 100, Fraction(100, 3))] == ["0", "100", "33.33"]
     assert percent(Fraction(100, 10**9)) == "1e-07"
     assert percent(100 - Fraction(1, 10**6)) == "99.999999"
-
-
-PREDICATES = [
-    "state = 'closed' AND amount > 1.5e3",
-    "`a b` IS NOT NULL",
-    "upper(trim(state)) IN ('A', 'B') OR NOT (x <=> y)",
-    "cast(a AS decimal(10, 2)) BETWEEN -1 AND 1",
-    "place.zip LIKE '1%'",
-]
-REFUSED = [
-    "reflect('java.lang.Runtime', 'getRuntime')",
-    "java_method('a', 'b')",
-    "`reflect`('a', 'b')",
-    "x IN (SELECT y FROM z)",
-    "1 = 1 -- all",
-    "1 = 1 /* all */",
-    "a = 'it\\'s'",
-    "a = '${env:SECRET}'",
-    "a = 1) OR (b = 2",
-    "(a = 1",
-    "a = 1; DROP TABLE b",
-    "exists(a, b -> true)",
-    "",
-]
-
-
-@pytest.mark.parametrize("text", PREDICATES)
-def test_a_tame_predicate_stays_as_it_is(text: str) -> None:
-    assert guarded(text) == text
-
-
-@pytest.mark.parametrize("text", REFUSED)
-def test_a_predicate_with_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(Unusable, match="where: "):
-        guarded(text)
 
 
 def test_a_pattern_means_the_same_in_java() -> None:

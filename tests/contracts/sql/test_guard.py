@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from dq.contracts.sql.allowlist import FUNCTIONS
 from dq.contracts.sql.dialect import Dialect
-from dq.contracts.sql.guard import MAX_CHARACTERS, Guarded, Refused, guarded
+from dq.contracts.sql.guard import MAX_CHARACTERS, Guarded, Refused, guarded, guarded_predicate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -212,3 +212,64 @@ def test_every_function_of_the_list_is_built_into_spark(spark: SparkSession) -> 
     known = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
 
     assert FUNCTIONS - known - GRAMMAR == set()
+
+
+PREDICATES = [
+    ("state = 'closed' AND amount > 1.5e3", "`state` = 'closed' AND `amount` > 1.5e3", ("amount", "state")),
+    ("`a b` IS NOT NULL", "NOT `a b` IS NULL", ("a b",)),
+    (
+        "upper(trim(state)) IN ('A', 'B') OR NOT (x <=> y)",
+        "UPPER(TRIM(`state`)) IN ('A', 'B') OR NOT (`x` IS NOT DISTINCT FROM `y`)",
+        ("state", "x", "y"),
+    ),
+    ("cast(a AS decimal(10, 2)) BETWEEN -1 AND 1", "CAST(`a` AS DECIMAL(10, 2)) BETWEEN -1 AND 1", ("a",)),
+    ("place.zip LIKE '1%'", "`place`.`zip` LIKE '1%'", ("place",)),
+    ("s = 'it''s'", "`s` = CAST(X'69742773' AS STRING)", ("s",)),
+    ("s || 'x' = 'ax'", "`s` || 'x' = 'ax'", ("s",)),
+    ("a = 1 -- one", "`a` = 1", ("a",)),
+    ("a = '${env:SECRET}'", "`a` = CAST(X'247B656E763A5345435245547D' AS STRING)", ("a",)),
+    (
+        "mail RLIKE '(?i)^[a-z]+@x$'",
+        "`mail` RLIKE CAST(X'283F69295E5B612D7A5D2B407824' AS STRING)",
+        ("mail",),
+    ),
+]
+NO_PREDICATES = {
+    "reflect('java.lang.Runtime', 'getRuntime')": "the function 'reflect' is not allowed",
+    "java_method('a', 'b')": "the function 'java_method' is not allowed",
+    "`reflect`('a', 'b')": "not allowed",
+    "x IN (SELECT y FROM z)": "is not allowed in a predicate",
+    "EXISTS (SELECT 1 FROM z)": "is not allowed in a predicate",
+    "a = 'it\\'s' AND b = '\\d'": "a text with a single backslash is not allowed",
+    "a = 1) OR (b = 2": "it is not SQL that is understood",
+    "(a = 1": "it is not SQL that is understood",
+    "a = 1; DROP TABLE b": "it is not SQL that is understood",
+    "exists(a, b -> true)": "is not allowed in a predicate",
+    "max(a) > 1": "the function 'max' is not allowed in a predicate",
+    "explode(a) = 1": "the function 'explode' is not allowed in a predicate",
+    "row_number() OVER (ORDER BY a) = 1": "is not allowed in a predicate",
+    "SELECT 1": "",
+    "_dq_x = 1": "names that begin",
+    "a RLIKE '(a+)+$'": "can match one text in ever more ways",
+    "": "it is empty",
+    "-- nothing": "it is empty",
+    "(" * 100 + "a" + ")" * 100: "it is nested too deeply",
+    "a = 1 OR " * 3_000 + "true": "characters",
+}
+
+
+@pytest.mark.parametrize(("text", "written", "columns"), PREDICATES, ids=lambda one: str(one)[:40])
+def test_a_predicate_is_written_anew(text: str, written: str, columns: tuple[str, ...]) -> None:
+    found = guarded_predicate(text)
+
+    assert isinstance(found, Guarded), found
+    assert (found.sql, found.columns) == (written, columns)
+
+
+@pytest.mark.parametrize("text", NO_PREDICATES, ids=lambda text: text[:40])
+def test_a_predicate_looks_at_one_row_and_at_nothing_else(text: str) -> None:
+    found = guarded_predicate(text)
+
+    assert isinstance(found, Refused), found
+    assert NO_PREDICATES[text] in found.reason
+    assert found.instead
