@@ -84,6 +84,7 @@ INSTEAD = {
         "Write explode in a subquery, or exists(a, x -> …).",
     ),
     "current_timezone": "Times are in UTC.",
+    "position": "Write instr(b, a).",
 }
 
 _BINARY = _words("this expression")
@@ -146,11 +147,10 @@ NODES: dict[str, frozenset[str]] = {
     "Dot": _BINARY,
     "Div": _words("this expression typed safe"),
     **dict.fromkeys(
-        _words(
-            "And Or Add Sub Mul IntDiv Mod EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ Like ILike RegexpLike"
-        ),
+        _words("And Or Add Sub Mul IntDiv Mod EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ RegexpLike"),
         _BINARY,
     ),
+    **dict.fromkeys(("Like", "ILike"), _words("this expression negate")),
     "DPipe": _words("this expression safe"),
 }
 

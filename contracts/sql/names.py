@@ -49,6 +49,7 @@ class Scope:
     arguments: Mapping[str, Value] = field(default_factory=dict)
     number: int = 1
     read: int = 0
+    deciding: frozenset[str] = frozenset()
 
 
 def named(rows: Rows, alias: exp.Expr | None) -> Rows:
@@ -68,6 +69,12 @@ def column(node: exp.Column, scope: Scope) -> Value:
     if isinstance(node.this, exp.Star):
         return Value(VALUE, ITEMS, reads=frozenset([ALL]))
     here: Scope | None = scope
+    if rest and first not in scope.arguments:
+        # A table around goes before a struct of this name, which the data may have or not.
+        around = scope
+        while first not in around.tables and around.outer is not None:
+            around = around.outer
+        here = around if first in around.tables else scope
     while here is not None:
         found = _found(here, first, rest)
         if found is not None:

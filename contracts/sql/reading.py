@@ -44,8 +44,8 @@ def _query(node: exp.Expr, known: With, outer: Scope | None, equal: bool = False
     if isinstance(node, exp.Subquery):
         return _query(node.this, known, outer, equal)
     if isinstance(node, exp.SetOperation):
-        sides = (_query(one, known, outer, equal) for one in (node.this, node.expression))
-        return _counted(_both(*sides))
+        one, other = (_query(side, known, outer, equal) for side in (node.this, node.expression))
+        return _counted(_both(one, other))
     assert isinstance(node, exp.Select)
     return _counted(_select(node, known, outer, equal))
 
@@ -76,7 +76,10 @@ def _both(one: Rows, other: Rows) -> Rows:
         one.number + other.number,
         one.tables + other.tables,
         one.parts + other.parts,
-        one.reads | other.reads,
+        # All but UNION ALL compare the rows.
+        one.reads.union(
+            other.reads, *(value.reads for value in (*one.columns.values(), *other.columns.values()))
+        ),
         one.outer or other.outer,
     )
 
@@ -111,7 +114,10 @@ def _select(node: exp.Select, known: With, outer: Scope | None, equal: bool) -> 
         )
     folded = all(one.plain for one in groups) and (bool(groups) or _aggregates(node))
     tables = [one for name, one in scope.tables.items() if name]
-    deciding = frozenset[str]().union(*(one.reads for one in (*asked, *groups, *more)))
+    deciding = scope.deciding.union(*(one.reads for one in (*asked, *groups, *more)))
+    if any(node.args.get(key) for key in ("distinct", "group", "order")):
+        # They may name what is selected by its place.
+        deciding = deciding.union(*(one.reads for one in columns.values()))
     return Rows(
         columns,
         others,
@@ -186,11 +192,11 @@ def _joined(join: exp.Join, name: str, scope: Scope) -> Value:
     """The condition of a join, which must hold columns of both sides equal."""
     using = [one.name.lower() for one in join.args.get("using") or ()]
     before = [table for table in scope.tables if table != name]
-    for each in using:
-        mine = scope.tables[name].get(each)
-        theirs = [value for table in before if (value := scope.tables[table].get(each)) is not None]
-        if mine is not None and mine.plain and any(one.plain for one in theirs):
-            return combined(mine, *theirs)
+    pairs = [
+        (scope.tables[name].get(each), scope.tables[table].get(each)) for each in using for table in before
+    ]
+    if any(mine and other and mine.plain and other.plain for mine, other in pairs):
+        return combined(*(value for pair in pairs for value in pair if value is not None))
     on: exp.Expr | None = join.args.get("on")
     for one in _conditions(on):
         sides = _sides(one, scope)
@@ -229,7 +235,9 @@ def _seen(node: exp.Expr, scope: Scope) -> Value:
         counted = node.name.lower() == "count" and len(node.expressions) == 1 and node.expressions[0].is_star
         arguments = [] if counted else [_value(one, scope) for one in node.expressions]
         made, rows = grown(node, arguments), element(node, arguments)
-        scope.number *= rows
+        if rows > 1:
+            scope.number *= rows
+            scope.deciding |= made.reads
         return made
     return grown(node, [_value(one, scope) for one in node.iter_expressions()])
 

@@ -16,6 +16,7 @@ MAX_NODES = 2_000
 # Of parentheses and brackets in the text, and of nodes in the tree.
 MAX_DEPTH = 60
 SELECT = "Write one SELECT, or WITH … SELECT, that gives one number."
+KNOWN = "docs/how-to/check-data.md says what SQL may be used."
 
 
 class Forbidden(Exception):
@@ -111,7 +112,7 @@ def _walk(tree: exp.Expr) -> Iterator[tuple[exp.Expr, int]]:
 
 
 def _strange(key: str, otherwise: str) -> Forbidden:
-    said, instead = _SAID.get(key, (otherwise, SELECT))
+    said, instead = _SAID.get(key, (otherwise, KNOWN))
     return Forbidden(f"{said} is not allowed", instead, reads=key not in _WRITES)
 
 
@@ -226,8 +227,5 @@ def _vouch_function(name: str) -> None:
         return
     near = None if lower in INSTEAD else nearest(name, sorted(FUNCTIONS))
     meant = f"; did you mean {near!r}?" if near else ""
-    instead = INSTEAD.get(lower) or (f"Write {near}." if near else _KNOWN)
+    instead = INSTEAD.get(lower) or (f"Write {near}." if near else KNOWN)
     raise Forbidden(f"the function {name!r} is not allowed{meant}", instead, reads=lower not in _JAVA)
-
-
-_KNOWN = "docs/how-to/check-data.md says which functions may be used."

@@ -1,42 +1,125 @@
-"""Which queries of quality rules are refused before any engine sees them."""
+"""The gate says at the line what the guard of SQL refuses, and what to write instead."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from dq.validators.rules.sql_not_read_only import refused
+from dq.contracts.outcome import Finding
+
+
+def _found(lint_fragment, query: str) -> list[Finding]:
+    return lint_fragment(
+        "schema:\n"
+        "  - name: orders\n"
+        "    physicalName: shop_orders\n"
+        "    properties:\n"
+        "      - {name: order_id, logicalType: string, description: The order.}\n"
+        "    quality:\n"
+        f"      - {{type: sql, mustBe: 0, query: {json.dumps(query)}}}\n"
+    )
+
 
 FINE = [
     "SELECT count(*) FROM {object}",
-    "select 1;",
-    "WITH a AS (SELECT 1) SELECT * FROM a",
-    "(SELECT 1)",
-    "SELECT 'DELETE FROM x; DROP TABLE y' -- ; DELETE FROM x\nFROM t",
-    'SELECT `insert into`, "a;b" FROM t /* ; update t set a */',
-    "SELECT update, delete, set FROM t",
-    "SELECT 'it''s' , 'a\\'b;' FROM t",
-    "VALUES (1)",
+    "SELECT count(*) FROM ${object}",
+    "select count(1) from shop_orders;",
+    "WITH a AS (SELECT * FROM orders) SELECT count(*) FROM a",
+    "SELECT count(*) FROM orders WHERE order_id = 'DELETE FROM x; DROP TABLE y' -- ; DELETE FROM x",
+    'SELECT count(`insert into`) FROM orders WHERE a <> "a;b" /* ; update t set a */',
+    "SELECT count(update) + count(delete) FROM orders",
+    "SELECT count(*) FROM orders WHERE order_id IN ('it''s', 'a\\'b;') OR order_id || 'x' = 'ax'",
 ]
+NOT_READ_ONLY = {
+    "DELETE FROM orders": "it begins with 'DELETE'; only a SELECT is allowed",
+    "SET a = b": "it begins with 'SET'; only a SELECT is allowed",
+    "SELECT 1; SELECT 2": "it has 2 statements; one is allowed",
+    "SELECT 1; DROP TABLE orders": "it has 2 statements; one is allowed",
+    "WITH a AS (SELECT 1) INSERT INTO orders SELECT * FROM a": "it is not a SELECT",
+    "SELECT * INTO other FROM orders": "INTO is not allowed",
+    "SELECT reflect('java.lang.System', 'exit', 1) FROM orders": "the function 'reflect' is not allowed",
+    "-- nothing": "it is empty",
+}
 REFUSED = {
-    "DELETE FROM t": "begins with 'DELETE', and not with SELECT or WITH",
-    "select 1; select 2": "holds several statements",
-    "SELECT 1; DROP TABLE t": "holds several statements",
-    "WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a": "writes: INSERT INTO",
-    "WITH a AS (DELETE FROM t RETURNING *) SELECT * FROM a": "writes: DELETE FROM",
-    "WITH a AS (SELECT 1) UPDATE t SET b = 1": "writes: UPDATE",
-    "SELECT reflect('java.lang.System', 'exit', 1)": "calls Java with reflect",
-    "SELECT 'open": "opens ' and does not close it",
-    "SELECT 1 /* open": "opens /* and does not close it",
-    "-- nothing": "is empty",
-    "SET a = b": "begins with 'SET', and not with SELECT or WITH",
+    "SELECT count(*) FROM customers": (
+        "it reads 'customers'; a rule reads only orders or shop_orders",
+        "Write FROM {object}.",
+    ),
+    "SELECT 'open FROM orders": ("it is not SQL that is understood", "Correct it there."),
+    "SELECT median(a) FROM orders": (
+        "the function 'median' is not allowed",
+        "Write percentile_approx(a, 0.5).",
+    ),
+    "SELECT count(* FRM {object} WHRE": ("it is not SQL that is understood", "Correct it there."),
+    "SELECT count(*) FROM orders a, orders b": (
+        "a join without ON or USING is not allowed",
+        "Write JOIN … ON a.id = b.id.",
+    ),
 }
 
 
 @pytest.mark.parametrize("query", FINE)
-def test_a_query_that_only_reads_passes(query: str) -> None:
-    assert refused(query) is None
+def test_a_query_that_may_run_passes(lint_fragment, query: str) -> None:
+    assert _found(lint_fragment, query) == []
 
 
-@pytest.mark.parametrize(("query", "reason"), REFUSED.items())
-def test_another_query_is_refused_with_its_reason(query: str, reason: str) -> None:
-    assert refused(query) == reason
+@pytest.mark.parametrize(("query", "reason"), NOT_READ_ONLY.items())
+def test_what_is_no_statement_that_only_reads_is_said_so(lint_fragment, query: str, reason: str) -> None:
+    (found,) = _found(lint_fragment, query)
+
+    assert (found.rule, found.message) == ("sql-not-read-only", f"the query cannot run: {reason}.")
+
+
+@pytest.mark.parametrize(("query", "said"), REFUSED.items())
+def test_what_else_is_refused_comes_with_what_to_write(
+    lint_fragment, query: str, said: tuple[str, str]
+) -> None:
+    (found,) = _found(lint_fragment, query)
+
+    assert (found.rule, found.mend) == ("sql-refused", said[1])
+    assert found.message.startswith(f"the query is refused: {said[0]}")
+
+
+def test_a_predicate_is_refused_at_its_place(lint_fragment) -> None:
+    (found,) = lint_fragment(
+        "schema:\n"
+        "  - name: orders\n"
+        "    properties:\n"
+        "      - {name: order_id, logicalType: string, description: The order.}\n"
+        "    quality:\n"
+        "      - metric: rowCount\n"
+        "        mustBe: 0\n"
+        "        customProperties:\n"
+        "          - property: scope\n"
+        "            vendor: dq\n"
+        "            value: {where: reflect('java.lang.System') = 1}\n"
+    )
+
+    assert (found.rule, found.path) == ("sql-refused", "schema[0].quality[0].customProperties[0].value.where")
+    assert found.message == "the predicate is refused: the function 'reflect' is not allowed."
+
+
+def test_a_property_below_a_struct_is_named_by_its_way(lint_fragment) -> None:
+    found = lint_fragment(
+        "schema:\n"
+        "  - name: orders\n"
+        "    properties:\n"
+        "      - name: address\n"
+        "        logicalType: object\n"
+        "        description: Where to.\n"
+        "        properties:\n"
+        "          - name: zip\n"
+        "            logicalType: string\n"
+        "            description: The code.\n"
+        "            quality:\n"
+        "              - {type: sql, mustBe: 0, query: 'SELECT count({property}) FROM {object}'}\n"
+    )
+
+    assert found == []
+
+
+def test_one_mistake_is_one_finding(lint_fragment) -> None:
+    found = _found(lint_fragment, "SELECT count(*) FROM {table}")
+
+    assert [one.rule for one in found] == ["placeholder-unknown"]

@@ -1,0 +1,61 @@
+"""The SQL of a contract that the guard refuses, for the rules that say so.
+
+The parser is imported when there is SQL to judge: a contract without starts as fast as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dq.contracts import extension
+from dq.contracts.extension import Scope
+from dq.contracts.model import Contract, Property, Quality
+from dq.validators.context import Context
+
+if TYPE_CHECKING:
+    from dq.contracts.sql.guard import Refused
+
+
+def refused(contract: Contract, context: Context) -> Iterator[tuple[Quality, Refused]]:
+    """Every rule of the type `sql` whose query may not run, and why."""
+    asked = [one for one in context.walk.clauses if one.quality.type == "sql" and one.quality.query]
+    if not asked:
+        return
+    from dq.contracts.sql.guard import Refused
+    from dq.contracts.sql.rule import query
+
+    ways = dict(_ways(contract))
+    for one in asked:
+        way = None if one.property is None else ways.get(id(one.property))
+        found = query(one.object, one.quality, way)
+        if isinstance(found, Refused):
+            yield one.quality, found
+
+
+def refused_scopes(context: Context) -> Iterator[tuple[Scope, Refused]]:
+    """Every scope whose predicate may not run, and why."""
+    for one in context.walk.clauses:
+        if not one.quality.custom_properties:
+            continue
+        terms, wrong = extension.scope(one.quality)
+        if terms.where is None or wrong:
+            continue
+        from dq.contracts.sql.guard import Refused
+        from dq.contracts.sql.rule import where
+
+        found = where(terms.where)
+        if isinstance(found, Refused):
+            yield terms, found
+
+
+def _ways(contract: Contract) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The names down to each property that stands once in a row, by the property's identity."""
+    todo: list[tuple[Property, tuple[str, ...]]] = [
+        (prop, ()) for one in contract.objects for prop in one.properties
+    ]
+    while todo:
+        prop, above = todo.pop()
+        way = (*above, prop.column)
+        yield id(prop), way
+        todo += [(inner, way) for inner in prop.properties]
