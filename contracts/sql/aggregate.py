@@ -102,13 +102,15 @@ def folded(tree: exp.Expr) -> Folded | None:
 
 _COUNTS = frozenset(["approx_count_distinct", "count", "count_if"])
 _NULL_TESTS = frozenset(["isnotnull", "isnull"])
+_RELATIONS = tuple(kind for kind in _FLAGS if kind not in (exp.And, exp.Or, exp.Not, exp.Is, exp.Boolean))
 
 
 def shown(tree: exp.Expr, rows: Rows) -> frozenset[str]:
     """The columns, in lower case, of which the answer tells more than how many rows there are.
 
     A number of rows tells of a column once: whether it is NULL, or one condition on it. Several counts in one
-    answer, a CASE, a sorted or grouped query or one in a query can spell a value out. `rows` is what the
+    answer, a condition that compares two columns, a CASE, a sorted or grouped query or one in a query can
+    spell a value out. `rows` is what the
     whole query reads.
     """
     everything = rows.reads.union(*(one.reads for one in rows.columns.values()))
@@ -122,7 +124,10 @@ def shown(tree: exp.Expr, rows: Rows) -> frozenset[str]:
     asked = [tree.args["where"]] if tree.args.get("where") else []
     found = _bases(told, alias) | (_bases(_compared(*asked), alias) if told else frozenset())
     often = Counter(name for one in counts for name in _bases(_compared(*one, *asked), alias))
-    return found | {name for name, times in often.items() if times > 1}
+    related = (_bases(_compared(one), alias) for one in tree.find_all(*_RELATIONS))
+    # Rows that are counted up to a value of theirs tell the value.
+    against = frozenset().union(*(names for names in related if len(names) > 1))
+    return found | against | {name for name, times in often.items() if times > 1}
 
 
 def _told(asked: list[exp.Expr]) -> tuple[list[list[exp.Expr]], list[exp.Expr]]:
