@@ -48,6 +48,9 @@ test-spark35: install-spark35  ## the Spark subset of the tests on Spark 3.5
 install-spark35: $(UV)
 	@UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras --no-group spark40 --group spark35
 
+light: install  ## the wheel without extras in bare environments, one for each Python at hand
+	$(RUN) python .ci/light.py
+
 docs: install  ## write docs/reference from the code
 	@$(RUN) python docs/generate.py
 
@@ -57,4 +60,4 @@ bench: install  ## the quick form of every benchmark
 clean:  ## remove what the other targets made
 	rm -rf .venv .venv-spark35 .uv build dq-demo .dq
 
-.PHONY: docs help install install-spark35 demo lint format test test-spark35 bench clean
+.PHONY: docs help light install install-spark35 demo lint format test test-spark35 bench clean

@@ -12,7 +12,7 @@ import typer
 from sqlalchemy import Connection
 
 from dq.alerts import channels
-from dq.alerts.channel import Open, Setting
+from dq.alerts.channel import Channel, Open, Setting
 from dq.alerts.deliver import Drained, drain
 from dq.alerts.record import record
 from dq.cli import show
@@ -30,10 +30,13 @@ def teller(
     world: World, contracts: Iterable[Contract], channel: str
 ) -> Callable[[Connection, Breach | Recovery], None]:
     """What the watcher calls inside its transaction: adds who to ask and where to look, and records it."""
-    known = (FROM_CONTRACT, *channels.load())
-    if channel.partition(":")[0] not in known:
-        # Now, and not in the night when the first alert has to go there.
-        raise UsageError(f"there is no channel {channel!r}.", f"Choose one of {', '.join(known)}.")
+    known, name = channels.load(), channel.partition(":")[0]
+    # Now, and not in the night when the first alert has to go there.
+    if name in known:
+        known[name].open(_settings(world, known[name]), show.line)
+    elif name != FROM_CONTRACT:
+        choice = ", ".join((FROM_CONTRACT, *known))
+        raise UsageError(f"there is no channel {channel!r}.", f"Choose one of {choice}.")
     by_key = {contract.key: contract for contract in contracts}
 
     def tell(tx: Connection, event: Breach | Recovery) -> None:
@@ -69,7 +72,7 @@ def send(world: World, store: Store, write: Callable[[str], object], channel: st
         if name in FILES and not world.settings.file_channels and channel.partition(":")[0] != name:
             unset[name] = "it is off. Allow a folder for it: DQ_FILE_CHANNELS=FOLDER."
             continue
-        settings = {each.name: value for each in one.settings if (value := _setting(world, each)) is not None}
+        settings = _settings(world, one)
         try:
             opened[name] = one.open(settings, write)
         except DqError as error:
@@ -78,6 +81,10 @@ def send(world: World, store: Store, write: Callable[[str], object], channel: st
     drained = drain(store, opened, world.now, jitter=random.random)
     broken = {name: unset.get(name, reason) for name, reason in drained.broken.items()}
     return replace(drained, broken=broken)
+
+
+def _settings(world: World, channel: Channel) -> dict[str, str]:
+    return {one.name: value for one in channel.settings if (value := _setting(world, one)) is not None}
 
 
 def _setting(world: World, one: Setting) -> str | None:

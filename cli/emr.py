@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dq.contracts.errors import MissingTool
+from dq.contracts.install import install_command
 
 # Where the two archives are unpacked, beside the driver and every executor.
 ENVIRONMENT, CONTRACTS = "environment", "contracts"
@@ -88,7 +89,7 @@ def refused(made: Mapping[str, Any]) -> list[str]:
     except ImportError as error:
         raise MissingTool(
             "The request is compared with AWS's own model, which boto3 brings.",
-            "pip install 'dq-contracts[aws]'",
+            install_command("aws"),
         ) from error
     model = botocore.session.Session().get_service_model("emr-serverless")
     shape = model.operation_model("StartJobRun").input_shape

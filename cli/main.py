@@ -6,6 +6,7 @@ evaluate · 4 an alert could not be delivered · 70 a bug of ours · 130 interru
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import sys
@@ -37,8 +38,11 @@ def names() -> list[str]:
     return sorted(one.name for one in pkgutil.iter_modules(commands.__path__) if not one.name.startswith("_"))
 
 
-def application(wanted: list[str]) -> typer.Typer:
-    """The command line with only the wanted commands imported."""
+def application(wanted: list[str], listed: list[str] | None = None) -> typer.Typer:
+    """The command line with only the wanted commands imported.
+
+    The listed ones are there to be shown and suggested, and cannot be run.
+    """
     root = typer.Typer(
         name="dq",
         help=HELP,
@@ -49,6 +53,8 @@ def application(wanted: list[str]) -> typer.Typer:
     )
     # A callback makes typer keep the command's name even when there is only one.
     root.callback()(_root)
+    for name in listed or []:
+        root.command(name, help=_help_of(name))(_not_imported)
     for name in wanted:
         module = importlib.import_module(f"dq.cli.commands.{name}")
         group = getattr(module, "app", None)
@@ -59,11 +65,31 @@ def application(wanted: list[str]) -> typer.Typer:
     return root
 
 
+def _application_for(arguments: list[str]) -> typer.Typer:
+    """The command line as far as these arguments need it: the command, or all of them as they are listed."""
+    known, named = names(), _named(arguments)
+    return application([named]) if named in known else application([], known)
+
+
+def _help_of(name: str) -> str:
+    """The help of a command from its source, so that help needs nothing that only a command needs."""
+    source = pkgutil.get_data(commands.__name__, f"{name}.py") or b""
+    functions = {one.name: one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)}
+    documented = functions.get("command") or functions.get("_group")
+    return (ast.get_docstring(documented) if documented else None) or ""
+
+
+def _not_imported() -> None:
+    raise AssertionError("a command that is run is imported")
+
+
 def _version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        show.line(f"dq {version('dq-contracts')}")
+        from dq.contracts.install import NAME
+
+        show.line(f"dq {version(NAME)}")
         raise typer.Exit
 
 
@@ -97,11 +123,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    known = names()
-    named = _named(arguments)
-    wanted = [named] if named in known else known
     try:
-        command = get_command(application(wanted))
+        command = get_command(_application_for(arguments))
         _help_is_ours(command)
         # Not in typer's own way, which prints what strangers wrote: file names that pre-commit hands over.
         code = command(arguments, prog_name="dq", standalone_mode=False)

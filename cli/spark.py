@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dq.cli import show
 from dq.cli.world import World, hand_down
 from dq.contracts.errors import MissingTool, Unreadable
+from dq.contracts.install import install_command
 from dq.dataquality import lakehouse
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
-        raise MissingTool("Spark is not installed.", "pip install 'dq-contracts[spark]'") from error
+        raise MissingTool("Spark is not installed.", install_command("spark")) from error
     active = SparkSession.getActiveSession()
     if active is not None:
         return active

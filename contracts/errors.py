@@ -6,8 +6,8 @@ sentence and an exit code::
 
     DqError
     ├── UsageError           2  the command or its configuration cannot be understood
+    │   └── MissingTool      2  Java, an extra or a jar is not installed
     ├── Unreadable           3  a path, base, catalog, lake or store could not be read
-    │   ├── MissingTool      3  Java, an extra or a jar is not installed
     │   └── StoreError       3  the state store refused or is of another version
     └── Undeliverable        4  an alert could not be handed over
 """
@@ -49,12 +49,12 @@ class UsageError(DqError):
     exit_code = 2
 
 
+class MissingTool(UsageError):
+    """Java, an extra of this package or a jar is missing; `mend` is the command that installs it."""
+
+
 class Unreadable(DqError):
     """Something that had to be read could not be: the answer is unknown, never fine."""
-
-
-class MissingTool(Unreadable):
-    """Java, an extra of this package or a jar is missing; `mend` is the command that installs it."""
 
 
 class StoreError(Unreadable):

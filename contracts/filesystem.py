@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dq.contracts.errors import MissingTool
+from dq.contracts.install import install_command
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -52,7 +53,7 @@ def opened(root: str) -> tuple[FileSystem, str]:
         from pyarrow import fs
     except ImportError as error:
         raise MissingTool(
-            f"{root} needs pyarrow, which is not installed.", "pip install 'dq-contracts[spark]'"
+            f"{root} needs pyarrow, which is not installed.", install_command("aws")
         ) from error
     system, before = fs.FileSystem.from_uri(f"{root}/")
     return system, before.rstrip("/")

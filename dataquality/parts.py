@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.errors import Unreadable
+from dq.contracts.errors import MissingTool, Unreadable
 from dq.dataquality.dataset import FILES, Dataset, open_folders
 from dq.dataquality.delivery.files import Files, files_for
 from dq.dataquality.measure import schema_of
@@ -170,7 +170,7 @@ def _prints(listed: Mapping[str, _Folder], now: datetime) -> dict[str, str | Non
     try:
         with ThreadPoolExecutor(1 if schemes == {""} else _AT_A_TIME) as pool:
             seen = list(pool.map(lambda place: _print(files, place, listed[place].names, now), listed))
-    except Unreadable:
+    except (MissingTool, Unreadable):
         return None
     if any(one is None for one in seen):
         return None

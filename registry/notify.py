@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import stat
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from dq.contracts import beneath
 from dq.contracts.errors import Undeliverable
@@ -26,7 +27,7 @@ class JsonLines:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with open(_opened(self.path), "a+b") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
+                _lock(file)
                 file.seek(0)
                 lines = file.read().split(b"\n")
                 # A writer that was killed may have left half a line; readers must not see it.
@@ -53,3 +54,17 @@ def _opened(path: Path) -> int:
         os.close(file)
         raise OSError(errno.EINVAL, "is no plain file", str(path))
     return file
+
+
+def _lock(file: BinaryIO) -> None:
+    """Waits until no other process writes to the file; the lock goes with the file, or with its holder."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        # Far behind the end: what is locked there, nobody else can read.
+        file.seek(1 << 30)
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)

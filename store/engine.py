@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from dq.contracts.errors import MissingTool, StoreError, UsageError
+from dq.contracts.install import install_command, upgrade_command
 from dq.store import version
 from dq.store.errors import code_of, explain, is_failure_of_the_world, place
 
@@ -92,7 +93,7 @@ def _is_older(store: Store) -> bool:
     if version.is_newer(found):
         raise StoreError(
             f"{place(store.engine.url)} has schema {found}, and this dq knows up to {version.head()}.",
-            "Upgrade dq on this machine: pip install --upgrade dq-contracts.",
+            f"Upgrade dq on this machine: {upgrade_command()}",
         )
     return version.is_older(found)
 
@@ -173,9 +174,7 @@ def _make_private(file: str) -> None:
 
 def _postgres(url: URL) -> Engine:
     if find_spec("psycopg") is None:
-        raise MissingTool(
-            "PostgreSQL needs psycopg, which is not installed.", "pip install 'dq-contracts[postgres]'"
-        )
+        raise MissingTool("PostgreSQL needs psycopg, which is not installed.", install_command("postgres"))
     engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
 
     @event.listens_for(engine, "begin")

@@ -42,6 +42,16 @@ def test_no_module_has_grown_beyond_three_hundred_lines():
     assert long == {}
 
 
+def test_one_place_knows_how_an_extra_is_installed():
+    naming = {
+        str(file.relative_to(ROOT))
+        for room in ("api", *ROOMS)
+        for file in (ROOT / room).rglob("*.py")
+        if "dq-contracts" in file.read_text()
+    }
+    assert naming == {"contracts/install.py"}
+
+
 def test_validate_imports_no_engine_no_cloud_and_no_database(tmp_path):
     contract = ROOT / "examples" / "registry" / "flights.odcs.yaml"
     program = (

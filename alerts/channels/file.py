@@ -62,13 +62,17 @@ def _append(target: str, message: Message, operation: str, key: str) -> Answer:
 def _write(path: Path, line: str) -> None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
-        size = os.fstat(descriptor).st_size
         # A crash may have left half a line: let the next one start on its own.
-        torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        torn = os.fstat(descriptor).st_size > 0 and _last(descriptor) != b"\n"
         os.write(descriptor, ("\n" * torn + line + "\n").encode())
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _last(descriptor: int) -> bytes:
+    os.lseek(descriptor, -1, os.SEEK_END)
+    return os.read(descriptor, 1)
 
 
 def _keys(path: Path) -> Iterator[str]:

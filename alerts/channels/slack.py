@@ -36,6 +36,7 @@ from dq.alerts.channels._slack_answers import Failure, classify
 from dq.alerts.channels._slack_blocks import plain, reply, rich
 from dq.alerts.message import Message
 from dq.contracts.errors import MissingTool, UsageError
+from dq.contracts.install import install_command
 
 if TYPE_CHECKING:
     from slack_sdk import WebClient
@@ -169,7 +170,7 @@ def open_slack(settings: Mapping[str, str], write: Callable[[str], object]) -> S
         from dq.alerts.channels._slack_client import address, client
     except ImportError as error:
         raise MissingTool(
-            "Alerts in Slack need slack-sdk, which is not installed.", "pip install 'dq-contracts[slack]'"
+            "Alerts in Slack need slack-sdk, which is not installed.", install_command("slack")
         ) from error
     token = settings.get("token", "").strip()
     if not token:

@@ -75,8 +75,9 @@ def command(
     run that finds it kept resolves it. A run with --rule resolves nothing that it did not ask for.
     Several objects are tested at once, in one Spark application; one that cannot be tested stops no other.
 
-    Exit codes: 0 kept, 1 an error-level check failed, 2 the options cannot be understood, 3 something could
-    not be measured or bad rows not be written apart, 4 an alert could not be delivered.
+    Exit codes: 0 kept, 1 an error-level check failed, 2 the options cannot be understood or Spark or Java is
+    missing, 3 something could not be measured or bad rows not be written apart, 4 an alert could not be
+    delivered.
 
     Example: dq check flights.odcs.yaml --partition flight_date=2013-11-03
     """

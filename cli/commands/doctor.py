@@ -18,6 +18,7 @@ from dq.cli.settings import TABLE, unknown
 from dq.cli.world import World, here
 from dq.contracts.errors import DqError
 from dq.contracts.files import find
+from dq.contracts.install import NAME, install_command
 from dq.dataquality.lakehouse import JARS, PACKAGES, line
 
 # What each extra brings, by the distribution that shows whether it is there.
@@ -30,7 +31,7 @@ EXTRAS = {
 }
 PURPOSE = {
     "spark": "dq check",
-    "aws": "Glue, S3",
+    "aws": "dq emr, data on S3",
     "slack": "alerts in Slack",
     "postgres": "a shared state store",
     "demo": "dq demo",
@@ -70,11 +71,11 @@ def command(format: show.Format = show.FORMAT) -> None:
 
 
 def _looks(world: World) -> Iterator[Look]:
-    version = importlib.metadata.version("dq-contracts")
+    version = importlib.metadata.version(NAME)
     yield Look("dq", True, f"{version} on Python {sys.version.split()[0]}")
     for extra, distribution in EXTRAS.items():
         found = _version(distribution)
-        mend = "" if found else f"For {PURPOSE[extra]}: pip install 'dq-contracts[{extra}]'"
+        mend = "" if found else f"For {PURPOSE[extra]}: {install_command(extra)}"
         yield Look(
             f"[{extra}]", True if found else None, f"{distribution} {found or 'is not installed'}", mend
         )

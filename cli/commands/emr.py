@@ -31,7 +31,7 @@ def command(
     Needs no credentials and sends nothing: hand it to 'aws emr-serverless start-job-run
     --cli-input-json file://job.json', or to Airflow. Needs the extra [aws].
 
-    Exit codes: 0 printed, 2 AWS would refuse it, 3 boto3 is missing.
+    Exit codes: 0 printed, 2 AWS would refuse it, or boto3 is missing.
 
     Example: dq emr --application 00f1abc --role arn:aws:iam::123456789012:role/dq
     --entry s3://lake/dq_submit.py --environment s3://lake/dq-env.tar.gz --contracts s3://lake/contracts.tar.gz

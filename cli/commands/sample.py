@@ -13,6 +13,7 @@ from dq.cli.loading import load
 from dq.contracts.errors import MissingTool, UsageError
 from dq.contracts.files import read
 from dq.contracts.form import nearest
+from dq.contracts.install import install_command
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Finding, Row, Status
 from dq.validators.lint import Linted
@@ -40,8 +41,8 @@ def command(
     not tested; keys and shares are tested within the sample. Without =OBJECT a file belongs to the object
     of its name, or to the only one.
 
-    Exit codes: 0 kept, 1 an error-level check failed, 2 a file or option cannot be understood, 3 something
-    could not be read or measured.
+    Exit codes: 0 kept, 1 an error-level check failed, 2 a file or option cannot be understood or an extra is
+    missing, 3 something could not be read or measured.
 
     Example: dq sample orders.odcs.yaml samples/orders.csv
     """
@@ -108,7 +109,8 @@ def _report(contract: Contract, one: SchemaObject, file: Path, delimiter: str, e
         if (error.name or "").partition(".")[0] == "dq":
             raise
         raise MissingTool(
-            f"Testing a sample needs {error.name}.", "pip install 'dq-contracts[spark]'  # no Java is needed"
+            f"Testing a sample needs {error.name}, which is not installed.",
+            f"{install_command('spark')}  # no Java is needed",
         ) from error
 
 

@@ -12,12 +12,12 @@ from dq.cli.world import here, instant
 from dq.contracts.fault import Fault
 from dq.contracts.schedule import Dialect, DstPolicy, Note, parse, zone
 
-app = typer.Typer(no_args_is_help=True, help="Look at schedules: when a cron expression fires.")
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.callback()
 def _group() -> None:
-    pass
+    """Look at schedules: when a cron expression fires."""
 
 
 @app.command("next")

@@ -43,8 +43,8 @@ def command(
 
     A contract that cannot be read, or whose place cannot be known, stops no other: it is a finding.
 
-    Exit codes: 0 all in order, 1 a delivery is missing, 3 something could not be read, 4 an alert could
-    not be delivered.
+    Exit codes: 0 all in order, 1 a delivery is missing, 2 a channel is not set up, 3 something could not be
+    read, 4 an alert could not be delivered.
 
     Example: dq watch registry --every 1m
     """

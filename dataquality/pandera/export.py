@@ -12,6 +12,7 @@ from dq.contracts.columns import physical_type
 from dq.contracts.errors import MissingTool, UsageError
 from dq.contracts.form import nearest
 from dq.contracts.given import read
+from dq.contracts.install import install_command
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.dataquality.accounting import State, accounts
 from dq.dataquality.clause import Clause, Unit
@@ -22,7 +23,6 @@ from dq.dataquality.suite import pick
 
 # Backend -> the module of ours that fills it.
 BACKENDS = {"pandas": "_pandas", "polars": "_polars", "pyspark": "_pyspark"}
-INSTALL = "pip install 'dq-contracts[spark]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def schema(contract: Contract | Path | str, object_name: str | None = None, back
         missing = (error.name or "").partition(".")[0]
         if missing in ("", "dq"):
             raise
-        install = "pip install polars" if missing == "polars" else INSTALL
+        install = "pip install polars" if missing == "polars" else install_command("spark")
         raise MissingTool(
             f"A schema for {backend} needs {missing}, which is not installed.", install
         ) from error

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from dq.contracts.errors import DqError, MissingTool, Unreadable, UsageError
+from dq.contracts.install import install_command
 from dq.registry.action import Action, LiveTable
 from dq.registry.catalog import (
     CatalogKind,
@@ -270,7 +271,7 @@ def _open(settings: Settings) -> Hive:
         import pyspark  # noqa: F401  # only to tell its absence apart from a session that cannot start
     except ModuleNotFoundError as error:
         raise MissingTool(
-            "The hive catalog needs Spark, which is not installed.", "pip install 'dq-contracts[spark]'"
+            "The hive catalog needs Spark, which is not installed.", install_command("spark")
         ) from error
     session = cast("Callable[[], SparkSession]", settings.session)()
     if session.conf.get("spark.sql.catalogImplementation") != "hive":

@@ -12,9 +12,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
+def uv() -> str:
+    """The uv that runs the tests, else that of the machine, else the private one that make brings."""
+    return os.environ.get("UV") or shutil.which("uv") or str(ROOT / ".uv" / "bin" / "uv")
+
+
 def built(folder: Path) -> Path:
     """The wheel, built in a copy of what is in Git or would be, so that no earlier build leaks into it."""
-    uv = os.environ.get("UV") or shutil.which("uv") or str(ROOT / ".uv" / "bin" / "uv")
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -26,7 +30,7 @@ def built(folder: Path) -> Path:
         if (ROOT / name).is_file():
             (folder / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / "copy" / name)
-    subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", folder, folder / "copy"], check=True)
+    subprocess.run([uv(), "build", "--quiet", "--wheel", "--out-dir", folder, folder / "copy"], check=True)
     return next(folder.glob("*.whl"))
 
 

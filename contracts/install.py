@@ -1,0 +1,60 @@
+"""How this dq was installed, and the commands that add to it: the one place that messages take them from."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from importlib import metadata
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import url2pathname
+
+NAME = "dq-contracts"
+
+
+def install_command(*extras: str) -> str:
+    """The command that installs these extras, from where this dq came: a checkout, Git, a wheel or an index.
+
+    pip and uv note the origin beside the package (PEP 610); what came from an index has no note.
+    """
+    return f"pip install {_requirement(extras)}"
+
+
+def upgrade_command() -> str:
+    """The command that takes a newer dq from where this one came."""
+    return f"pip install --upgrade {_requirement(())}"
+
+
+def _requirement(extras: tuple[str, ...]) -> str:
+    named = f"[{','.join(extras)}]" if extras else ""
+    origin = _origin()
+    if origin is None:
+        return _quoted(NAME + named)
+    url = _without_password(origin["url"])
+    if origin.get("dir_info", {}).get("editable"):
+        return f"--editable {_quoted(url2pathname(urlsplit(url).path) + named)}"
+    vcs = origin.get("vcs_info")
+    if vcs:
+        url = f"{vcs['vcs']}+{url}@{vcs.get('requested_revision') or vcs['commit_id']}"
+    return _quoted(f"{NAME}{named} @ {url}")
+
+
+def _origin() -> dict[str, Any] | None:
+    try:
+        note = metadata.distribution(NAME).read_text("direct_url.json")
+    except metadata.PackageNotFoundError:  # a checkout that is only on the path
+        return None
+    return json.loads(note) if note else None
+
+
+def _without_password(url: str) -> str:
+    """The URL with no user but Git's own of SSH, which is no secret."""
+    parts = urlsplit(url)
+    user, _, host = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=parts.netloc if user == "git" else host))
+
+
+def _quoted(text: str) -> str:
+    # The shell of Windows knows double quotes only.
+    return f'"{text}"' if os.name == "nt" else shlex.quote(text)

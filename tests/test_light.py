@@ -1,0 +1,40 @@
+"""The wheel without extras, in a bare environment: what it gives, and what it says of what it lacks."""
+
+from __future__ import annotations
+
+import pytest
+from fakes import light, pages, wheel
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return wheel.built(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module", params=light.bases(), ids=lambda base: base.name)
+def installed(request, built, tmp_path_factory):
+    """One bare environment for each Python from 3.11 on that is at hand."""
+    return light.install(built, tmp_path_factory.mktemp("light") / "env", request.param)
+
+
+def test_the_light_install_gives_its_commands_and_says_what_the_others_lack(installed, tmp_path):
+    assert light.problems(installed, tmp_path) == []
+
+
+def test_the_tutorial_needs_no_extra(installed, tmp_path):
+    pages.follow(wheel.ROOT / "docs" / "tutorial.md", tmp_path, installed.python)
+
+
+def test_the_command_that_mends_a_lack_mends_it(built, tmp_path):
+    installed = light.install(built, tmp_path / "env", light.bases()[0])
+    light.furnish(tmp_path)
+    watch = "watch orders.odcs.yaml --channel slack:#sales"
+    before = light.run(
+        installed, tmp_path, watch, SLACK_BOT_TOKEN="xoxb-1", DQ_SLACK_URL="http://127.0.0.1:1"
+    )
+
+    light.install_more(installed, before.printed.splitlines()[1])
+    after = light.run(installed, tmp_path, watch, SLACK_BOT_TOKEN="xoxb-1", DQ_SLACK_URL="http://127.0.0.1:1")
+
+    assert (before.code, "not installed" in before.printed) == (2, True)
+    assert (after.code, "not installed" in after.printed) == (0, False)
