@@ -48,6 +48,17 @@ test-spark35: install-spark35  ## the Spark subset of the tests on Spark 3.5
 install-spark35: $(UV)
 	@UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras --no-group spark40 --group spark35
 
+# What the action installs: the core and what builds dq, with hashes. A test compares it with uv.lock.
+lock: $(UV)  ## renew uv.lock and requirements-gate.txt after a change of pyproject.toml
+	@$(UV) lock
+	@$(UV) export --quiet --frozen --no-default-groups --group build --no-emit-project --no-annotate --no-header \
+	    --format requirements.txt > requirements-gate.txt
+
+SBOM = dq.cdx.json
+
+sbom: $(UV)  ## the bill of materials of dq and its extras as CycloneDX, from uv.lock: SBOM=dq.cdx.json
+	@$(UV) export --quiet --frozen --no-default-groups --all-extras --format cyclonedx1.5 > $(SBOM)
+
 light: install  ## the wheel without extras in bare environments, one for each Python at hand
 	$(RUN) python .ci/light.py
 
@@ -58,6 +69,6 @@ bench: install  ## the quick form of every benchmark
 	@for b in benchmarks/[a-z]*.py; do echo "== $$b"; $(RUN) python $$b --quick || exit 1; done
 
 clean:  ## remove what the other targets made
-	rm -rf .venv .venv-spark35 .uv build dq-demo .dq
+	rm -rf .venv .venv-spark35 .uv build dq-demo .dq $(SBOM)
 
-.PHONY: docs help light install install-spark35 demo lint format test test-spark35 bench clean
+.PHONY: docs help light lock sbom install install-spark35 demo lint format test test-spark35 bench clean

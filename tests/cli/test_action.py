@@ -193,3 +193,14 @@ def test_a_messy_contract_is_written_anew_and_the_second_commit_goes_through(rep
     assert "files were modified by this hook" in first.stderr
     assert second.returncode == 0, second.stderr
     assert "tags:\n  - sales  # ours\n" in contract.read_text()
+
+
+def test_a_file_whose_name_begins_with_a_dash_is_a_file_for_the_hook(repository):
+    contract = repository / "--diff.odcs.yaml"
+    contract.write_text("tags:\n- sales  # ours\n" + GOOD)
+
+    done = commit(repository, "dq-fmt")
+
+    assert done.returncode == 1
+    assert "files were modified by this hook" in done.stderr
+    assert "tags:\n  - sales  # ours\n" in contract.read_text()

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,14 @@ class Ran:
     outputs: dict[str, str]
 
 
-def run(action: Path, workspace: Path, temp: Path, **inputs: str) -> Ran:
-    """Runs the action in the workspace; inputs are by their names with `_` for `-`."""
+def run(
+    action: Path, workspace: Path, temp: Path, job: Mapping[str, str] | None = None, **inputs: str
+) -> Ran:
+    """Runs the action in the workspace; inputs are by their names with `_` for `-`.
+
+    `job` are variables of the job, which the steps see unless they set them. The programs beside this
+    Python are on the PATH, unless the job has another one.
+    """
     described = yaml.safe_load(action.read_text())
     given = {name: str(one["default"]) for name, one in described["inputs"].items()}
     unknown = {name.replace("_", "-") for name in inputs} - set(given)
@@ -44,7 +51,7 @@ def run(action: Path, workspace: Path, temp: Path, **inputs: str) -> Ran:
     for step in described["runs"]["steps"]:
         if code or not _holds(step.get("if"), known):
             continue
-        code, said = _step(step, workspace, temp, files, known)
+        code, said = _step(step, workspace, temp, files, known, job or {})
         log += said
         for line in files["GITHUB_OUTPUT"].read_text().splitlines():
             name, _, value = line.partition("=")
@@ -54,18 +61,24 @@ def run(action: Path, workspace: Path, temp: Path, **inputs: str) -> Ran:
 
 
 def _step(
-    step: dict[str, Any], workspace: Path, temp: Path, files: dict[str, Path], known: dict[str, str]
+    step: dict[str, Any],
+    workspace: Path,
+    temp: Path,
+    files: dict[str, Path],
+    known: dict[str, str],
+    job: Mapping[str, str],
 ) -> tuple[int, str]:
     assert step["shell"] == "bash"
     assert not EXPRESSION.search(step["run"]), "an input as text of a script can run anything"
     added = [*files["GITHUB_PATH"].read_text().splitlines(), str(Path(sys.executable).parent)]
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "DQ_"))},
+        "PATH": os.pathsep.join([*added, os.environ["PATH"]]),
+        **job,
         **{name: str(file) for name, file in files.items()},
-        **{name: _filled(value, known) for name, value in step.get("env", {}).items()},
         "RUNNER_TEMP": str(temp),
         "GITHUB_WORKSPACE": str(workspace),
-        "PATH": os.pathsep.join([*added, os.environ["PATH"]]),
+        **{name: _filled(value, known) for name, value in step.get("env", {}).items()},
     }
     script = temp / "step.sh"
     script.write_text(step["run"])
