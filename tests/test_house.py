@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -40,6 +41,25 @@ def test_no_module_has_grown_beyond_three_hundred_lines():
         if (lines := len(file.read_text().splitlines())) > 300
     }
     assert long == {}
+
+
+def test_every_core_dependency_is_imported_by_product_code():
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    distributions = {re.split("[<>=]", one)[0].lower() for one in listed}
+    named = {"gitpython": "git", "pyyaml": "yaml"}
+    texts = [file.read_text() for room in ROOMS for file in (ROOT / room).rglob("*.py")]
+
+    unused = {
+        one
+        for one in distributions
+        if not any(
+            re.search(rf'^ *(from|import) {module}\b|import_module\("{module}"\)', text, re.MULTILINE)
+            for text in texts
+            for module in [named.get(one, one)]
+        )
+    }
+
+    assert unused == set()
 
 
 def test_one_place_knows_how_an_extra_is_installed():
