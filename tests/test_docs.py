@@ -10,7 +10,12 @@ import pytest
 from fakes import pages
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted(
+    [
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+        *(ROOT / "docs").rglob("*.md"),
+    ]
+)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if pages.blocks(page)], ids=lambda page: page.stem)
