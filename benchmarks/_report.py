@@ -7,11 +7,13 @@ import json
 from pathlib import Path
 
 
-def arguments(doc: str) -> argparse.Namespace:
-    """`quick` (under a minute) and `json` (a file to write, or None)."""
+def arguments(doc: str, **numbers: str) -> argparse.Namespace:
+    """`quick` (under a minute) and `json` (a file to write, or None); and `numbers`, each with its help."""
     parser = argparse.ArgumentParser(description=doc)
     parser.add_argument("--quick", action="store_true", help="the form that takes under a minute")
     parser.add_argument("--json", type=Path, help="write metrics and goals to this file")
+    for name, text in numbers.items():
+        parser.add_argument(f"--{name}", type=int, help=text)
     return parser.parse_args()
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dq.contracts.location import DataPlace
     from dq.store.engine import Store
 
+# Beyond these, what is some days or years away from an instant may be none.
+_FIRST_YEAR, _LAST_YEAR = 1900, 9000
 POLICY_FILE = "dq-policy.yaml"
 
 CONFIG: ContextVar[str | None] = ContextVar("CONFIG", default=None)
@@ -149,4 +151,6 @@ def instant(text: str) -> datetime:
         raise UsageError(f"{text!r} is not an instant.", "Write it like 2026-05-01T06:00:00Z.") from None
     if made.tzinfo is None:
         raise UsageError(f"{text!r} has no zone.", f"Write {text}Z for UTC, or add an offset such as +02:00.")
+    if not _FIRST_YEAR <= made.year <= _LAST_YEAR:
+        raise UsageError(f"{text!r} is too far away.", f"Write a year from {_FIRST_YEAR} to {_LAST_YEAR}.")
     return made.astimezone(UTC)

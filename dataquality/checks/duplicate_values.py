@@ -60,10 +60,10 @@ def _keys(one: SchemaObject, quality: Quality) -> tuple[Column, ...]:
             known.setdefault(str(named), column)
             known.setdefault(str(column), column)
     wanted = listed(arguments(quality, "properties").get("properties"), "properties")
-    absent = [name for name in wanted if name not in known]
+    absent = [name for name in wanted if not isinstance(name, str) or name not in known]
     if absent:
         raise Unusable(f"{absent[0]!r} is not a property of {one.name}")
-    return tuple(known[str(name)] for name in wanted)
+    return tuple(known[name] for name in wanted)
 
 
 def _rule(rest: str) -> str:

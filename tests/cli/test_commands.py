@@ -202,6 +202,28 @@ def test_doctor_names_what_is_missing_and_the_command_that_mends_it(dq, monkeypa
     assert "apt-get install openjdk-17" in java["mend"]
 
 
+@pytest.mark.parametrize("option", ["--after", "--as-of"])
+@pytest.mark.parametrize("instant", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59Z"])
+def test_an_instant_at_the_ends_of_time_is_a_mistake_and_not_a_bug(dq, option, instant):
+    command = {"--after": ("schedule", "next", "0 6 * * *"), "--as-of": ("status",)}[option]
+
+    ran = dq(*command, option, instant)
+
+    assert (ran.code, ran.err.splitlines()[1]) == (2, "    Write a year from 1900 to 9000.")
+
+
+def test_a_rule_that_names_a_mapping_for_a_column_is_not_evaluated(dq, folder):
+    contract = folder / "orders.odcs.yaml"
+    rule = "{metric: duplicateValues, mustBe: 0, arguments: {properties: [{a: 1}]}}"
+    contract.write_text(
+        contract.read_text().replace("    properties:\n", f"    quality: [{rule}]\n    properties:\n")
+    )
+
+    ran = dq("explain", "orders.odcs.yaml")
+
+    assert (ran.code, "{'a': 1} is not a property of orders" in ran.out) == (0, True)
+
+
 def test_schedule_next_prints_instants_or_one_finding(dq):
     good = dq(
         "schedule", "next", "0 6 * * *", "--after", "2026-05-01T06:00:00Z", "--count", "2", "--format", "json"
