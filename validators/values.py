@@ -20,7 +20,9 @@ def fits(value: object, logical: str | None) -> bool:
         case "integer":
             return isinstance(value, int) and not isinstance(value, bool)
         case "number":
-            return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+            # An integer may be too large to be asked whether it is finite.
+            whole = isinstance(value, int) and not isinstance(value, bool)
+            return whole or (isinstance(value, float) and math.isfinite(value))
         case "date":
             plain = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
             return plain or _iso(value, dt.date.fromisoformat)

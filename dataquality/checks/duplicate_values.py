@@ -63,7 +63,7 @@ def _keys(one: SchemaObject, quality: Quality) -> tuple[Column, ...]:
     absent = [name for name in wanted if not isinstance(name, str) or name not in known]
     if absent:
         raise Unusable(f"{absent[0]!r} is not a property of {one.name}")
-    return tuple(known[name] for name in wanted)
+    return tuple(known[str(name)] for name in wanted)
 
 
 def _rule(rest: str) -> str:

@@ -266,3 +266,22 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(dq, folder):
     assert found.code == 3
     assert "orders.odcs.yaml" in found.err
     assert "Traceback" not in found.err
+
+
+def test_a_number_that_no_float_holds_is_a_number_for_the_gate(dq, folder):
+    contract = folder / "orders.odcs.yaml"
+    bounds = f"logicalTypeOptions: {{minimum: 1{'0' * 400}, maximum: 1}}"
+    contract.write_text(contract.read_text().replace("required: true", f"required: true, {bounds}"))
+
+    ran = dq("validate", "orders.odcs.yaml", "--format", "json")
+
+    assert (ran.code, [one["rule"] for one in ran.json["findings"]]) == (1, ["min-above-max"])
+
+
+def test_a_service_level_of_no_number_of_days_is_not_evaluated(dq, folder):
+    contract = folder / "orders.odcs.yaml"
+    contract.write_text(
+        contract.read_text() + "  - {property: latency, value: .nan, unit: d, element: orders.day}\n"
+    )
+
+    assert "nan is not a number of a unit of time" in dq("explain", "orders.odcs.yaml").out
