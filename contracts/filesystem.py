@@ -52,8 +52,6 @@ def opened(root: str) -> tuple[FileSystem, str]:
     try:
         from pyarrow import fs
     except ImportError as error:
-        raise MissingTool(
-            f"{root} needs pyarrow, which is not installed.", install_command("aws")
-        ) from error
+        raise MissingTool(f"{root} needs pyarrow, which is not installed.", install_command("aws")) from error
     system, before = fs.FileSystem.from_uri(f"{root}/")
     return system, before.rstrip("/")
