@@ -7,8 +7,7 @@ import os
 import shlex
 from importlib import metadata
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 NAME = "dq-contracts"
 
@@ -33,7 +32,7 @@ def _requirement(extras: tuple[str, ...]) -> str:
         return _quoted(NAME + named)
     url = _without_password(origin["url"])
     if origin.get("dir_info", {}).get("editable"):
-        return f"--editable {_quoted(url2pathname(urlsplit(url).path) + named)}"
+        return f"--editable {_quoted(unquote(urlsplit(url).path) + named)}"
     vcs = origin.get("vcs_info")
     if vcs:
         url = f"{vcs['vcs']}+{url}@{vcs.get('requested_revision') or vcs['commit_id']}"

@@ -18,6 +18,7 @@ from urllib.request import (
 from slack_sdk import WebClient
 
 from dq.contracts.errors import MissingTool, UsageError
+from dq.contracts.install import install_command
 
 _MOST_BYTES = 8 * 1024 * 1024
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -76,7 +77,7 @@ def client(token: str, base_url: str, timeout_seconds: float) -> WebClient:
     if not hasattr(WebClient, _SENDS):
         raise MissingTool(
             "This slack-sdk is not known, and could follow a redirect with the token.",
-            "pip install 'dq-contracts[slack]' 'slack-sdk<4'",
+            f"{install_command('slack')} 'slack-sdk<4'",
         )
     return _OneHost(
         token=token,

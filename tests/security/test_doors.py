@@ -161,6 +161,7 @@ ALLOWED = {
     ("cli/commands/doctor.py", "process"): ("subprocess.run", "java -version, of JAVA_HOME or the PATH"),
     # what ships with dq
     ("cli/spark.py", "file"): (".is_file", "the settings of logging beside the module"),
+    ("contracts/install.py", "file"): (".read_text", "what pip noted of this package"),
     ("contracts/schedule/zone.py", "file"): (".open .read_text", "the zones of the package tzdata"),
     ("contracts/schedule/zone.py", "code"): ("importlib.import_module", "where the package tzdata lies"),
     ("validators/bulk.py", "process"): (
