@@ -93,7 +93,7 @@ def promised(sla: SlaProperty) -> Duration:
         return found
     number = isinstance(value, int | float) and not isinstance(value, bool)
     # Not NaN either; what is longer than a century is told below.
-    if not number or not 0 <= value < 1e12:
+    if not number or not 0 <= value <= 1e12:
         raise Unusable(f"its value {value!r} is not a number of a unit of time")
     word = time_unit(unit)
     if word is None:

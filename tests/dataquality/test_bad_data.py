@@ -77,12 +77,12 @@ ENDS = {
 # What is wrong -> (the predicate, the rows, what ends otherwise, and what one of its messages says).
 CASES = {
     "nothing": ("id > 0", rows(), {}, ""),
-    "a broken predicate": ("id >", rows(), {"row_count  where": "error"}, "PARSE_SYNTAX_ERROR"),
+    "a broken predicate": ("id >", rows(), {"row_count  where": "error"}, "its scope: where is refused"),
     "a predicate on a missing column": (
         "no_such > 0",
         rows(),
         {"row_count  where": "error"},
-        "`no_such` cannot be resolved",
+        "its scope: column 'no_such' is missing",
     ),
     "an overflow": (
         "id + 9223372036854775806 > 0",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dq.contracts.reach import Reach, reach
 
-BUCKETS = ("s3://b", "s3://lake")
+BUCKETS = ("s3://b", "s3://bucket", "s3://lake", "foo://bucket")
 
 
 def anywhere(folder: Path | None = None, **variables: str) -> Reach:

@@ -89,6 +89,25 @@ def readable(node: p.Predicate) -> bool:
     return not isinstance(node, p.Matches) or r"\p{" not in node.pattern.lower()
 
 
+_CODE = re.compile(r"\\x\{([0-9A-F]+)\}")
+
+
+def _python(java: str) -> str:
+    """Java's pattern for Python: code points by number, and classes in classes as one."""
+    made, depth = "", 0
+    for token in re.findall(r"\\x\{[0-9A-F]+\}|\\.|.", java, re.DOTALL):
+        if token == "[":
+            depth += 1
+            made += "[" if depth == 1 else ""
+        elif token == "]":
+            depth -= 1
+            made += "]" if depth == 0 else ""
+        else:
+            code = _CODE.fullmatch(token)
+            made += f"\\U{int(code[1], 16):08x}" if code else r"\Z" if token == r"\z" else token
+    return made
+
+
 def _of_value(node: p.Predicate, value: Any, kind: DataType | None) -> Truth:
     if isinstance(node, p.Holds):
         return bool(value)
@@ -97,7 +116,7 @@ def _of_value(node: p.Predicate, value: Any, kind: DataType | None) -> Truth:
     if isinstance(node, p.In):
         return any(_rank(value, other, kind) == 0 for other in node.values)
     if isinstance(node, p.Matches):
-        return re.search(node.pattern.replace(r"\z", r"\Z"), value, re.ASCII) is not None
+        return re.search(_python(node.pattern), value, re.ASCII) is not None
     if isinstance(node, p.Repeats):
         return len({_key(one) for one in value}) < len(value)
     if isinstance(node, p.HasKey):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakes.canary import Canary
-from fakes.operator import Desk
+from fakes.desk import Desk
 
 SECRET = "ghp_canary_of_the_tests"
 

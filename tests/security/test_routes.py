@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from fakes.operator import Desk
+from fakes.desk import Desk
 from fakes.slack import TOKEN, FakeSlack
 
 CONTRACT = """\

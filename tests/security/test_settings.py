@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from fakes.operator import Desk
+from fakes.desk import Desk
 
 from dq.cli.settings import TABLE, Settings, read
 from dq.contracts.errors import UsageError
