@@ -235,7 +235,7 @@ def test_without_git_the_reason_is_told(registry: Registry, monkeypatch: pytest.
     with pytest.raises(Exception, match="Git is not installed") as refused:
         commit_of(repository(registry.folder, "main"), "main")
 
-    assert getattr(refused.value, "exit_code", None) == 3
+    assert getattr(refused.value, "exit_code", None) == 2
 
 
 # --- what is tracked

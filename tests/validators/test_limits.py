@@ -47,7 +47,7 @@ HUGE = {
     ),
     "a query of open braces": (
         "schema: [{name: t, quality: [{type: sql, mustBe: 0, query: 'SELECT " + "{ a " * 200_000 + "'}]}]\n",
-        [],
+        ["sql-refused"],
     ),
 }
 
