@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -53,7 +54,8 @@ _MEND = "Remove one of them, or give it an id of its own."
 
 
 def _resolved(file: str) -> Path:
-    return Path(file).parent.resolve() / Path(file).name
+    # pathlib raises for links that lead to each other.
+    return Path(os.path.realpath(Path(file).parent)) / Path(file).name
 
 
 def _home(folder: Path) -> tuple[Path, str]:

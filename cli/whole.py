@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -45,7 +46,8 @@ def _not_whole(paths: Sequence[Path]) -> str:
     root = registry_root(path)
     if not is_root(root):
         return f"nothing says where the registry begins: {root} holds neither {POLICY_FILE} nor .git"
-    if path.resolve() != root:
+    # pathlib raises for links that lead to each other.
+    if Path(os.path.realpath(path)) != root:
         return f"{path} is not the whole registry, which begins at {root}"
     return ""
 

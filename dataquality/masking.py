@@ -47,13 +47,13 @@ def _is_value(found: DataType | str) -> bool:
 def untold(one: SchemaObject, shown: frozenset[str]) -> str:
     """Why a number that is made of these columns is not shown, or nothing.
 
-    Where the contract describes columns, one that it leaves out may be anything: nobody has said that it is
-    harmless. `*` are all columns.
+    Beside a classified column, one that the contract leaves out may be a copy of it: nobody has said that it
+    is harmless. `*` are all columns.
     """
     secret = classified(one)
     if (found := sorted(shown & secret)) or ("*" in shown and secret):
         return f"{(found or sorted(secret))[0]!r} is classified"
-    strange = sorted(shown - _named(one.properties).keys()) if one.properties else []
+    strange = sorted(shown - _named(one.properties).keys()) if secret else []
     if strange == ["*"]:
         return "it looks at all columns, and not all need be described"
     return f"the contract does not describe {strange[0]!r}" if strange else ""

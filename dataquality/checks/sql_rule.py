@@ -9,8 +9,9 @@ is an error, not an answer. The object is seen in the scope of the rule: the che
 `rows: table` all of it. The query is one SELECT on its own object, with functions that only compute; every
 other is refused, and what runs is written anew from what was understood. One count, minimum, maximum, sum or
 average of the object's rows shares the pass of the other checks; every other query is a pass of its own. The
-number is not shown where a classified column, or one that the contract does not describe, has to do with it,
-but for one count of rows, such as `SELECT count(*) FROM {object} WHERE salary < 0`.
+number is not shown where a classified column has to do with it, or, in an object that has one, a column that
+the contract does not describe, but for one count of rows, such as
+`SELECT count(*) FROM {object} WHERE salary < 0`.
 Mend: Correct the data, the query or the bound.
 """
 

@@ -283,8 +283,15 @@ def test_a_file_is_named_from_the_repository_where_the_policy_lies_above_the_reg
     assert "file=dq-policy.yaml,line=1" in (scene.folder / "out.txt").read_text()
 
 
-def test_patterns_of_the_branch_are_not_run(scene: Scene) -> None:
+def test_a_pattern_of_a_policy_that_could_keep_the_gate_busy_is_refused(scene: Scene) -> None:
     own = "own:\n  slow: {select: contract, assert: {id: {matches: '^(a+)+$'}}, message: slow}\n"
+    write(scene, policy=own)
+
+    assert scene.gate().code == 2
+
+
+def test_patterns_of_the_branch_are_not_run(scene: Scene) -> None:
+    own = "own:\n  slow: {select: contract, assert: {id: {matches: '^a+x?a+$'}}, message: slow}\n"
     stars = f"sections:\n  - for: {{path: '{'*a' * 30}*b'}}\n    profile: strict\n"
     scene.write(f"registry/{'a' * 200}.odcs.yaml", CONTRACT.replace("id: orders", f"id: {'a' * 40}b"))
     write(scene, policy=own + stars)

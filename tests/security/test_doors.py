@@ -155,9 +155,7 @@ ALLOWED = {
         ".is_dir .resolve",
         "whether a folder was named, and whether dq.toml lies in it",
     ),
-    ("cli/holding.py", "file"): (".resolve", "one file under two names is one"),
     ("cli/pull_request.py", "file"): (".resolve", "whether a policy that is named lies in the checkout"),
-    ("cli/whole.py", "file"): (".resolve", "whether the folder that was named is the registry's root"),
     ("cli/commands/doctor.py", "process"): ("subprocess.run", "java -version, of JAVA_HOME or the PATH"),
     # what ships with dq
     ("cli/spark.py", "file"): (".is_file", "the settings of logging beside the module"),
