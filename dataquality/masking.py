@@ -24,20 +24,24 @@ _TELLING = 3
 
 
 def repeats(one: SchemaObject, schema: DataType) -> Callable[[str], str]:
-    """A predicate on a text in SQL: a classified column has it as its value in the same row.
+    """A predicate on a text in SQL: it is, or holds, the value of a classified column in the same row.
 
-    `schema` is that of the data. Values of fewer than three characters, and those inside of arrays and maps,
-    are not looked for.
+    Case does not matter. `schema` is that of the data. Values of fewer than three characters, and those
+    inside of arrays and maps, are not looked for.
     """
     secret = [
-        column
+        f"lower(CAST({column.sql()} AS STRING))"
         for prop, column in columns(one)
         if prop.classification is not None and column.single and _is_value(resolve(schema, column))
     ]
     if not secret:
         return lambda _text: "FALSE"
-    listed = ", ".join(f"CAST({column.sql()} AS STRING)" for column in secret)
-    return lambda text: f"coalesce(char_length({text}) >= {_TELLING} AND {text} IN ({listed}), FALSE)"
+
+    def held(text: str) -> str:
+        each = (f"(char_length({one}) >= {_TELLING} AND contains(lower({text}), {one}))" for one in secret)
+        return f"coalesce({' OR '.join(each)}, FALSE)"
+
+    return held
 
 
 def _is_value(found: DataType | str) -> bool:
@@ -99,3 +103,12 @@ def masked(name: str, kind: DataType) -> str:
     if kind.name == "string":
         return f"CASE WHEN {column} IS NOT NULL THEN {sql.text(MASK)} END AS {column}"
     return f"CASE WHEN false THEN {column} END AS {column}"
+
+
+def masked_where_repeated(name: str, kind: DataType, secrets: Callable[[str], str]) -> str:
+    """The column, masked in the rows where it repeats a classified value; of a whole structure, as it is."""
+    column = sql.name(name)
+    if kind.parts:
+        return column
+    mask = sql.text(MASK) if kind.name == "string" else "NULL"
+    return f"CASE WHEN {secrets(f'CAST({column} AS STRING)')} THEN {mask} ELSE {column} END AS {column}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -17,11 +17,11 @@ from dq.dataquality.clause import Clause, Rows
 from dq.dataquality.dataset import Dataset, only
 from dq.dataquality.judge import questions
 from dq.dataquality.kind import Shelf, built_in, clauses_of
-from dq.dataquality.masking import hidden, masked
+from dq.dataquality.masking import hidden, masked, masked_where_repeated, repeats
 from dq.dataquality.measure import Others, keyed, schema_of
 from dq.dataquality.metric import Failure, Kind, Metric
 from dq.dataquality.model.predicate import Predicate
-from dq.dataquality.reason import attempt
+from dq.dataquality.reason import answered
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.spark_predicate import predicate_sql
 from dq.dataquality.suite import check, opened, others_of, pick
@@ -111,14 +111,15 @@ def write(
     # Hadoop's own client for S3 has the scheme s3a.
     root = "s3a://" + path.removeprefix("s3://") if path.startswith("s3://") else path
     folder = "/".join([root.rstrip("/"), *_folders(contract, one, run)])
-    shown = bad.selectExpr(*_shown(bad, away), f"{_instant(run.at)} AS {sql.name(CHECKED_AT)}")
+    secrets = None if unmasked else repeats(one, schema_of(rows))
+    shown = bad.selectExpr(*_shown(bad, away, secrets), f"{_instant(run.at)} AS {sql.name(CHECKED_AT)}")
 
     def keep() -> int:
         # With adaptive execution few rows end in few files.
         shown.hint("rebalance").write.mode("overwrite").parquet(folder)
         return shown.sparkSession.read.schema(shown.schema).parquet(folder).count()
 
-    written = attempt(keep)
+    written = answered(keep)
     if isinstance(written, Failure):
         message = f"{contract.id} {one.name}: the bad rows cannot be written to {path!r}: {written.message}."
         raise Unreadable(message, "Check the path, and that Spark may write there.")
@@ -192,10 +193,14 @@ def _joined(frame: DataFrame, keys: DataFrame, clause: Clause, index: int) -> Da
     return frame.join(keys.selectExpr(*named, f"true AS {sql.name(flag)}"), expr(sql.all_of(*equal)), "left")
 
 
-def _shown(bad: DataFrame, away: frozenset[str]) -> list[str]:
+def _shown(bad: DataFrame, away: frozenset[str], secrets: Callable[[str], str] | None) -> list[str]:
     schema = schema_of(bad)
     return [
-        masked(name, part) if name.lower() in away else sql.name(name)
+        masked(name, part)
+        if name.lower() in away
+        else masked_where_repeated(name, part, secrets)
+        if secrets
+        else sql.name(name)
         for name, part in zip(schema.names, schema.parts, strict=True)
     ]
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from dq.dataquality.metric import Failure
@@ -39,7 +42,8 @@ def without_values(text: str) -> str:
 def answered(question: Callable[[], T]) -> T | Failure:
     """As `attempt`, without the values of the data that Spark's reason may show."""
     try:
-        return question()
+        with _hushed():
+            return question()
     except spark_errors() as error:
         return Failure(cleaned(error, without_values))
 
@@ -47,9 +51,36 @@ def answered(question: Callable[[], T]) -> T | Failure:
 def attempt(question: Callable[[], T]) -> T | Failure:
     """What the question gives, or a Failure when Spark cannot answer it."""
     try:
-        return question()
+        with _hushed():
+            return question()
     except spark_errors() as error:
         return Failure(cleaned(error))
+
+
+# PySpark 4 logs each error of a query when it makes the exception, with its stack and what Spark quotes.
+_TELLTALES = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_here = threading.local()
+
+
+def _silent(_record: logging.LogRecord) -> bool:
+    return not getattr(_here, "asking", False)
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """PySpark says nothing by itself of an error in this thread: it would show values of the data."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # before Spark 4
+        yield
+        return
+    for name in _TELLTALES:
+        PySparkLogger.getLogger(name).addFilter(_silent)
+    before, _here.asking = getattr(_here, "asking", False), True
+    try:
+        yield
+    finally:
+        _here.asking = before
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
