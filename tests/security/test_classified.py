@@ -67,6 +67,7 @@ ORACLES = {
     "several counts of some rows": (
         "SELECT 4711 * count_if(id = 1) + count_if(id = 2) FROM staff WHERE salary > 4000000"
     ),
+    "another column where it is": "SELECT max(4711 * id) FROM staff WHERE salary > 4000000",
     "a comparison with another column": "SELECT 4711 * count(*) FROM staff WHERE id * 4000000 < salary",
     "min_by": "SELECT 4711 * min_by(id, -salary) FROM staff",
     "a group": "SELECT 4711 * max(id) FROM staff GROUP BY salary ORDER BY 1 LIMIT 1",
