@@ -203,6 +203,8 @@ def _vouch_node(node: exp.Expr) -> None:
         raise Forbidden(f"the name {name!r} is not allowed", _RENAME)
     elif isinstance(node, exp.Identifier) and name.lower() in _RESERVED:
         raise Forbidden(f"the name {name!r} belongs to Spark and is not allowed", _RENAME)
+    elif isinstance(node, exp.Dot) and isinstance(node.this, exp.Literal):
+        raise Forbidden("a field of a number or a text is not allowed", "Name a column before the dot.")
     elif isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Identifier):
         raise Forbidden("a function of a schema is not allowed", "Write a function of Spark's own.")
     elif isinstance(node, exp.DataType) and getattr(node.this, "name", "") not in TYPES:
