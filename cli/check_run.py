@@ -22,7 +22,7 @@ from dq.dataquality import Report, history
 from dq.dataquality import check as measure
 from dq.dataquality.dataset import Dataset, locate
 from dq.dataquality.levers import ALL, Lever
-from dq.dataquality.occasion import Earlier
+from dq.dataquality.model.run_context import Earlier
 from dq.dataquality.outline import Outline, outline
 from dq.dataquality.part_ledger import PartLedger
 from dq.dataquality.reference import has_relationships

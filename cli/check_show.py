@@ -14,7 +14,7 @@ from dq.dataquality import Report
 from dq.dataquality.accounting import JsonObject, State
 from dq.dataquality.clause import Rows
 from dq.dataquality.delivery.probe import label
-from dq.dataquality.metric import Kind
+from dq.dataquality.model.metric import Kind
 from dq.dataquality.outline import Outline
 
 T = TypeVar("T", Report, Outline)

@@ -13,9 +13,9 @@ from dq.contracts.node import Node
 from dq.contracts.outcome import Location
 from dq.dataquality.age import elements
 from dq.dataquality.clause import Clause
-from dq.dataquality.column import columns
 from dq.dataquality.documented import LEVELS, OF_OBJECTS, REASONS, SILENT
 from dq.dataquality.library import metric
+from dq.dataquality.model.column import columns
 
 JsonObject = dict[str, object]
 

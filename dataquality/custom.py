@@ -10,11 +10,11 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from dq.contracts.form import nearest
-from dq.dataquality.column import Column
 from dq.dataquality.judge import Values
-from dq.dataquality.metric import Failure, Kind, Merge, Metric, Number, one_number
+from dq.dataquality.model.column import Column
+from dq.dataquality.model.metric import Failure, Kind, Merge, Metric, Number, one_number
 from dq.dataquality.model.predicate import Predicate
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.threshold import Unusable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,7 +51,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A check whose number comes out of metrics, which share the pass; see `dq.dataquality.metric`."""
+    """A check whose number comes out of metrics, which share the pass; see `dq.dataquality.model.metric`."""
 
     metrics: tuple[Metric, ...]
     number: Callable[[Values], Number]

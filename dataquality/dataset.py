@@ -18,8 +18,8 @@ from dq.contracts.reach import Reach
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality import lakehouse
-from dq.dataquality.column import field
-from dq.dataquality.metric import Failure
+from dq.dataquality.model.column import field
+from dq.dataquality.model.metric import Failure
 from dq.dataquality.reason import attempt
 from dq.dataquality.schema import data_type, ddl
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from dq.dataquality.model.predicate import And, DayShape, HasDay, IsNull, Matches, Not, Predicate
 from dq.dataquality.model.term import Path
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.threshold import Unusable
 
 _LONG = "January|February|March|April|May|June|July|August|September|October|November|December"
 _SHORT = [month[:3] for month in _LONG.split("|")]

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dq.contracts.outcome import CheckResult, Status
 from dq.dataquality.clause import Clause, Unit
-from dq.dataquality.metric import (
+from dq.dataquality.model.metric import (
     Failure,
     Kind,
     Metric,
@@ -19,7 +19,7 @@ from dq.dataquality.metric import (
     unmatched,
 )
 from dq.dataquality.model.predicate import IsNull, Not, all_of
-from dq.dataquality.operators import OPERATORS
+from dq.dataquality.model.threshold import OPERATORS
 
 Values = Mapping[Metric, Value]
 

@@ -17,8 +17,8 @@ from dq.contracts.outcome import CheckResult
 from dq.dataquality import judge
 from dq.dataquality.clause import Clause
 from dq.dataquality.judge import Values
-from dq.dataquality.metric import Metric
-from dq.dataquality.occasion import Earlier
+from dq.dataquality.model.metric import Metric
+from dq.dataquality.model.run_context import Earlier
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.place import plain
 from dq.dataquality.clause import Clause, of_quality, refuse
-from dq.dataquality.column import Column, columns
+from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Predicate
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.threshold import Unusable
 
 # ODCS 3.0 called the metric `rule` and knew these.
 _EARLIER = {"duplicateCount": "duplicateValues", "nullCheck": "nullValues", "validValues": "invalidValues"}

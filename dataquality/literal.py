@@ -11,7 +11,7 @@ from decimal import Decimal
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Property
 from dq.dataquality.model.term import FLOATS, INTEGERS, TEXTS, Literal
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.threshold import Unusable
 
 
 def logical(prop: Property) -> str:

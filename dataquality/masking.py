@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.column import columns, resolve
+from dq.dataquality.model.column import columns, resolve
 
 MASK = "***"
 

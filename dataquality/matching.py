@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dq.dataquality.clause import Clause, refuse
-from dq.dataquality.column import Column
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import Matches, Not
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.regex import java
 
 

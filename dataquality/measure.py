@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.column import Column
-from dq.dataquality.metric import (
+from dq.dataquality.model.column import Column
+from dq.dataquality.model.metric import (
     SCHEMA,
     Answer,
     Answers,

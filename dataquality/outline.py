@@ -13,8 +13,8 @@ from dq.dataquality.clause import Clause, Rows
 from dq.dataquality.dataset import Dataset, only
 from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.measure import schema_of
-from dq.dataquality.metric import SCHEMA, Failure, Kind, Metric
-from dq.dataquality.occasion import Earlier, Occasion
+from dq.dataquality.model.metric import SCHEMA, Failure, Kind, Metric
+from dq.dataquality.model.run_context import Earlier, Occasion
 from dq.dataquality.plan import plan
 from dq.dataquality.report import Partition
 from dq.dataquality.suite import on, opened, pick

@@ -20,7 +20,7 @@ from dq.contracts.errors import MissingTool, Unreadable
 from dq.dataquality.dataset import FILES, Dataset, open_folders
 from dq.dataquality.delivery.files import Files, files_for
 from dq.dataquality.measure import schema_of
-from dq.dataquality.metric import Answer, Failure, Kind, Merge, Metric
+from dq.dataquality.model.metric import Answer, Failure, Kind, Merge, Metric
 from dq.dataquality.plan import plan
 from dq.dataquality.reason import attempt
 from dq.dataquality.spark_predicate import question

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dq.contracts.types import MAX_PRECISION, DataType
-from dq.dataquality.column import resolve
-from dq.dataquality.metric import Failure, Kind, Metric, Need
+from dq.dataquality.model.column import resolve
+from dq.dataquality.model.metric import Failure, Kind, Metric, Need
 from dq.dataquality.spark_predicate import question
 
 # The JVM interprets a generated method that has more than 8,000 bytecodes. Measured on Spark 4.0, 2 million

@@ -19,7 +19,7 @@ from dq.dataquality.judge import questions
 from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.masking import hidden, masked, masked_where_repeated, repeats
 from dq.dataquality.measure import Others, keyed, schema_of
-from dq.dataquality.metric import Failure, Kind, Metric
+from dq.dataquality.model.metric import Failure, Kind, Metric
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.reason import answered
 from dq.dataquality.report import Quarantined, Report

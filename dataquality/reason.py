@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from dq.dataquality.metric import Failure
+from dq.dataquality.model.metric import Failure
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ import re
 from dq.contracts import letters
 from dq.contracts import pattern as shared
 from dq.contracts.letters import Ranges
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.threshold import Unusable
 
 _WORD = (r"(?<=\w)", r"(?<!\w)", r"(?=\w)", r"(?!\w)")
 # Java's `$` also stands before a last line break, and its \b knows letters beyond ASCII before Java 19.

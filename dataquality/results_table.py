@@ -12,7 +12,7 @@ from dq.contracts.outcome import Finding
 from dq.contracts.sql import text as sql
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.history import TABLE
-from dq.dataquality.metric import Failure
+from dq.dataquality.model.metric import Failure
 from dq.dataquality.reason import attempt
 from dq.dataquality.report import Report
 

@@ -11,11 +11,11 @@ from dq.contracts.outcome import Row
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.clause import Clause
-from dq.dataquality.column import Column, resolve
 from dq.dataquality.judge import questions
 from dq.dataquality.masking import MASK, classified, repeats
 from dq.dataquality.measure import Others, keyed, none_given, schema_of, unmatched
-from dq.dataquality.metric import Failure
+from dq.dataquality.model.column import Column, resolve
+from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.term import Inside
 from dq.dataquality.reason import attempt

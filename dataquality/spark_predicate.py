@@ -11,10 +11,10 @@ from typing import Any
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.column import part_of, type_below
-from dq.dataquality.metric import EACH_ROW, Metric
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
+from dq.dataquality.model.column import part_of, type_below
+from dq.dataquality.model.metric import EACH_ROW, Metric
 
 _FLOATS = ("float", "double")
 _EXACT = ("tinyint", "smallint", "int", "bigint", "decimal")

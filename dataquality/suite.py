@@ -14,17 +14,17 @@ from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.types import DataType
 from dq.dataquality.accounting import accounts
 from dq.dataquality.clause import Clause, Rows, refuse
-from dq.dataquality.column import resolve
 from dq.dataquality.dataset import Dataset, in_one_task, only, open_frame
 from dq.dataquality.judge import result
 from dq.dataquality.kernels.run import WORTH_ROWS
 from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.levers import ALL, Lever
 from dq.dataquality.measure import Others, implied, measure, schema_of
-from dq.dataquality.metric import Answers, Failure, Metric
+from dq.dataquality.model.column import resolve
+from dq.dataquality.model.metric import Answers, Failure, Metric
 from dq.dataquality.model.predicate import all_of
+from dq.dataquality.model.run_context import Earlier, Occasion
 from dq.dataquality.moment import before
-from dq.dataquality.occasion import Earlier, Occasion
 from dq.dataquality.parts import Memory, recalled
 from dq.dataquality.plan import plan
 from dq.dataquality.report import Partition, Report

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dq.dataquality.metric import Failure
+from dq.dataquality.model.metric import Failure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from statistics import median
 
 from dq.contracts.model import Quality
 from dq.contracts.place import plain
-from dq.dataquality.occasion import Occasion, Partition
+from dq.dataquality.model.run_context import Occasion, Partition
 
 # What a rule of dq's own engine calls this comparison; see `checks/row_count_anomaly.py`.
 ANOMALY = "rowCountAnomaly"

@@ -26,7 +26,7 @@ from dq.dataquality.documented import (
     SILENT,
 )
 from dq.dataquality.kind import built_in, clauses_of
-from dq.dataquality.operators import OPERATORS
+from dq.dataquality.model.threshold import OPERATORS
 from dq.validators import page
 from dq.validators.lint import rules_of
 

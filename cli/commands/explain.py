@@ -17,7 +17,7 @@ from dq.dataquality.accounting import Account, State, accounts
 from dq.dataquality.custom import installed, package
 from dq.dataquality.custom import load as load_check
 from dq.dataquality.kind import built_in, clauses_of
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.threshold import Unusable
 from dq.validators.explain import explain
 from dq.validators.lint import rules_of
 

@@ -20,7 +20,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.clause import Clause, refuse
 from dq.dataquality.judge import Values, result
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import SCHEMA, Metric
+from dq.dataquality.model.metric import SCHEMA, Metric
 
 _GRADES = {"forbid": Severity.ERROR, "warn": Severity.WARNING}
 

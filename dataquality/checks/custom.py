@@ -20,13 +20,13 @@ from dq.contracts.outcome import CheckResult
 from dq.contracts.place import plain
 from dq.dataquality import judge as counted
 from dq.dataquality.clause import Clause, Told, Unit, of_quality, refuse
-from dq.dataquality.column import Column, columns
 from dq.dataquality.custom import Broken, Given, Measure, Question, ask, measured, number_of
 from dq.dataquality.judge import Values
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import Metric
+from dq.dataquality.model.column import Column, columns
+from dq.dataquality.model.metric import Metric
 from dq.dataquality.model.term import Opaque
-from dq.dataquality.operators import Unusable, comparison
+from dq.dataquality.model.threshold import Unusable, comparison
 from dq.dataquality.volume import written_as_anomaly
 
 _CHECK = "custom"

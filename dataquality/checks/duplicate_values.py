@@ -15,10 +15,10 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.dataquality.clause import Clause, of_quality, refuse
-from dq.dataquality.column import Column, columns
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, listed, metric, of_properties
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.column import Column, columns
+from dq.dataquality.model.threshold import Unusable
 
 _CHECK = "duplicate_values"
 

@@ -17,9 +17,9 @@ from decimal import Decimal
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clause import Clause, of_property
-from dq.dataquality.column import columns
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.listed import one_of
+from dq.dataquality.model.column import columns
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:

@@ -23,13 +23,13 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.sql import text as sql
 from dq.dataquality import forms
 from dq.dataquality.clause import Clause, of_option
-from dq.dataquality.column import Column, columns
 from dq.dataquality.date_form import unfit
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.literal import logical
+from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Compare, Operator, Predicate, any_of
 from dq.dataquality.model.term import INTEGERS, TEXTS, Path
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.threshold import Unusable
 
 _BITS = (8, 16, 32, 64, 128)
 _RANGES = {

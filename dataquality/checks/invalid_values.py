@@ -14,13 +14,13 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.dataquality.clause import Clause, of_quality
-from dq.dataquality.column import Column
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, listed, of_properties, unusable
 from dq.dataquality.listed import one_of
 from dq.dataquality.matching import matching
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import any_of
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.threshold import Unusable
 
 _CHECK = "invalid_values"
 

@@ -26,7 +26,7 @@ from dq.dataquality.age import Promise, promises
 from dq.dataquality.clause import Clause
 from dq.dataquality.judge import Values, result
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import Metric, count
+from dq.dataquality.model.metric import Metric, count
 from dq.dataquality.moment import before, in_words, micros_of
 
 _CHECK = "latency"

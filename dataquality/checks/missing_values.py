@@ -13,12 +13,12 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.dataquality.clause import Clause
-from dq.dataquality.column import Column
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, counting, listed, of_properties, unusable
 from dq.dataquality.literal import literal
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import In, any_of
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.threshold import Unusable
 
 _CHECK = "missing_values"
 

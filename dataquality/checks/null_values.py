@@ -15,7 +15,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clause import Clause
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, counting, of_properties, unusable
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.threshold import Unusable
 
 
 def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:

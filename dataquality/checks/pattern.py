@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clause import Clause, of_option
-from dq.dataquality.column import columns
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.matching import matching
+from dq.dataquality.model.column import columns
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:

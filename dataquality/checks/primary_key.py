@@ -15,8 +15,8 @@ from dataclasses import replace
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Severity
 from dq.dataquality.clause import Clause, Rows, of_property
-from dq.dataquality.column import Column
 from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.model.column import Column
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:

@@ -20,9 +20,9 @@ from dataclasses import replace
 from dq.contracts.model import Contract, Relationship, SchemaObject
 from dq.contracts.outcome import Severity
 from dq.dataquality.clause import Clause, refuse
-from dq.dataquality.column import Column, columns
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.column import Column, columns
+from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.reference import Outside, target
 
 

@@ -28,10 +28,10 @@ from dq.dataquality.clause import Clause, Unit, of_quality, refuse
 from dq.dataquality.judge import Values, judged, percent, result
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, metric
-from dq.dataquality.metric import Metric, count
+from dq.dataquality.model.metric import Metric, count
+from dq.dataquality.model.run_context import Earlier
+from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.moment import before
-from dq.dataquality.occasion import Earlier
-from dq.dataquality.operators import Unusable
 from dq.dataquality.volume import comparable, moment_of, nearest
 
 _CHECK = "row_count"

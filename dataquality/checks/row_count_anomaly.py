@@ -34,9 +34,9 @@ from dq.contracts.outcome import CheckResult, Severity, Status
 from dq.dataquality.clause import Clause, scoped, severity
 from dq.dataquality.judge import Values, result
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import Metric, count
-from dq.dataquality.occasion import Earlier
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.metric import Metric, count
+from dq.dataquality.model.run_context import Earlier
+from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.volume import ANOMALY, Band, comparable, moment_of, usual, written_as_anomaly
 
 _CHECK = "row_count_anomaly"

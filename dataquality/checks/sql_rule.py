@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
 from dq.dataquality.clause import Clause, Unit, of_quality, refuse
-from dq.dataquality.column import Column, columns
 from dq.dataquality.judge import Values, judge_number, result, subject
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.masking import MASK, untold
-from dq.dataquality.metric import EACH_ROW, Kind, Merge, Metric, Need, aggregate, distinct, one_number
+from dq.dataquality.model.column import Column, columns
+from dq.dataquality.model.metric import EACH_ROW, Kind, Merge, Metric, Need, aggregate, distinct, one_number
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.term import Opaque
 

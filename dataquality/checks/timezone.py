@@ -17,10 +17,10 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.types import DataType
 from dq.dataquality.clause import Clause, of_option
-from dq.dataquality.column import Column, columns, resolve
 from dq.dataquality.judge import Values, result
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import SCHEMA, Metric
+from dq.dataquality.model.column import Column, columns, resolve
+from dq.dataquality.model.metric import SCHEMA, Metric
 
 _TYPES = {True: "timestamp", False: "timestamp_ntz"}
 _MEANT = {True: "instants", False: "civil times without a zone"}

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clause import Clause, Rows, of_property, refuse
-from dq.dataquality.column import columns
 from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.model.column import columns
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:

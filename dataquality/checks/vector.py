@@ -20,10 +20,10 @@ from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.types import DataType
 from dq.dataquality import judge as counted
 from dq.dataquality.clause import Clause, of_option, refuse
-from dq.dataquality.column import Column, columns, resolve
 from dq.dataquality.judge import Values, result
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.metric import SCHEMA, Metric
+from dq.dataquality.model.column import Column, columns, resolve
+from dq.dataquality.model.metric import SCHEMA, Metric
 from dq.dataquality.model.predicate import Compare, Normalized, Not, any_of
 from dq.dataquality.model.term import NUMBERS, Inside, Size, Whole
 

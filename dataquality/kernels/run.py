@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.column import Column
 from dq.dataquality.kernels.condition import Condition, column, condition
 from dq.dataquality.kernels.task import (
     Count,
@@ -27,7 +26,8 @@ from dq.dataquality.kernels.task import (
 from dq.dataquality.kernels.units import Unit, joined, units
 from dq.dataquality.levers import Lever
 from dq.dataquality.measure import schema_of
-from dq.dataquality.metric import Answer, Failure, Kind, Metric
+from dq.dataquality.model.column import Column
+from dq.dataquality.model.metric import Answer, Failure, Kind, Metric
 from dq.dataquality.model.term import INTEGERS
 from dq.dataquality.reason import attempt
 from dq.dataquality.statistics.facts import File

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dq.dataquality.column import Column
+from dq.dataquality.model.column import Column
 from dq.dataquality.statistics.facts import Facts, File
 
 # A task holds the keys of its files in memory: so many rows of two long integers are 160 MB.

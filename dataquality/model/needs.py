@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from dq.contracts.sql.text import digits
-from dq.dataquality.column import Column
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.term import FLOATS, INTEGERS, NUMBERS, TEXTS
 
 

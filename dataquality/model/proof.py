@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from enum import Enum, StrEnum, auto
 
-from dq.dataquality.column import Column
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
+from dq.dataquality.model.column import Column
 
 
 class Proof(StrEnum):

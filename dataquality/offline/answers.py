@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dq.contracts.types import DataType
 from dq.dataquality.clause import Clause
-from dq.dataquality.column import Column
-from dq.dataquality.metric import SCHEMA, Answer, Failure, Kind, Metric
+from dq.dataquality.model.column import Column
+from dq.dataquality.model.metric import SCHEMA, Answer, Failure, Kind, Metric
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.reading import NoReading
 from dq.dataquality.offline.expression import Cells, predicate

@@ -14,9 +14,9 @@ from decimal import Decimal
 from typing import Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.column import part_of, type_below
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
+from dq.dataquality.model.column import part_of, type_below
 from dq.dataquality.model.reading import NoReading
 from dq.dataquality.offline import values
 from dq.dataquality.offline.functions import STRICT, has_day

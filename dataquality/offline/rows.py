@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.column import field
+from dq.dataquality.model.column import field
 from dq.dataquality.offline.arrow import arrow_type, data_type
 
 if TYPE_CHECKING:

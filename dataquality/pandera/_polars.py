@@ -11,8 +11,8 @@ from pandera.polars import Check, Column, DataFrameSchema, PolarsData
 from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
 from dq.dataquality.clause import Clause
-from dq.dataquality.column import columns
 from dq.dataquality.kind import Shelf
+from dq.dataquality.model.column import columns
 from dq.dataquality.offline.answers import broken
 from dq.dataquality.offline.rows import Rows, of_arrow
 from dq.dataquality.pandera._verdicts import Broken, Verdicts, kept, parts, results_of

@@ -15,7 +15,7 @@ from dq.dataquality.clause import Clause
 from dq.dataquality.judge import result
 from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.masking import MASK, classified
-from dq.dataquality.metric import Answer, Failure, Metric
+from dq.dataquality.model.metric import Answer, Failure, Metric
 from dq.dataquality.offline.answers import measure
 from dq.dataquality.offline.rows import to_pandas
 from dq.dataquality.pandera import _pandas

@@ -13,7 +13,7 @@ from dq.contracts.columns import row_type
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import SchemaObject
 from dq.contracts.types import DataType
-from dq.dataquality.column import field
+from dq.dataquality.model.column import field
 from dq.dataquality.offline.rows import Rows, of_arrow
 from dq.dataquality.sample import csv
 from dq.dataquality.sample.texts import NoValue, of_json, of_text

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.column import Column
+from dq.dataquality.model.column import Column
 from dq.dataquality.statistics.facts import MOST_VALUES, Facts, File, Scalar
 from dq.dataquality.statistics.thrift import Fields, Malformed, structure
 

@@ -15,8 +15,8 @@ from dq.contracts.parse import parse
 from dq.contracts.units import Duration
 from dq.dataquality import check
 from dq.dataquality.age import promised
+from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.moment import before, in_words
-from dq.dataquality.operators import Unusable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -66,7 +66,7 @@ NEW_KIND = '''
 """Texts are in upper case."""
 from dataclasses import replace
 from dq.dataquality.clause import of_property
-from dq.dataquality.column import columns
+from dq.dataquality.model.column import columns
 from dq.dataquality.kind import CheckKind
 from dq.dataquality.model.predicate import Compare
 from dq.dataquality.model.term import Function

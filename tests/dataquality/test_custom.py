@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 ACME = '''
 """Checks of Acme."""
-from dq.dataquality.column import Column
+from dq.dataquality.model.column import Column
 from dq.dataquality.custom import Broken, Measure, Question
-from dq.dataquality.metric import Kind, Merge, Metric, Need, count
+from dq.dataquality.model.metric import Kind, Merge, Metric, Need, count
 
 def upper(given):
     """Every text is in upper case."""

@@ -17,7 +17,7 @@ from dq.dataquality.forms import PATTERNS, breaks
 from dq.dataquality.kind import built_in, clauses_of
 from dq.dataquality.model.predicate import Not, Predicate
 from dq.dataquality.model.term import Path
-from dq.dataquality.operators import Unusable
+from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:

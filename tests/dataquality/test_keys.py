@@ -14,7 +14,7 @@ from dq.contracts.parse import parse
 from dq.dataquality import check
 from dq.dataquality.judge import FEW_KEYS
 from dq.dataquality.kind import built_in, clauses_of
-from dq.dataquality.metric import Kind
+from dq.dataquality.model.metric import Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,7 +21,7 @@ from dq.contracts.types import DataType
 from dq.dataquality import Report, check
 from dq.dataquality.clause import Clause
 from dq.dataquality.kind import CheckKind, built_in, clauses_of
-from dq.dataquality.metric import Kind, Merge, Metric
+from dq.dataquality.model.metric import Kind, Merge, Metric
 from dq.dataquality.spark_predicate import predicate_sql, question
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from dq.dataquality import history
 from dq.dataquality.checks.row_count_anomaly import CHECK
 from dq.dataquality.clause import Clause
 from dq.dataquality.kind import clauses_of
-from dq.dataquality.metric import count
-from dq.dataquality.occasion import Earlier, Occasion, Partition
+from dq.dataquality.model.metric import count
+from dq.dataquality.model.run_context import Earlier, Occasion, Partition
 from dq.dataquality.volume import Counted, comparable, time_of, usual
 from dq.store.engine import open_store
 

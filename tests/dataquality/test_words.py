@@ -11,10 +11,10 @@ import pytest
 from dq.contracts.model import Contract, Quality
 from dq.contracts.parse import parse
 from dq.contracts.sql import text as sql
-from dq.dataquality.column import Column, Inside, resolve
 from dq.dataquality.judge import percent
-from dq.dataquality.metric import Failure, Kind, Merge, Metric, Need, count, duplicates, merged
-from dq.dataquality.operators import Unusable, threshold
+from dq.dataquality.model.column import Column, Inside, resolve
+from dq.dataquality.model.metric import Failure, Kind, Merge, Metric, Need, count, duplicates, merged
+from dq.dataquality.model.threshold import Unusable, threshold
 from dq.dataquality.plan import MAX_EXPRESSIONS, plan
 from dq.dataquality.regex import java
 from dq.dataquality.schema import data_type, ddl

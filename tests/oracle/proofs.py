@@ -12,8 +12,8 @@ from oracle.trees import COLUMNS, Trees
 from oracle.trees import value as random_value
 
 from dq.contracts.types import DataType
-from dq.dataquality.column import Column
 from dq.dataquality.model import predicate as p
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.proof import Proof
 
 Rule = Callable[[p.Predicate], tuple[Proof, Column | None]]

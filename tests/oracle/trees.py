@@ -12,9 +12,9 @@ from random import Random
 from typing import Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.metric import count
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
+from dq.dataquality.model.metric import count
 from dq.dataquality.plan import plan
 from dq.dataquality.spark_predicate import predicate_sql
 

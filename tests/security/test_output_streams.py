@@ -38,7 +38,7 @@ from dq.contracts.outcome import CheckResult, Finding, IncidentKey, Location, Se
 from dq.contracts.parse import parse
 from dq.dataquality import Report
 from dq.dataquality.accounting import Account, State
-from dq.dataquality.metric import Kind
+from dq.dataquality.model.metric import Kind
 from dq.dataquality.outline import Outline
 from dq.dataquality.report import Quarantined, Violated
 

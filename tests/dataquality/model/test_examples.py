@@ -15,8 +15,8 @@ from oracle.trees import narrow
 
 from dq.contracts.types import DataType, parse
 from dq.dataquality.kind import built_in
-from dq.dataquality.metric import count
 from dq.dataquality.model import predicate as p
+from dq.dataquality.model.metric import count
 from dq.dataquality.plan import plan
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.column import Column
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.needs import Need as Need
 from dq.dataquality.model.needs import joined, term_needs
 from dq.dataquality.model.needs import needs as needs_of
