@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from dq.contracts.model import Property
 from dq.dataquality.clause import Clause, refuse
-from dq.dataquality.literal import literal, shown
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import In, Not
 from dq.dataquality.model.term import kind_of
 from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.sql.literal import literal, shown
 
 # Of a long list the reader sees the beginning.
 _SHOWN = 10

@@ -8,7 +8,7 @@ from dq.dataquality.clause import Clause, refuse
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import Matches, Not
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.regex import java
+from dq.dataquality.sql.java_regex import java
 
 
 def matching(clause: Clause, column: Column, pattern: str) -> Clause:

@@ -25,7 +25,7 @@ from dq.dataquality.plan import Pass, Plan, plan
 from dq.dataquality.reason import MAX_MESSAGE, answered, cleaned, spark_errors, without_values
 from dq.dataquality.reference import incomparable
 from dq.dataquality.schema import data_type
-from dq.dataquality.spark_predicate import predicate_sql, question
+from dq.dataquality.sql.spark_predicate import predicate_sql, question
 from dq.dataquality.time_limit import Watch, time_limit
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from dq.contracts.columns import physical_type
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.schedule.partition import add_months
 from dq.contracts.units import Duration
-from dq.dataquality.literal import civil, logical
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Kind, Merge, Metric
 from dq.dataquality.model.predicate import Compare, Predicate
 from dq.dataquality.model.term import Since1970
 from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.reference import single_columns
+from dq.dataquality.sql.literal import civil, logical
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - civil time, the zone is put on later
 _DAY = 86_400_000_000

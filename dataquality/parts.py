@@ -23,7 +23,7 @@ from dq.dataquality.measure import schema_of
 from dq.dataquality.model.metric import Answer, Failure, Kind, Merge, Metric
 from dq.dataquality.plan import plan
 from dq.dataquality.reason import attempt
-from dq.dataquality.spark_predicate import question
+from dq.dataquality.sql.spark_predicate import question
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dq.contracts.types import MAX_PRECISION, DataType
 from dq.dataquality.model.column import resolve
 from dq.dataquality.model.metric import Failure, Kind, Metric, Need
-from dq.dataquality.spark_predicate import question
+from dq.dataquality.sql.spark_predicate import question
 
 # The JVM interprets a generated method that has more than 8,000 bytecodes. Measured on Spark 4.0, 2 million
 # rows, counts of plain predicates, CPU seconds: 120 in one pass 3.7 (in two 4.6), 200 in one pass 8.3 (in

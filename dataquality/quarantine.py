@@ -23,7 +23,7 @@ from dq.dataquality.model.metric import Failure, Kind, Metric
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.reason import answered
 from dq.dataquality.report import Quarantined, Report
-from dq.dataquality.spark_predicate import predicate_sql
+from dq.dataquality.sql.spark_predicate import predicate_sql
 from dq.dataquality.suite import check, opened, others_of, pick
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.term import Inside
 from dq.dataquality.reason import attempt
-from dq.dataquality.spark_predicate import predicate_sql
+from dq.dataquality.sql.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -21,15 +21,15 @@ from decimal import Decimal
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.sql import text as sql
-from dq.dataquality import forms
 from dq.dataquality.clause import Clause, of_option
-from dq.dataquality.date_form import unfit
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.literal import logical
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Compare, Operator, Predicate, any_of
 from dq.dataquality.model.term import INTEGERS, TEXTS, Path
 from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.sql import text_formats
+from dq.dataquality.sql.date_pattern import unfit
+from dq.dataquality.sql.literal import logical
 
 _BITS = (8, 16, 32, 64, 128)
 _RANGES = {
@@ -39,7 +39,7 @@ _RANGES = {
 _FLOATS = ("f32", "f64")
 # Logical type -> the formats with a name.
 FORMATS = {
-    "string": (*forms.PATTERNS, *forms.ANY_TEXT),
+    "string": (*text_formats.PATTERNS, *text_formats.ANY_TEXT),
     "integer": tuple(_RANGES),
     "number": _FLOATS,
 }
@@ -61,11 +61,11 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
 
 
 def _text(made: Clause, _: Property, column: Column, name: str) -> Clause:
-    if name in forms.ANY_TEXT:
-        return replace(made, documented=forms.ANY_TEXT[name])
-    if name not in forms.PATTERNS:
-        return _unknown(made, name, tuple(forms.PATTERNS))
-    breaks = column.where(lambda value: forms.breaks(name, value))
+    if name in text_formats.ANY_TEXT:
+        return replace(made, documented=text_formats.ANY_TEXT[name])
+    if name not in text_formats.PATTERNS:
+        return _unknown(made, name, tuple(text_formats.PATTERNS))
+    breaks = column.where(lambda value: text_formats.breaks(name, value))
     return replace(made, complaint=f"have not the format {name}", breaks=breaks)
 
 

@@ -15,10 +15,10 @@ from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.dataquality.clause import Clause
 from dq.dataquality.kind import CheckKind, Example
 from dq.dataquality.library import arguments, counting, listed, of_properties, unusable
-from dq.dataquality.literal import literal
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import In, any_of
 from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.sql.literal import literal
 
 _CHECK = "missing_values"
 

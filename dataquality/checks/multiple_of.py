@@ -19,10 +19,10 @@ from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clause import Clause, of_option, refuse
 from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.literal import logical, number
 from dq.dataquality.model.column import columns
 from dq.dataquality.model.predicate import MultipleOf, Not, Predicate
 from dq.dataquality.model.term import INTEGERS, Path
+from dq.dataquality.sql.literal import logical, number
 
 _EXACT = INTEGERS | {"decimal"}
 

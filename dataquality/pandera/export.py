@@ -17,8 +17,8 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.dataquality.accounting import State, accounts
 from dq.dataquality.clause import Clause, Unit
 from dq.dataquality.kind import Shelf, built_in, clauses_of
-from dq.dataquality.literal import logical
 from dq.dataquality.model.term import FLOATS
+from dq.dataquality.sql.literal import logical
 from dq.dataquality.suite import pick
 
 # Backend -> the module of ours that fills it.

@@ -12,13 +12,13 @@ from dq.contracts.parse import parse
 from dq.contracts.types import DataType
 from dq.dataquality import check
 from dq.dataquality.accounting import accounts
-from dq.dataquality.date_form import unfit
-from dq.dataquality.forms import PATTERNS, breaks
 from dq.dataquality.kind import built_in, clauses_of
 from dq.dataquality.model.predicate import Not, Predicate
 from dq.dataquality.model.term import Path
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.spark_predicate import predicate_sql
+from dq.dataquality.sql.date_pattern import unfit
+from dq.dataquality.sql.spark_predicate import predicate_sql
+from dq.dataquality.sql.text_formats import PATTERNS, breaks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from dq.dataquality.model.reading import NoReading
 from dq.dataquality.model.term import Opaque
 from dq.dataquality.offline.expression import predicate
 from dq.dataquality.offline.values import Incomparable
-from dq.dataquality.spark_predicate import predicate_sql
+from dq.dataquality.sql.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

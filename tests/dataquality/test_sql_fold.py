@@ -22,7 +22,7 @@ from dq.dataquality import Report, check
 from dq.dataquality.clause import Clause
 from dq.dataquality.kind import CheckKind, built_in, clauses_of
 from dq.dataquality.model.metric import Kind, Merge, Metric
-from dq.dataquality.spark_predicate import predicate_sql, question
+from dq.dataquality.sql.spark_predicate import predicate_sql, question
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

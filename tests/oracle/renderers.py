@@ -18,7 +18,7 @@ from dq.dataquality.model import predicate as p
 from dq.dataquality.model.reading import NoReading
 from dq.dataquality.offline.arrow import arrow_type
 from dq.dataquality.offline.expression import truth
-from dq.dataquality.spark_predicate import predicate_sql
+from dq.dataquality.sql.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

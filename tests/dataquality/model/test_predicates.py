@@ -22,7 +22,7 @@ from dq.dataquality.model.metric import Kind, count
 from dq.dataquality.model.needs import Need, needs
 from dq.dataquality.model.proof import Proof, of_count, of_extreme
 from dq.dataquality.model.term import Inside, Length, Opaque, Path, Since1970, Size
-from dq.dataquality.spark_predicate import predicate_sql
+from dq.dataquality.sql.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
