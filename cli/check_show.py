@@ -11,8 +11,8 @@ from dq.cli.check_run import Failed
 from dq.cli.selection import name_of
 from dq.contracts.outcome import CheckResult, Finding, Status
 from dq.dataquality import Report
-from dq.dataquality.accounting import JsonObject, State
-from dq.dataquality.clause import Rows
+from dq.dataquality.clauses.clause import Rows
+from dq.dataquality.clauses.coverage import JsonObject, State
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.model.metric import Kind
 from dq.dataquality.outline import Outline

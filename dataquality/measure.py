@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
+from dq.dataquality.clauses.foreign_key import incomparable
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import (
     SCHEMA,
@@ -23,7 +24,6 @@ from dq.dataquality.model.metric import (
 )
 from dq.dataquality.plan import Pass, Plan, plan
 from dq.dataquality.reason import MAX_MESSAGE, answered, cleaned, spark_errors, without_values
-from dq.dataquality.reference import incomparable
 from dq.dataquality.schema import data_type
 from dq.dataquality.sql.spark_predicate import predicate_sql, question
 from dq.dataquality.time_limit import Watch, time_limit

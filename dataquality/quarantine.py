@@ -13,10 +13,10 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.clause import Clause, Rows
+from dq.dataquality.clauses.clause import Clause, Rows
+from dq.dataquality.clauses.judge import questions
+from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
 from dq.dataquality.dataset import Dataset, only
-from dq.dataquality.judge import questions
-from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.masking import hidden, masked, masked_where_repeated, repeats
 from dq.dataquality.measure import Others, keyed, schema_of
 from dq.dataquality.model.metric import Failure, Kind, Metric

@@ -9,7 +9,7 @@ from datetime import datetime
 from dq.contracts.errors import DqError, Unreadable
 from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.printable import inert, one_line
-from dq.dataquality.accounting import Account, JsonObject
+from dq.dataquality.clauses.coverage import Account, JsonObject
 from dq.dataquality.notebook import html
 
 Partition = tuple[tuple[str, str], ...]

@@ -10,8 +10,8 @@ from dq.contracts.model import SchemaObject
 from dq.contracts.outcome import Row
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.clause import Clause
-from dq.dataquality.judge import questions
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.judge import questions
 from dq.dataquality.masking import MASK, classified, repeats
 from dq.dataquality.measure import Others, keyed, none_given, schema_of, unmatched
 from dq.dataquality.model.column import Column, resolve

@@ -12,19 +12,20 @@ from dq.contracts.errors import DqError, UsageError
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.types import DataType
-from dq.dataquality.accounting import accounts
-from dq.dataquality.clause import Clause, Rows, refuse
+from dq.dataquality.clauses.clause import Clause, Rows, refuse
+from dq.dataquality.clauses.coverage import accounts
+from dq.dataquality.clauses.judge import result
+from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
+from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted, without
+from dq.dataquality.clauses.time_column import before
 from dq.dataquality.dataset import Dataset, in_one_task, only, open_frame
-from dq.dataquality.judge import result
 from dq.dataquality.kernels.run import WORTH_ROWS
-from dq.dataquality.kind import Shelf, built_in, clauses_of
 from dq.dataquality.levers import ALL, Lever
 from dq.dataquality.measure import Others, implied, measure, schema_of
 from dq.dataquality.model.column import resolve
 from dq.dataquality.model.metric import Answers, Failure, Metric
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.run_context import Earlier, Occasion
-from dq.dataquality.moment import before
 from dq.dataquality.parts import Memory, recalled
 from dq.dataquality.plan import plan
 from dq.dataquality.report import Partition, Report
@@ -32,7 +33,6 @@ from dq.dataquality.samples import samples
 from dq.dataquality.shortcut import Shortcut, shortcut
 from dq.dataquality.statistics.facts import Partitions
 from dq.dataquality.time_limit import time_limit
-from dq.dataquality.wanted import refuse_unknown, testable, wanted, without
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

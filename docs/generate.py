@@ -16,16 +16,16 @@ from dq.contracts.extension import MODELS
 from dq.contracts.model import Quality
 from dq.contracts.parse import parse
 from dq.contracts.types import CARRIERS
-from dq.dataquality.accounting import State, accounts
 from dq.dataquality.checks.format import FORMATS
-from dq.dataquality.documented import (
+from dq.dataquality.clauses.coverage import State, accounts
+from dq.dataquality.clauses.documented import (
     OF_ENUM_VALUES,
     OF_QUALITY,
     OF_RELATIONSHIPS,
     OF_SERVICE_LEVELS,
     SILENT,
 )
-from dq.dataquality.kind import built_in, clauses_of
+from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.model.threshold import OPERATORS
 from dq.validators import page
 from dq.validators.lint import rules_of

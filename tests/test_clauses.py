@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dq.contracts.service import SERVICE_LEVELS
-from dq.dataquality.documented import LEVELS
+from dq.dataquality.clauses.documented import LEVELS
 
 DOCS = Path(__file__).parent.parent / "docs"
 STATES = {"enforced", "documented only", "not evaluated"}

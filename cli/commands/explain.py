@@ -13,10 +13,10 @@ from dq.cli import show
 from dq.cli.loading import load
 from dq.contracts.errors import UsageError
 from dq.contracts.model import Contract
-from dq.dataquality.accounting import Account, State, accounts
-from dq.dataquality.custom import installed, package
-from dq.dataquality.custom import load as load_check
-from dq.dataquality.kind import built_in, clauses_of
+from dq.dataquality.clauses.coverage import Account, State, accounts
+from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.clauses.plugins import installed, package
+from dq.dataquality.clauses.plugins import load as load_check
 from dq.dataquality.model.threshold import Unusable
 from dq.validators.explain import explain
 from dq.validators.lint import rules_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dq.cli import show
-from dq.dataquality.custom import installed, package
+from dq.dataquality.clauses.plugins import installed, package
 from dq.validators import page
 from dq.validators.lint import rules_of
 

@@ -17,9 +17,9 @@ from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType
-from dq.dataquality.clause import Clause, refuse
-from dq.dataquality.judge import Values, result
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.clause import Clause, refuse
+from dq.dataquality.clauses.judge import Values, result
+from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.metric import SCHEMA, Metric
 
 _GRADES = {"forbid": Severity.ERROR, "warn": Severity.WARNING}

@@ -19,8 +19,8 @@ from decimal import Decimal
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.dataquality.clause import Clause, of_option, refuse
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.clause import Clause, of_option, refuse
+from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Compare, IsNaN, Operator, Predicate, any_of
 from dq.dataquality.model.term import FLOATS, Path

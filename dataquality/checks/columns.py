@@ -16,9 +16,9 @@ from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType, carries
-from dq.dataquality.clause import Clause
-from dq.dataquality.judge import Values, result
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.judge import Values, result
+from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, field, resolve
 from dq.dataquality.model.metric import SCHEMA, Metric
 from dq.dataquality.model.term import Inside

@@ -18,16 +18,16 @@ from dataclasses import dataclass, replace
 from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject
 from dq.contracts.outcome import CheckResult
 from dq.contracts.place import plain
-from dq.dataquality import judge as counted
-from dq.dataquality.clause import Clause, Told, Unit, of_quality, refuse
-from dq.dataquality.custom import Broken, Given, Measure, Question, ask, measured, number_of
-from dq.dataquality.judge import Values
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses import judge as counted
+from dq.dataquality.clauses.clause import Clause, Told, Unit, of_quality, refuse
+from dq.dataquality.clauses.judge import Values
+from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question, ask, measured, number_of
+from dq.dataquality.clauses.row_count_band import written_as_anomaly
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.metric import Metric
 from dq.dataquality.model.term import Opaque
 from dq.dataquality.model.threshold import Unusable, comparison
-from dq.dataquality.volume import written_as_anomaly
 
 _CHECK = "custom"
 ENGINE = "dq"
@@ -141,7 +141,7 @@ EXAMPLES = (
     Example("no rows", _rule("luhn"), "card string", (), "pass", ("0 of 0 rows",)),
     Example("a missing column", _rule("luhn"), "id string", (("1",),), "error"),
     Example("an unknown check", _rule("luna"), "card string", _CARDS, "error"),
-    Example("a module", _rule("dq.dataquality.luhn:luhn"), "card string", _CARDS, "error"),
+    Example("a module", _rule("dq.dataquality.clauses.luhn:luhn"), "card string", _CARDS, "error"),
     Example(
         "arguments that it does not take",
         _rule("{check: luhn, arguments: {a: 1}}"),

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, Quality, SchemaObject
-from dq.dataquality.clause import Clause, of_quality, refuse
-from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.library import arguments, listed, metric, of_properties
+from dq.dataquality.clauses.clause import Clause, of_quality, refuse
+from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.library import arguments, listed, metric, of_properties
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.threshold import Unusable
 

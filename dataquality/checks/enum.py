@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clause import Clause, of_property
-from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.listed import one_of
+from dq.dataquality.clauses.clause import Clause, of_property
+from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.membership import one_of
 from dq.dataquality.model.column import columns
 
 

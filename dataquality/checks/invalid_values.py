@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
-from dq.dataquality.clause import Clause, of_quality
-from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.library import arguments, listed, of_properties, unusable
-from dq.dataquality.listed import one_of
-from dq.dataquality.matching import matching
+from dq.dataquality.clauses.clause import Clause, of_quality
+from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.library import arguments, listed, of_properties, unusable
+from dq.dataquality.clauses.membership import one_of
+from dq.dataquality.clauses.pattern_predicate import matching
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import any_of
 from dq.dataquality.model.threshold import Unusable

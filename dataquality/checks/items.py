@@ -18,8 +18,8 @@ from functools import partial
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.dataquality.clause import Clause, of_option
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.clause import Clause, of_option
+from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import columns
 from dq.dataquality.model.predicate import Compare, Operator, Predicate, Repeats
 from dq.dataquality.model.term import Entries, Path, Present, Size

@@ -22,12 +22,12 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
-from dq.dataquality.age import Promise, promises
-from dq.dataquality.clause import Clause
-from dq.dataquality.judge import Values, result
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.age import Promise, promises
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.judge import Values, result
+from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.time_column import before, in_words, micros_of
 from dq.dataquality.model.metric import Metric, count
-from dq.dataquality.moment import before, in_words, micros_of
 
 _CHECK = "latency"
 

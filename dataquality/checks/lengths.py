@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.dataquality.clause import Clause, of_option, of_property
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.clause import Clause, of_option, of_property
+from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Compare, Operator
 from dq.dataquality.model.term import Length

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
-from dq.dataquality.clause import Clause
-from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.library import arguments, counting, listed, of_properties, unusable
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.library import arguments, counting, listed, of_properties, unusable
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import In, any_of
 from dq.dataquality.model.threshold import Unusable

@@ -17,8 +17,8 @@ from functools import partial
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clause import Clause, of_option, refuse
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.clause import Clause, of_option, refuse
+from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import columns
 from dq.dataquality.model.predicate import MultipleOf, Not, Predicate
 from dq.dataquality.model.term import INTEGERS, Path

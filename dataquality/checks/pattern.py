@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clause import Clause, of_option
-from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.matching import matching
+from dq.dataquality.clauses.clause import Clause, of_option
+from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.pattern_predicate import matching
 from dq.dataquality.model.column import columns
 
 

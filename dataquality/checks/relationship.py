@@ -19,11 +19,11 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, Relationship, SchemaObject
 from dq.contracts.outcome import Severity
-from dq.dataquality.clause import Clause, refuse
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.clause import Clause, refuse
+from dq.dataquality.clauses.foreign_key import Outside, target
+from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.reference import Outside, target
 
 
 def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clause import Clause, of_property
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.clause import Clause, of_property
+from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import columns
 
 

@@ -24,15 +24,15 @@ from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.service import time_unit
 from dq.contracts.units import Duration, parse_duration
-from dq.dataquality.clause import Clause, Unit, of_quality, refuse
-from dq.dataquality.judge import Values, judged, percent, result
-from dq.dataquality.kind import CheckKind, Example
-from dq.dataquality.library import arguments, metric
+from dq.dataquality.clauses.clause import Clause, Unit, of_quality, refuse
+from dq.dataquality.clauses.judge import Values, judged, percent, result
+from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.library import arguments, metric
+from dq.dataquality.clauses.row_count_band import comparable, moment_of, nearest
+from dq.dataquality.clauses.time_column import before
 from dq.dataquality.model.metric import Metric, count
 from dq.dataquality.model.run_context import Earlier
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.moment import before
-from dq.dataquality.volume import comparable, moment_of, nearest
 
 _CHECK = "row_count"
 

@@ -31,13 +31,20 @@ from dataclasses import dataclass, replace
 from dq.contracts.form import nearest
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.outcome import CheckResult, Severity, Status
-from dq.dataquality.clause import Clause, scoped, severity
-from dq.dataquality.judge import Values, result
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.clause import Clause, scoped, severity
+from dq.dataquality.clauses.judge import Values, result
+from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.row_count_band import (
+    ANOMALY,
+    Band,
+    comparable,
+    moment_of,
+    usual,
+    written_as_anomaly,
+)
 from dq.dataquality.model.metric import Metric, count
 from dq.dataquality.model.run_context import Earlier
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.volume import ANOMALY, Band, comparable, moment_of, usual, written_as_anomaly
 
 _CHECK = "row_count_anomaly"
 

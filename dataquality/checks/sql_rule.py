@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
-from dq.dataquality.clause import Clause, Unit, of_quality, refuse
-from dq.dataquality.judge import Values, judge_number, result, subject
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.clause import Clause, Unit, of_quality, refuse
+from dq.dataquality.clauses.judge import Values, judge_number, result, subject
+from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.masking import MASK, untold
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.metric import EACH_ROW, Kind, Merge, Metric, Need, aggregate, distinct, one_number

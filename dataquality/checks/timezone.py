@@ -16,9 +16,9 @@ from dataclasses import replace
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.types import DataType
-from dq.dataquality.clause import Clause, of_option
-from dq.dataquality.judge import Values, result
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.clause import Clause, of_option
+from dq.dataquality.clauses.judge import Values, result
+from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, resolve
 from dq.dataquality.model.metric import SCHEMA, Metric
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clause import Clause, Rows, of_property, refuse
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses.clause import Clause, Rows, of_property, refuse
+from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import columns
 
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.types import DataType
-from dq.dataquality import judge as counted
-from dq.dataquality.clause import Clause, of_option, refuse
-from dq.dataquality.judge import Values, result
-from dq.dataquality.kind import CheckKind, Example
+from dq.dataquality.clauses import judge as counted
+from dq.dataquality.clauses.clause import Clause, of_option, refuse
+from dq.dataquality.clauses.judge import Values, result
+from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, resolve
 from dq.dataquality.model.metric import SCHEMA, Metric
 from dq.dataquality.model.predicate import Compare, Normalized, Not, any_of

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 
 from dq.contracts.types import DataType
-from dq.dataquality.clause import Clause
+from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import SCHEMA, Answer, Failure, Kind, Metric
 from dq.dataquality.model.predicate import Predicate

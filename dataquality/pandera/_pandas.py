@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pandera.pandas import Check, Column, DataFrameSchema
 
 from dq.contracts.columns import row_type
-from dq.dataquality.clause import Clause
+from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.offline.answers import broken
 from dq.dataquality.offline.rows import Rows, of_pandas
 from dq.dataquality.pandera._verdicts import Verdicts, kept, parts, results_of

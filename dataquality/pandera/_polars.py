@@ -10,8 +10,8 @@ from pandera.polars import Check, Column, DataFrameSchema, PolarsData
 
 from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
-from dq.dataquality.clause import Clause
-from dq.dataquality.kind import Shelf
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.model.column import columns
 from dq.dataquality.offline.answers import broken
 from dq.dataquality.offline.rows import Rows, of_arrow

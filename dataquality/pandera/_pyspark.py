@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pandera.pyspark import Check, Column, DataFrameSchema
 
 from dq.contracts.model import SchemaObject
-from dq.dataquality.clause import Clause
-from dq.dataquality.kind import Shelf
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.pandera._verdicts import Verdicts, kept, parts
 from dq.dataquality.pandera.export import Export
 from dq.dataquality.suite import check

@@ -9,8 +9,8 @@ from typing import Any
 
 from dq.contracts.errors import Unreadable
 from dq.contracts.outcome import CheckResult, Status
-from dq.dataquality.clause import Clause
-from dq.dataquality.kind import Shelf
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.offline.answers import measure
 from dq.dataquality.offline.rows import Rows
 from dq.dataquality.pandera.export import Export

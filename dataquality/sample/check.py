@@ -10,10 +10,10 @@ from pandera.errors import SchemaErrors
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Row, Severity, Status
-from dq.dataquality.accounting import accounts
-from dq.dataquality.clause import Clause
-from dq.dataquality.judge import result
-from dq.dataquality.kind import Shelf, built_in, clauses_of
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.coverage import accounts
+from dq.dataquality.clauses.judge import result
+from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
 from dq.dataquality.masking import MASK, classified
 from dq.dataquality.model.metric import Answer, Failure, Metric
 from dq.dataquality.offline.answers import measure

@@ -14,9 +14,9 @@ from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.parse import parse
 from dq.contracts.units import Duration
 from dq.dataquality import check
-from dq.dataquality.age import promised
+from dq.dataquality.clauses.age import promised
+from dq.dataquality.clauses.time_column import before, in_words
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.moment import before, in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ from fakes.examples import contract_of
 
 from dq.contracts import shelf
 from dq.dataquality import check
-from dq.dataquality.kind import CheckKind, Example, built_in
+from dq.dataquality.clauses.kind import CheckKind, Example, built_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,9 +65,9 @@ def test_no_check_knows_spark() -> None:
 NEW_KIND = '''
 """Texts are in upper case."""
 from dataclasses import replace
-from dq.dataquality.clause import of_property
+from dq.dataquality.clauses.clause import of_property
 from dq.dataquality.model.column import columns
-from dq.dataquality.kind import CheckKind
+from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.predicate import Compare
 from dq.dataquality.model.term import Function
 

@@ -14,9 +14,9 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import CheckResult
 from dq.contracts.parse import parse
 from dq.dataquality import Report, check
-from dq.dataquality.accounting import accounts
-from dq.dataquality.custom import installed, package
-from dq.dataquality.kind import built_in, clauses_of
+from dq.dataquality.clauses.coverage import accounts
+from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.clauses.plugins import installed, package
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ACME = '''
 """Checks of Acme."""
 from dq.dataquality.model.column import Column
-from dq.dataquality.custom import Broken, Measure, Question
+from dq.dataquality.clauses.plugins import Broken, Measure, Question
 from dq.dataquality.model.metric import Kind, Merge, Metric, Need, count
 
 def upper(given):

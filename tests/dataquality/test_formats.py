@@ -11,8 +11,8 @@ import pytest
 from dq.contracts.parse import parse
 from dq.contracts.types import DataType
 from dq.dataquality import check
-from dq.dataquality.accounting import accounts
-from dq.dataquality.kind import built_in, clauses_of
+from dq.dataquality.clauses.coverage import accounts
+from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.model.predicate import Not, Predicate
 from dq.dataquality.model.term import Path
 from dq.dataquality.model.threshold import Unusable

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
 from dq.dataquality import check
-from dq.dataquality.judge import FEW_KEYS
-from dq.dataquality.kind import built_in, clauses_of
+from dq.dataquality.clauses.judge import FEW_KEYS
+from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.model.metric import Kind
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.examples import contract_of
 
-from dq.dataquality.kind import built_in, clauses_of
+from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.measure import schema_of
 from dq.dataquality.model.predicate import Constant, Predicate
 from dq.dataquality.model.reading import NoReading

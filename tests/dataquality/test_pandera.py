@@ -19,8 +19,8 @@ from pandera.errors import SchemaErrors, SchemaWarning
 from dq.contracts.errors import UsageError
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
-from dq.dataquality.clause import Clause
-from dq.dataquality.kind import CheckKind, Example, built_in, clauses_of
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.kind import CheckKind, Example, built_in, clauses_of
 from dq.dataquality.pandera import left_out, schema
 
 if TYPE_CHECKING:

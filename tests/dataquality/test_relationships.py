@@ -12,12 +12,12 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.parse import parse
 from dq.dataquality import Report, check
-from dq.dataquality.accounting import accounts
+from dq.dataquality.clauses.coverage import accounts
+from dq.dataquality.clauses.foreign_key import Outside, Target, incomparable, target
+from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.dataset import Dataset, locate
-from dq.dataquality.kind import built_in, clauses_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.reference import Outside, Target, incomparable, target
 from dq.dataquality.schema import data_type
 
 if TYPE_CHECKING:

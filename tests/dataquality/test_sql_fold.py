@@ -19,8 +19,8 @@ from dq.contracts.outcome import CheckResult
 from dq.contracts.parse import parse
 from dq.contracts.types import DataType
 from dq.dataquality import Report, check
-from dq.dataquality.clause import Clause
-from dq.dataquality.kind import CheckKind, built_in, clauses_of
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.kind import CheckKind, built_in, clauses_of
 from dq.dataquality.model.metric import Kind, Merge, Metric
 from dq.dataquality.sql.spark_predicate import predicate_sql, question
 

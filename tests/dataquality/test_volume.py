@@ -16,11 +16,11 @@ from dq.contracts.outcome import CheckResult, Severity
 from dq.contracts.parse import parse
 from dq.dataquality import history
 from dq.dataquality.checks.row_count_anomaly import CHECK
-from dq.dataquality.clause import Clause
-from dq.dataquality.kind import clauses_of
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.kind import clauses_of
+from dq.dataquality.clauses.row_count_band import Counted, comparable, time_of, usual
 from dq.dataquality.model.metric import count
 from dq.dataquality.model.run_context import Earlier, Occasion, Partition
-from dq.dataquality.volume import Counted, comparable, time_of, usual
 from dq.store.engine import open_store
 
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)  # a Saturday

@@ -6,7 +6,7 @@ import textwrap
 
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
-from dq.dataquality.kind import Example
+from dq.dataquality.clauses.kind import Example
 
 
 def contract_of(example: Example) -> Contract:

@@ -17,7 +17,7 @@ from dq.cli.main import run
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
 from dq.contracts.sql.guard import Guarded, Refused, guarded
-from dq.dataquality.kind import built_in, clauses_of
+from dq.dataquality.clauses.kind import built_in, clauses_of
 
 CASES = Path(__file__).parents[1] / "contracts" / "sql"
 HOSTILE, LEGITIMATE, EXPENSIVE = (

@@ -37,7 +37,7 @@ from dq.contracts.errors import Unreadable
 from dq.contracts.outcome import CheckResult, Finding, IncidentKey, Location, Severity, Status
 from dq.contracts.parse import parse
 from dq.dataquality import Report
-from dq.dataquality.accounting import Account, State
+from dq.dataquality.clauses.coverage import Account, State
 from dq.dataquality.model.metric import Kind
 from dq.dataquality.outline import Outline
 from dq.dataquality.report import Quarantined, Violated

@@ -12,6 +12,8 @@ from dq.contracts.fault import Fault
 from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.outcome import Location, Severity
 from dq.contracts.units import Duration, parse_duration
+from dq.dataquality.clauses.foreign_key import Target
+from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.needs import Need
 from dq.dataquality.model.needs import needs as needs_of
@@ -19,8 +21,6 @@ from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.run_context import NOWHEN, Occasion
 from dq.dataquality.model.term import Opaque
 from dq.dataquality.model.threshold import Threshold, Unusable, threshold
-from dq.dataquality.moment import TimeColumn, find, held_as, zone_of
-from dq.dataquality.reference import Target
 
 # What a kind hands from finding a clause to judging it.
 Terms = object

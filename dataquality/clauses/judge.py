@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from dq.contracts.outcome import CheckResult, Status
-from dq.dataquality.clause import Clause, Unit
+from dq.dataquality.clauses.clause import Clause, Unit
 from dq.dataquality.model.metric import (
     Failure,
     Kind,

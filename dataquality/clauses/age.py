@@ -13,9 +13,9 @@ from dq.contracts.model import Contract, SchemaObject, SlaProperty
 from dq.contracts.outcome import Severity
 from dq.contracts.service import time_unit
 from dq.contracts.units import MONTHS, SECONDS, Duration, parse_duration
-from dq.dataquality.clause import Clause, Rows, refuse
+from dq.dataquality.clauses.clause import Clause, Rows, refuse
+from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.moment import TimeColumn, find, held_as, zone_of
 from dq.dataquality.sql.literal import logical
 
 _CENTURY_OF_SECONDS = 100 * 366 * 86_400

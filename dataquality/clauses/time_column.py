@@ -14,12 +14,12 @@ from dq.contracts.columns import physical_type
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.schedule.partition import add_months
 from dq.contracts.units import Duration
+from dq.dataquality.clauses.foreign_key import single_columns
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Kind, Merge, Metric
 from dq.dataquality.model.predicate import Compare, Predicate
 from dq.dataquality.model.term import Since1970
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.reference import single_columns
 from dq.dataquality.sql.literal import civil, logical
 
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - civil time, the zone is put on later

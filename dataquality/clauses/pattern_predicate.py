@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dq.dataquality.clause import Clause, refuse
+from dq.dataquality.clauses.clause import Clause, refuse
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import Matches, Not
 from dq.dataquality.model.threshold import Unusable

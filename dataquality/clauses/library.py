@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.place import plain
-from dq.dataquality.clause import Clause, of_quality, refuse
+from dq.dataquality.clauses.clause import Clause, of_quality, refuse
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.threshold import Unusable

@@ -8,8 +8,8 @@ from dataclasses import replace
 from dq.contracts.errors import UsageError
 from dq.contracts.form import nearest
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.accounting import Account, State, accounts
-from dq.dataquality.clause import Clause
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.coverage import Account, State, accounts
 
 
 def wanted(one: SchemaObject, clauses: Sequence[Clause], words: Sequence[str]) -> list[Clause]:

@@ -11,10 +11,10 @@ from dq.contracts.extension import delivery
 from dq.contracts.model import Contract, Element, Property, Quality, SchemaObject, SlaProperty
 from dq.contracts.node import Node
 from dq.contracts.outcome import Location
-from dq.dataquality.age import elements
-from dq.dataquality.clause import Clause
-from dq.dataquality.documented import LEVELS, OF_OBJECTS, REASONS, SILENT
-from dq.dataquality.library import metric
+from dq.dataquality.clauses.age import elements
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.documented import LEVELS, OF_OBJECTS, REASONS, SILENT
+from dq.dataquality.clauses.library import metric
 from dq.dataquality.model.column import columns
 
 JsonObject = dict[str, object]

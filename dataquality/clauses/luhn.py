@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dq.dataquality.custom import Broken, Given
+from dq.dataquality.clauses.plugins import Broken, Given
 
 
 def luhn(given: Given) -> Broken:

@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from dq.contracts.form import nearest
-from dq.dataquality.judge import Values
+from dq.dataquality.clauses.judge import Values
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Failure, Kind, Merge, Metric, Number, one_number
 from dq.dataquality.model.predicate import Predicate

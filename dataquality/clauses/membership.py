@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dq.contracts.model import Property
-from dq.dataquality.clause import Clause, refuse
+from dq.dataquality.clauses.clause import Clause, refuse
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import In, Not
 from dq.dataquality.model.term import kind_of

@@ -14,9 +14,9 @@ from datetime import datetime
 from dq.contracts import shelf
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult
-from dq.dataquality import judge
-from dq.dataquality.clause import Clause
-from dq.dataquality.judge import Values
+from dq.dataquality.clauses import judge
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.judge import Values
 from dq.dataquality.model.metric import Metric
 from dq.dataquality.model.run_context import Earlier
 
