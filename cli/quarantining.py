@@ -12,10 +12,10 @@ from dq.cli.world import World
 from dq.contracts.errors import DqError
 from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality import Report, history
-from dq.dataquality.dataset import Dataset, locate
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined
+from dq.dataquality.spark.dataset import Dataset, locate
 
 QUARANTINE = typer.Option(
     None, "--quarantine", help="Write the rows that break a clause to this path, as Parquet, masked."

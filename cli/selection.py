@@ -18,10 +18,10 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality import history
 from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted
-from dq.dataquality.dataset import locate
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.probe import label
+from dq.dataquality.spark.dataset import locate
 from dq.store.engine import Store
 
 Partition = Mapping[str, str]

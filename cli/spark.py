@@ -13,7 +13,7 @@ from dq.cli import show
 from dq.cli.world import World, hand_down
 from dq.contracts.errors import MissingTool, Unreadable
 from dq.contracts.install import install_command
-from dq.dataquality import lakehouse
+from dq.dataquality.spark import jars as lakehouse
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from dq.contracts.given import read
 from dq.contracts.model import Contract
 from dq.dataquality import suite
-from dq.dataquality.dataset import Dataset
 from dq.dataquality.report import Report
+from dq.dataquality.spark.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.errors import MissingTool, Unreadable
-from dq.dataquality.dataset import FILES, Dataset, open_folders
 from dq.dataquality.delivery.files import Files, files_for
-from dq.dataquality.measure import schema_of
 from dq.dataquality.model.metric import Answer, Failure, Kind, Merge, Metric
-from dq.dataquality.plan import plan
-from dq.dataquality.reason import attempt
+from dq.dataquality.spark.dataset import FILES, Dataset, open_folders
+from dq.dataquality.spark.error_redaction import attempt
+from dq.dataquality.spark.measure import schema_of
+from dq.dataquality.spark.plan import plan
 from dq.dataquality.sql.spark_predicate import question
 
 if TYPE_CHECKING:

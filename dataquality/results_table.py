@@ -13,8 +13,8 @@ from dq.contracts.sql import text as sql
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.history import TABLE
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.reason import attempt
 from dq.dataquality.report import Report
+from dq.dataquality.spark.error_redaction import attempt
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

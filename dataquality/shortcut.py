@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dq.dataquality.dataset import Dataset
 from dq.dataquality.kernels import run as kernels
 from dq.dataquality.levers import Lever
-from dq.dataquality.measure import schema_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Answers, Metric
-from dq.dataquality.plan import plan
+from dq.dataquality.spark.dataset import Dataset
+from dq.dataquality.spark.measure import schema_of
+from dq.dataquality.spark.plan import plan
 from dq.dataquality.statistics import parquet
 from dq.dataquality.statistics.facts import File, Partitions, Wanted
 from dq.dataquality.statistics.prove import prove, wanted

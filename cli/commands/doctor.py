@@ -19,7 +19,7 @@ from dq.cli.world import World, here
 from dq.contracts.errors import DqError
 from dq.contracts.files import find
 from dq.contracts.install import NAME, install_command
-from dq.dataquality.lakehouse import JARS, PACKAGES, line
+from dq.dataquality.spark.jars import JARS, PACKAGES, line
 
 # What each extra brings, by the distribution that shows whether it is there.
 EXTRAS = {

@@ -25,11 +25,11 @@ from dq.dataquality.kernels.task import (
 )
 from dq.dataquality.kernels.units import Unit, joined, units
 from dq.dataquality.levers import Lever
-from dq.dataquality.measure import schema_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Answer, Failure, Kind, Metric
 from dq.dataquality.model.term import INTEGERS
-from dq.dataquality.reason import attempt
+from dq.dataquality.spark.error_redaction import attempt
+from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.statistics.facts import File
 from dq.dataquality.statistics.parquet import folder_columns
 

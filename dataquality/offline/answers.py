@@ -14,7 +14,7 @@ from dq.dataquality.model.reading import NoReading
 from dq.dataquality.offline.expression import Cells, predicate
 from dq.dataquality.offline.rows import Rows
 from dq.dataquality.offline.values import Incomparable, key
-from dq.dataquality.plan import plan
+from dq.dataquality.spark.plan import plan
 
 _COUNTED = (Kind.ROWS, Kind.INTERPRETED)
 _KEYED = (Kind.DISTINCT, Kind.DUPLICATES)

@@ -22,7 +22,7 @@ from dq.dataquality.pandera import _pandas
 from dq.dataquality.pandera.export import Export, untestable
 from dq.dataquality.report import Report
 from dq.dataquality.sample.read import Sample, Unread
-from dq.dataquality.samples import MOST, MOST_CHARACTERS
+from dq.dataquality.spark.failing_rows import MOST, MOST_CHARACTERS
 from dq.dataquality.suite import answered
 
 _WITHIN = "within the sample"

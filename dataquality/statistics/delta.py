@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.dataset import Dataset
-from dq.dataquality.measure import schema_of
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.term import Inside
+from dq.dataquality.spark.dataset import Dataset
+from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.statistics.facts import UNKNOWN, Facts, File, Partitions, Scalar, Source, Wanted
 from dq.dataquality.statistics.relation import certain, relation
 from dq.dataquality.statistics.scope import TYPED, asked, within

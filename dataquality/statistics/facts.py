@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from dq.dataquality.dataset import Dataset
 from dq.dataquality.model.column import Column
+from dq.dataquality.spark.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

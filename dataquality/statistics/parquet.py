@@ -15,12 +15,12 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts.filesystem import is_remote, split
 from dq.contracts.filesystem import opened as file_system
 from dq.contracts.types import DataType
-from dq.dataquality.dataset import NULL_PARTITION, Dataset
-from dq.dataquality.measure import schema_of
 from dq.dataquality.model.column import Column, field, resolve
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.term import Inside
-from dq.dataquality.reason import attempt
+from dq.dataquality.spark.dataset import NULL_PARTITION, Dataset
+from dq.dataquality.spark.error_redaction import attempt
+from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.statistics.facts import Facts, File, Partitions, Scalar, Source, Wanted
 from dq.dataquality.statistics.footer import Asked, read
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.measure import measure, schema_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Answer, Failure, Kind, Metric, Value
 from dq.dataquality.model.proof import Proof
 from dq.dataquality.model.term import Path
-from dq.dataquality.plan import plan
+from dq.dataquality.spark.measure import measure, schema_of
+from dq.dataquality.spark.plan import plan
 from dq.dataquality.statistics.facts import File, Scalar, Wanted
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.dataset import NULL_PARTITION
 from dq.dataquality.model.column import Column, field
+from dq.dataquality.spark.dataset import NULL_PARTITION
 from dq.dataquality.statistics.facts import Facts, File, Partitions, Scalar, Wanted
 
 # From a partition's text to a value, for the types whose texts have one reading.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dq.dataquality.dataset import Dataset
+from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.statistics import delta, iceberg, parquet
 from dq.dataquality.statistics.facts import Source
 from dq.dataquality.statistics.relation import certain, relation

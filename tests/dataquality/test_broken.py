@@ -18,8 +18,9 @@ from dq.contracts.errors import Unreadable
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.parse import parse
-from dq.dataquality import Report, check, lakehouse
-from dq.dataquality.dataset import Dataset, locate, open_frame
+from dq.dataquality import Report, check
+from dq.dataquality.spark import jars
+from dq.dataquality.spark.dataset import Dataset, locate, open_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -157,7 +158,7 @@ def test_a_place_that_cannot_be_read_says_how_it_is_mended(
 def test_a_format_without_its_jar_says_the_coordinates(
     spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
-    (jar,) = lakehouse.coordinates(pyspark.__version__, [form])
+    (jar,) = jars.coordinates(pyspark.__version__, [form])
 
     with pytest.raises(Unreadable) as raised:
         open_frame(spark, at(tmp_path, form)[1])

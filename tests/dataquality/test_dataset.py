@@ -13,7 +13,7 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.parse import parse
 from dq.dataquality import check
-from dq.dataquality.dataset import Dataset, locate, only, open_frame
+from dq.dataquality.spark.dataset import Dataset, locate, only, open_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

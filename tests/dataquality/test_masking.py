@@ -13,8 +13,8 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
 from dq.dataquality import Report, check
-from dq.dataquality.dataset import locate
-from dq.dataquality.reason import without_values
+from dq.dataquality.spark.dataset import locate
+from dq.dataquality.spark.error_redaction import without_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

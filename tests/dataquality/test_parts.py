@@ -16,8 +16,8 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.parse import parse
 from dq.dataquality import Report, check
-from dq.dataquality.dataset import locate
 from dq.dataquality.parts import Part
+from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,10 +15,10 @@ from dq.dataquality import Report, check
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.foreign_key import Outside, Target, incomparable, target
 from dq.dataquality.clauses.kind import built_in, clauses_of
-from dq.dataquality.dataset import Dataset, locate
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.schema import data_type
+from dq.dataquality.spark.dataset import Dataset, locate
+from dq.dataquality.spark.schema import data_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

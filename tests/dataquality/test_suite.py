@@ -15,10 +15,10 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import CheckResult, Severity, Status
 from dq.contracts.parse import parse
 from dq.dataquality import Report, Violated, check
-from dq.dataquality.measure import measure, schema_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Failure, Kind, Merge, Metric, count, distinct, duplicates, merged
-from dq.dataquality.plan import plan
+from dq.dataquality.spark.measure import measure, schema_of
+from dq.dataquality.spark.plan import plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

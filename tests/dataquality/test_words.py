@@ -15,8 +15,8 @@ from dq.dataquality.clauses.judge import percent
 from dq.dataquality.model.column import Column, Inside, resolve
 from dq.dataquality.model.metric import Failure, Kind, Merge, Metric, Need, count, duplicates, merged
 from dq.dataquality.model.threshold import Unusable, threshold
-from dq.dataquality.plan import MAX_EXPRESSIONS, plan
-from dq.dataquality.schema import data_type, ddl
+from dq.dataquality.spark.plan import MAX_EXPRESSIONS, plan
+from dq.dataquality.spark.schema import data_type, ddl
 from dq.dataquality.sql.java_regex import java
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dq.dataquality import lakehouse
+from dq.dataquality.spark import jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +22,7 @@ try:
 except PackageNotFoundError:
     SPARK = ""
 # Hudi's bundle for Spark 4.0 cannot be had everywhere; the one for Spark 3.5 runs the tests of Hudi.
-FORMATS = ("iceberg", "delta", "avro") if lakehouse.line(SPARK) == "4.0" else tuple(lakehouse.JARS["3.5"])
+FORMATS = ("iceberg", "delta", "avro") if jars.line(SPARK) == "4.0" else tuple(jars.JARS["3.5"])
 
 MARKS = [
     pytest.mark.spark,
@@ -35,7 +35,7 @@ CATALOG = "ice"
 
 def settings(home: Path) -> dict[str, str]:
     """What the session must be started with, its Iceberg catalog below `home` included."""
-    return lakehouse.settings(SPARK, FORMATS) | {
+    return jars.settings(SPARK, FORMATS) | {
         f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
         f"spark.sql.catalog.{CATALOG}.type": "hadoop",
         f"spark.sql.catalog.{CATALOG}.warehouse": str(home / "iceberg"),

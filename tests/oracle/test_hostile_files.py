@@ -18,8 +18,8 @@ from oracle.comparing import session_with
 from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.parse import parse
 from dq.dataquality import check
-from dq.dataquality.dataset import locate
 from dq.dataquality.levers import ALL, NONE
+from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

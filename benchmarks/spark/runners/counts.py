@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
 from dq.contracts.reach import reach
-from dq.dataquality.dataset import Dataset, locate, open_frame
 from dq.dataquality.model.column import Column
+from dq.dataquality.spark.dataset import Dataset, locate, open_frame
 from dq.dataquality.statistics.facts import Wanted
 from dq.dataquality.statistics.sources import source_of
 from spark import terms

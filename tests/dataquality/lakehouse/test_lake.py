@@ -15,7 +15,7 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.parse import parse
 from dq.dataquality import Report, check
-from dq.dataquality.dataset import locate, open_frame
+from dq.dataquality.spark.dataset import locate, open_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

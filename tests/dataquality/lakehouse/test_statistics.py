@@ -16,9 +16,9 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.parse import parse
 from dq.dataquality import Report, check
-from dq.dataquality.dataset import Dataset, locate, open_frame
 from dq.dataquality.levers import NONE, Lever
 from dq.dataquality.model.column import Column
+from dq.dataquality.spark.dataset import Dataset, locate, open_frame
 from dq.dataquality.statistics import delta, iceberg
 from dq.dataquality.statistics.facts import UNKNOWN, Facts, File, Wanted
 

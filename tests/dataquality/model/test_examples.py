@@ -17,7 +17,7 @@ from dq.contracts.types import DataType, parse
 from dq.dataquality.clauses.kind import built_in
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model.metric import count
-from dq.dataquality.plan import plan
+from dq.dataquality.spark.plan import plan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

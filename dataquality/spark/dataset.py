@@ -17,11 +17,11 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.reach import Reach
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality import lakehouse
 from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.reason import attempt
-from dq.dataquality.schema import data_type, ddl
+from dq.dataquality.spark import jars
+from dq.dataquality.spark.error_redaction import attempt
+from dq.dataquality.spark.schema import data_type, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -220,7 +220,7 @@ def _mend(dataset: Dataset, reason: str, spark: str) -> str:
         # A table of the catalog may be of another format than the contract says.
         named = re.search(r"data source: (\w+)", reason)
         form = named[1].lower() if named else dataset.format or ""
-        jar = ",".join(lakehouse.coordinates(spark, (form,)))
+        jar = ",".join(jars.coordinates(spark, (form,)))
         needed = f"spark.jars.packages={jar}" if jar else f"the jar for {form}".rstrip()
         return f"{_JAR.format(jar=needed)}; 'dq doctor' prints what every format needs."
     if dataset.path and reason.startswith("[TABLE_OR_VIEW_NOT_FOUND]"):

@@ -22,11 +22,11 @@ from dq.dataquality.model.metric import (
     of_users,
     one_number,
 )
-from dq.dataquality.plan import Pass, Plan, plan
-from dq.dataquality.reason import MAX_MESSAGE, answered, cleaned, spark_errors, without_values
-from dq.dataquality.schema import data_type
+from dq.dataquality.spark.error_redaction import MAX_MESSAGE, answered, cleaned, spark_errors, without_values
+from dq.dataquality.spark.plan import Pass, Plan, plan
+from dq.dataquality.spark.schema import data_type
+from dq.dataquality.spark.time_limit import Watch, time_limit
 from dq.dataquality.sql.spark_predicate import predicate_sql, question
-from dq.dataquality.time_limit import Watch, time_limit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

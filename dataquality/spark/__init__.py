@@ -1,0 +1,1 @@
+"""What Spark is asked: readers, plans, measurements, schemas, rows that fail."""
