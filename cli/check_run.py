@@ -21,10 +21,10 @@ from dq.contracts.outcome import Breach, Recovery
 from dq.dataquality import Report, history
 from dq.dataquality import check as measure
 from dq.dataquality.clauses.foreign_key import has_relationships
-from dq.dataquality.levers import ALL, Lever
 from dq.dataquality.model.run_context import Earlier
 from dq.dataquality.outline import Outline, outline
-from dq.dataquality.part_ledger import PartLedger
+from dq.dataquality.shortcuts.folder_counts_store import PartLedger
+from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.dataset import Dataset, locate
 from dq.store.engine import Store
 

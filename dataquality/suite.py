@@ -18,21 +18,21 @@ from dq.dataquality.clauses.judge import result
 from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted, without
 from dq.dataquality.clauses.time_column import before
-from dq.dataquality.kernels.run import WORTH_ROWS
-from dq.dataquality.levers import ALL, Lever
 from dq.dataquality.model.column import resolve
 from dq.dataquality.model.metric import Answers, Failure, Metric
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.run_context import Earlier, Occasion
-from dq.dataquality.parts import Memory, recalled
 from dq.dataquality.report import Partition, Report
-from dq.dataquality.shortcut import Shortcut, shortcut
+from dq.dataquality.shortcuts.folder_counts import Memory, recalled
+from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
+from dq.dataquality.shortcuts.levers import ALL, Lever
+from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
+from dq.dataquality.shortcuts.statistics.facts import Partitions
 from dq.dataquality.spark.dataset import Dataset, in_one_task, only, open_frame
 from dq.dataquality.spark.failing_rows import samples
 from dq.dataquality.spark.measure import Others, implied, measure, schema_of
 from dq.dataquality.spark.plan import plan
 from dq.dataquality.spark.time_limit import time_limit
-from dq.dataquality.statistics.facts import Partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

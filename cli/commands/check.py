@@ -23,7 +23,7 @@ from dq.cli.world import here, processors
 from dq.contracts.errors import Unreadable
 from dq.dataquality import Report
 from dq.dataquality import results_table as results
-from dq.dataquality.levers import ALL, NONE
+from dq.dataquality.shortcuts.levers import ALL, NONE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

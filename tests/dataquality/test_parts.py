@@ -16,7 +16,7 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.parse import parse
 from dq.dataquality import Report, check
-from dq.dataquality.parts import Part
+from dq.dataquality.shortcuts.folder_counts import Part
 from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from oracle.writers import NO_VALUE, Writer
 from dq.contracts.outcome import CheckResult
 from dq.contracts.parse import parse
 from dq.dataquality import check
-from dq.dataquality.levers import NONE, Lever
+from dq.dataquality.shortcuts.levers import NONE, Lever
 from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from oracle.comparing import session_with
 from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.parse import parse
 from dq.dataquality import check
-from dq.dataquality.levers import ALL, NONE
+from dq.dataquality.shortcuts.levers import ALL, NONE
 from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:

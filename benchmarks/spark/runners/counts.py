@@ -16,9 +16,9 @@ from pyspark.sql.functions import expr
 
 from dq.contracts.reach import reach
 from dq.dataquality.model.column import Column
+from dq.dataquality.shortcuts.statistics.facts import Wanted
+from dq.dataquality.shortcuts.statistics.sources import source_of
 from dq.dataquality.spark.dataset import Dataset, locate, open_frame
-from dq.dataquality.statistics.facts import Wanted
-from dq.dataquality.statistics.sources import source_of
 from spark import terms
 from spark.contract import contract
 

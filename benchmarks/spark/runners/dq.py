@@ -11,8 +11,8 @@ from dq.contracts.outcome import Status
 from dq.contracts.reach import reach
 from dq.dataquality import check
 from dq.dataquality.clauses.kind import built_in, clauses_of
-from dq.dataquality.kernels.run import WORTH_ROWS
-from dq.dataquality.levers import ALL, NONE, Lever
+from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
+from dq.dataquality.shortcuts.levers import ALL, NONE, Lever
 from dq.dataquality.spark.dataset import locate
 from spark import terms
 from spark.contract import clause_of, contract

@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.types import DataType
-from dq.dataquality.levers import Lever
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Kind, Merge, Metric, Need, count, distinct, duplicates
-from dq.dataquality.shortcut import Shortcut, shortcut
+from dq.dataquality.shortcuts.levers import Lever
+from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
 from dq.dataquality.spark.dataset import Dataset, open_frame
 from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan

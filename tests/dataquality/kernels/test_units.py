@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dq.dataquality.kernels.units import MOST_ROWS, Apart, joined, units
 from dq.dataquality.model.column import Column
-from dq.dataquality.statistics.facts import Facts, File
+from dq.dataquality.shortcuts.kernels.units import MOST_ROWS, Apart, joined, units
+from dq.dataquality.shortcuts.statistics.facts import Facts, File
 
 ID, DAY = Column(("id",)), Column(("day",))
 

@@ -16,11 +16,11 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.parse import parse
 from dq.dataquality import Report, check
-from dq.dataquality.levers import NONE, Lever
 from dq.dataquality.model.column import Column
+from dq.dataquality.shortcuts.levers import NONE, Lever
+from dq.dataquality.shortcuts.statistics import delta, iceberg
+from dq.dataquality.shortcuts.statistics.facts import UNKNOWN, Facts, File, Wanted
 from dq.dataquality.spark.dataset import Dataset, locate, open_frame
-from dq.dataquality.statistics import delta, iceberg
-from dq.dataquality.statistics.facts import UNKNOWN, Facts, File, Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

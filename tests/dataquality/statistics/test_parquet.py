@@ -17,7 +17,7 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
 from dq.contracts.parse import parse
 from dq.dataquality import Report, check
-from dq.dataquality.levers import NONE, Lever
+from dq.dataquality.shortcuts.levers import NONE, Lever
 from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:

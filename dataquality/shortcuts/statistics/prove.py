@@ -12,9 +12,9 @@ from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Answer, Failure, Kind, Metric, Value
 from dq.dataquality.model.proof import Proof
 from dq.dataquality.model.term import Path
+from dq.dataquality.shortcuts.statistics.facts import File, Scalar, Wanted
 from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan
-from dq.dataquality.statistics.facts import File, Scalar, Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

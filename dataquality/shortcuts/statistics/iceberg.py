@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.sql import text as sql
 from dq.dataquality.model.term import Inside
+from dq.dataquality.shortcuts.statistics.facts import Facts, File, Partitions, Scalar, Source, Wanted
+from dq.dataquality.shortcuts.statistics.relation import certain, relation
+from dq.dataquality.shortcuts.statistics.scope import asked, within
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.statistics.facts import Facts, File, Partitions, Scalar, Source, Wanted
-from dq.dataquality.statistics.relation import certain, relation
-from dq.dataquality.statistics.scope import asked, within
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.kernels.condition import Condition
-from dq.dataquality.statistics.parquet import opened
+from dq.dataquality.shortcuts.kernels.condition import Condition
+from dq.dataquality.shortcuts.statistics.parquet import opened
 
 _BATCH = 131_072
 # So many values that may repeat are held before they are thinned out.

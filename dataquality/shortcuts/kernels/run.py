@@ -9,8 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.kernels.condition import Condition, column, condition
-from dq.dataquality.kernels.task import (
+from dq.dataquality.model.column import Column
+from dq.dataquality.model.metric import Answer, Failure, Kind, Metric
+from dq.dataquality.model.term import INTEGERS
+from dq.dataquality.shortcuts.kernels.condition import Condition, column, condition
+from dq.dataquality.shortcuts.kernels.task import (
     Count,
     Distinct,
     Extreme,
@@ -23,15 +26,12 @@ from dq.dataquality.kernels.task import (
     beyond_first,
     columns_of,
 )
-from dq.dataquality.kernels.units import Unit, joined, units
-from dq.dataquality.levers import Lever
-from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Answer, Failure, Kind, Metric
-from dq.dataquality.model.term import INTEGERS
+from dq.dataquality.shortcuts.kernels.units import Unit, joined, units
+from dq.dataquality.shortcuts.levers import Lever
+from dq.dataquality.shortcuts.statistics.facts import File
+from dq.dataquality.shortcuts.statistics.parquet import folder_columns
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.statistics.facts import File
-from dq.dataquality.statistics.parquet import folder_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,11 +13,11 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.term import Inside
+from dq.dataquality.shortcuts.statistics.facts import UNKNOWN, Facts, File, Partitions, Scalar, Source, Wanted
+from dq.dataquality.shortcuts.statistics.relation import certain, relation
+from dq.dataquality.shortcuts.statistics.scope import TYPED, asked, within
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.statistics.facts import UNKNOWN, Facts, File, Partitions, Scalar, Source, Wanted
-from dq.dataquality.statistics.relation import certain, relation
-from dq.dataquality.statistics.scope import TYPED, asked, within
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

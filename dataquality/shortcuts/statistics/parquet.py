@@ -18,11 +18,11 @@ from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, field, resolve
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.term import Inside
+from dq.dataquality.shortcuts.statistics.facts import Facts, File, Partitions, Scalar, Source, Wanted
+from dq.dataquality.shortcuts.statistics.footer import Asked, read
 from dq.dataquality.spark.dataset import NULL_PARTITION, Dataset
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.statistics.facts import Facts, File, Partitions, Scalar, Source, Wanted
-from dq.dataquality.statistics.footer import Asked, read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dq.dataquality.kernels import run as kernels
-from dq.dataquality.levers import Lever
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Answers, Metric
+from dq.dataquality.shortcuts.kernels import run as kernels
+from dq.dataquality.shortcuts.levers import Lever
+from dq.dataquality.shortcuts.statistics import parquet
+from dq.dataquality.shortcuts.statistics.facts import File, Partitions, Wanted
+from dq.dataquality.shortcuts.statistics.prove import prove, wanted
+from dq.dataquality.shortcuts.statistics.sources import source_of
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.plan import plan
-from dq.dataquality.statistics import parquet
-from dq.dataquality.statistics.facts import File, Partitions, Wanted
-from dq.dataquality.statistics.prove import prove, wanted
-from dq.dataquality.statistics.sources import source_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

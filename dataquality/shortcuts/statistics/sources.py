@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dq.dataquality.shortcuts.statistics import delta, iceberg, parquet
+from dq.dataquality.shortcuts.statistics.facts import Source
+from dq.dataquality.shortcuts.statistics.relation import certain, relation
 from dq.dataquality.spark.dataset import Dataset
-from dq.dataquality.statistics import delta, iceberg, parquet
-from dq.dataquality.statistics.facts import Source
-from dq.dataquality.statistics.relation import certain, relation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dq.dataquality.model.column import Column
-from dq.dataquality.statistics.facts import Facts, File
+from dq.dataquality.shortcuts.statistics.facts import Facts, File
 
 # A task holds the keys of its files in memory: so many rows of two long integers are 160 MB.
 MOST_ROWS = 10_000_000

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column
-from dq.dataquality.statistics.facts import MOST_VALUES, Facts, File, Scalar
-from dq.dataquality.statistics.thrift import Fields, Malformed, structure
+from dq.dataquality.shortcuts.statistics.facts import MOST_VALUES, Facts, File, Scalar
+from dq.dataquality.shortcuts.statistics.thrift import Fields, Malformed, structure
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile

@@ -1,0 +1,1 @@
+"""Answers that need no scan: statistics of files, tasks without rows, counts of folders."""
