@@ -102,7 +102,7 @@ def _pair(contract: Contract, text: str) -> tuple[Path, SchemaObject]:
 
 def _report(contract: Contract, one: SchemaObject, file: Path, delimiter: str, encoding: str) -> Report:
     try:
-        from dq.dataquality import sample
+        from dq.dataquality.local import sample
 
         return sample.check(contract, one, sample.read(file, one, delimiter, encoding))
     except ModuleNotFoundError as error:

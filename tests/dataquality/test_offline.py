@@ -10,11 +10,11 @@ import pytest
 from fakes.examples import contract_of
 
 from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.local.offline.expression import predicate
+from dq.dataquality.local.offline.values import Incomparable
 from dq.dataquality.model.predicate import Constant, Predicate
 from dq.dataquality.model.reading import NoReading
 from dq.dataquality.model.term import Opaque
-from dq.dataquality.offline.expression import predicate
-from dq.dataquality.offline.values import Incomparable
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.sql.spark_predicate import predicate_sql
 

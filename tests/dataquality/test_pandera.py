@@ -21,7 +21,7 @@ from dq.contracts.model import Contract
 from dq.contracts.parse import parse
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, Example, built_in, clauses_of
-from dq.dataquality.pandera import left_out, schema
+from dq.dataquality.local.pandera import left_out, schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

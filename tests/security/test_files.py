@@ -316,7 +316,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.write(f"[http]\n\textraheader = {CANARY}\n")
     open_store(f"sqlite:///{folder / 'store.db'}").close()
     # Seconds of imports are no part of what a trick costs.
-    importlib.import_module("dq.dataquality.sample")
+    importlib.import_module("dq.dataquality.local.sample")
     return folder
 
 

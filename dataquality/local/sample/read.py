@@ -13,10 +13,10 @@ from dq.contracts.columns import row_type
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import SchemaObject
 from dq.contracts.types import DataType
+from dq.dataquality.local.offline.rows import Rows, of_arrow
+from dq.dataquality.local.sample import csv
+from dq.dataquality.local.sample.texts import NoValue, of_json, of_text
 from dq.dataquality.model.column import field
-from dq.dataquality.offline.rows import Rows, of_arrow
-from dq.dataquality.sample import csv
-from dq.dataquality.sample.texts import NoValue, of_json, of_text
 
 # A pull request holds samples; whole tables are for Spark.
 MAX_BYTES = 64 << 20

@@ -14,13 +14,13 @@ from decimal import Decimal
 from typing import Any
 
 from dq.contracts.types import DataType
+from dq.dataquality.local.offline import values
+from dq.dataquality.local.offline.functions import STRICT, has_day
+from dq.dataquality.local.offline.values import Incomparable
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
 from dq.dataquality.model.column import part_of, type_below
 from dq.dataquality.model.reading import NoReading
-from dq.dataquality.offline import values
-from dq.dataquality.offline.functions import STRICT, has_day
-from dq.dataquality.offline.values import Incomparable
 
 Cells = Mapping[str, object]
 """A row: each column's value by its name, NULL as None; structs are mappings, maps lists of pairs."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from dq.dataquality.local.offline.values import Incomparable, as_day, as_decimal, key, remainder
 from dq.dataquality.model.predicate import DayShape
-from dq.dataquality.offline.values import Incomparable, as_day, as_decimal, key, remainder
 
 Compute = Callable[..., object]
 

@@ -9,10 +9,10 @@ from pandera.pandas import Check, Column, DataFrameSchema
 
 from dq.contracts.columns import row_type
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.offline.answers import broken
-from dq.dataquality.offline.rows import Rows, of_pandas
-from dq.dataquality.pandera._verdicts import Verdicts, kept, parts, results_of
-from dq.dataquality.pandera.export import Export, unaskable
+from dq.dataquality.local.offline.answers import broken
+from dq.dataquality.local.offline.rows import Rows, of_pandas
+from dq.dataquality.local.pandera._verdicts import Verdicts, kept, parts, results_of
+from dq.dataquality.local.pandera.export import Export, unaskable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -201,7 +201,7 @@ def _left_out(
 
 def unaskable(_one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:
     """Why rows in memory cannot answer a clause, or None."""
-    from dq.dataquality.offline.answers import unanswerable
+    from dq.dataquality.local.offline.answers import unanswerable
 
     reasons = (unanswerable(metric) for metric in kinds[clause.check].metrics(clause))
     return next((reason for reason in reasons if reason), None)

@@ -12,11 +12,11 @@ from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import Shelf
+from dq.dataquality.local.offline.answers import broken
+from dq.dataquality.local.offline.rows import Rows, of_arrow
+from dq.dataquality.local.pandera._verdicts import Broken, Verdicts, kept, parts, results_of
+from dq.dataquality.local.pandera.export import Export, unaskable
 from dq.dataquality.model.column import columns
-from dq.dataquality.offline.answers import broken
-from dq.dataquality.offline.rows import Rows, of_arrow
-from dq.dataquality.pandera._verdicts import Broken, Verdicts, kept, parts, results_of
-from dq.dataquality.pandera.export import Export, unaskable
 
 
 def unable(one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:

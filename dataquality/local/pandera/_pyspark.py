@@ -10,8 +10,8 @@ from pandera.pyspark import Check, Column, DataFrameSchema
 from dq.contracts.model import SchemaObject
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import Shelf
-from dq.dataquality.pandera._verdicts import Verdicts, kept, parts
-from dq.dataquality.pandera.export import Export
+from dq.dataquality.local.pandera._verdicts import Verdicts, kept, parts
+from dq.dataquality.local.pandera.export import Export
 from dq.dataquality.suite import check
 
 if TYPE_CHECKING:

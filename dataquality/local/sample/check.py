@@ -14,14 +14,14 @@ from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.judge import result
 from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
+from dq.dataquality.local.offline.answers import measure
+from dq.dataquality.local.offline.rows import to_pandas
+from dq.dataquality.local.pandera import _pandas
+from dq.dataquality.local.pandera.export import Export, untestable
+from dq.dataquality.local.sample.read import Sample, Unread
 from dq.dataquality.masking import MASK, classified
 from dq.dataquality.model.metric import Answer, Failure, Metric
-from dq.dataquality.offline.answers import measure
-from dq.dataquality.offline.rows import to_pandas
-from dq.dataquality.pandera import _pandas
-from dq.dataquality.pandera.export import Export, untestable
 from dq.dataquality.report import Report
-from dq.dataquality.sample.read import Sample, Unread
 from dq.dataquality.spark.failing_rows import MOST, MOST_CHARACTERS
 from dq.dataquality.suite import answered
 

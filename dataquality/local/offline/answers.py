@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.local.offline.expression import Cells, predicate
+from dq.dataquality.local.offline.rows import Rows
+from dq.dataquality.local.offline.values import Incomparable, key
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import SCHEMA, Answer, Failure, Kind, Metric
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.reading import NoReading
-from dq.dataquality.offline.expression import Cells, predicate
-from dq.dataquality.offline.rows import Rows
-from dq.dataquality.offline.values import Incomparable, key
 from dq.dataquality.spark.plan import plan
 
 _COUNTED = (Kind.ROWS, Kind.INTERPRETED)

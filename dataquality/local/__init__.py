@@ -1,0 +1,1 @@
+"""Without Spark: clauses answered from Arrow rows, samples of files, pandera schemas."""

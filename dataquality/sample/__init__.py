@@ -1,6 +1,0 @@
-"""A sample file against its contract, without Spark and Java."""
-
-from dq.dataquality.sample.check import check
-from dq.dataquality.sample.read import ENDINGS, read
-
-__all__ = ["ENDINGS", "check", "read"]
