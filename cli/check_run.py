@@ -18,11 +18,12 @@ from dq.contracts.errors import DqError, Unreadable, UsageError
 from dq.contracts.identity import key
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Breach, Recovery
-from dq.dataquality import Report, history
+from dq.dataquality import Report
 from dq.dataquality import check as measure
 from dq.dataquality.clauses.foreign_key import has_relationships
 from dq.dataquality.model.run_context import Earlier
 from dq.dataquality.outline import Outline, outline
+from dq.dataquality.results import check_runs
 from dq.dataquality.shortcuts.folder_counts_store import PartLedger
 from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.dataset import Dataset, locate
@@ -114,7 +115,7 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
 
 def _earlier(given: Setup, contract: Contract, one: SchemaObject) -> Sequence[Earlier]:
     with given.store.read() as tx:
-        return history.counts(tx, contract.key, one.name)
+        return check_runs.counts(tx, contract.key, one.name)
 
 
 def keep(given: Setup, report: Report, scope: str) -> None:
@@ -126,7 +127,7 @@ def keep(given: Setup, report: Report, scope: str) -> None:
     now = given.world.now()
     product = key(report.contract, report.version)
     with given.store.write() as tx:
-        made = history.save(
+        made = check_runs.save(
             tx,
             contract=product,
             object=report.object,
@@ -137,8 +138,8 @@ def keep(given: Setup, report: Report, scope: str) -> None:
             now=now,
             rules=report.rules,
         )
-        others = history.unasked(tx, made, product, report.object, scope) if report.rules else None
-        event = history.verdict(product, report.object, scope, report.results, now, others)
+        others = check_runs.unasked(tx, made, product, report.object, scope) if report.rules else None
+        event = check_runs.verdict(product, report.object, scope, report.results, now, others)
         if event is not None:
             given.tell(tx, event)
 

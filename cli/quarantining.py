@@ -11,10 +11,11 @@ from dq.cli.spark import session
 from dq.cli.world import World
 from dq.contracts.errors import DqError
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality import Report, history
+from dq.dataquality import Report
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined
+from dq.dataquality.results import check_runs
 from dq.dataquality.spark.dataset import Dataset, locate
 
 QUARANTINE = typer.Option(
@@ -38,7 +39,7 @@ def set_apart(
 ) -> Report:
     """The report with what was written of its bad rows, or why that could not be done."""
     now = world.now()
-    scope = label(tuple(partition.items())) if partition else history.TABLE
+    scope = label(tuple(partition.items())) if partition else check_runs.TABLE
     try:
         written = write(
             contract,

@@ -15,12 +15,12 @@ from dq.contracts import promise
 from dq.contracts.errors import DqError, Unreadable, UsageError
 from dq.contracts.form import nearest
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality import history
 from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.probe import label
+from dq.dataquality.results import check_runs
 from dq.dataquality.spark.dataset import locate
 from dq.store.engine import Store
 
@@ -129,7 +129,7 @@ def _scopes(tx: Connection, contract: Contract, one: SchemaObject, what: Asked) 
         return _once(ledger.delivered_since(tx, contract.key, one.name, what.since))
     if not one.partition_keys():
         return (None,)
-    tested = history.checked(tx, contract.key, one.name)
+    tested = check_runs.checked(tx, contract.key, one.name)
     arrived = [kept for kept in ledger.of_object(tx, contract.key, one.name) if kept.delivered_at is not None]
     # A delivery without a partition is new each time, and what was tested of it says nothing.
     return tuple(scope for scope in _named(arrived) if scope is None or name_of(scope) not in tested)
@@ -190,7 +190,7 @@ def _once(partitions: Iterable[Sequence[tuple[str, str]]]) -> Scopes:
 
 def name_of(scope: Partition | None) -> str:
     """A scope as history knows it."""
-    return label(tuple(scope.items())) if scope else history.TABLE
+    return label(tuple(scope.items())) if scope else check_runs.TABLE
 
 
 def _partition(text: str) -> Partition:

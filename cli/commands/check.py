@@ -22,7 +22,7 @@ from dq.cli.together import at_once, together
 from dq.cli.world import here, processors
 from dq.contracts.errors import Unreadable
 from dq.dataquality import Report
-from dq.dataquality import results_table as results
+from dq.dataquality.results import results_table as results
 from dq.dataquality.shortcuts.levers import ALL, NONE
 
 if TYPE_CHECKING:

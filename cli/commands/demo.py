@@ -19,8 +19,8 @@ from dq.cli.settings import Settings
 from dq.cli.spark import session
 from dq.cli.world import World, here
 from dq.contracts.errors import UsageError
-from dq.dataquality import history
 from dq.dataquality.delivery.watch import tick
+from dq.dataquality.results import check_runs
 from dq.registry.catalog import Settings as CatalogSettings
 from dq.registry.catalog import open_catalog
 from dq.store.engine import Store
@@ -111,7 +111,7 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
         if event.object:
             partition = {one.partition_keys()[0].column: day} if day else None
             tell = alerting.teller(now, [contract], CHANNEL)
-            with show.step(f"checking {one.name} {day or history.TABLE}"):
+            with show.step(f"checking {one.name} {day or check_runs.TABLE}"):
                 report = run(Setup(now, store, made.spark, tell), contract, one, partition)
             describe(report, quiet=True)
         watch.describe(done, quiet=True)

@@ -19,11 +19,11 @@ from dq.cli.world import World, here
 from dq.contracts.model import Contract
 from dq.contracts.outcome import CycleStatus, Status
 from dq.contracts.promise import Slo
-from dq.dataquality import history
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget import Budget, budget
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.wording import local, span
+from dq.dataquality.results import check_runs
 
 # How the last cycles are drawn, oldest first.
 _SIGNS = {
@@ -72,7 +72,7 @@ def show_all(world: World, paths: list[Path], form: show.Format) -> int:
     with store.read() as tx:
         standings = [_standing(tx, slo, world) for slo in promises]
         quality = {
-            (contract.key, one.name): history.latest(tx, contract.key, one.name)
+            (contract.key, one.name): check_runs.latest(tx, contract.key, one.name)
             for contract in loaded.contracts
             for one in contract.objects
         }
@@ -92,7 +92,7 @@ def _standing(tx: Connection, slo: Slo, world: World) -> Standing:
     return Standing(slo, cycles, budget(rows, slo.objective, slo.window, world.now()))
 
 
-Quality = dict[tuple[str, str], list[history.Line]]
+Quality = dict[tuple[str, str], list[check_runs.Line]]
 
 
 def describe(

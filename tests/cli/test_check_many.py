@@ -11,7 +11,7 @@ import pytest
 from fakes.lake import write_days
 
 from dq.cli.together import together
-from dq.dataquality.results_table import COLUMNS
+from dq.dataquality.results.results_table import COLUMNS
 
 SMALL = """\
 apiVersion: v3.2.0

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from dq.contracts.model import Contract
 from dq.contracts.outcome import CheckResult, Severity
 from dq.contracts.parse import parse
-from dq.dataquality import history
 from dq.dataquality.checks.row_count_anomaly import CHECK
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.row_count_band import Counted, comparable, time_of, usual
 from dq.dataquality.model.metric import count
 from dq.dataquality.model.run_context import Earlier, Occasion, Partition
+from dq.dataquality.results import check_runs
 from dq.store.engine import open_store
 
 NOON = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)  # a Saturday
@@ -220,7 +220,7 @@ def test_counts_come_from_the_store_with_their_partitions(tmp_path: Path) -> Non
             ("dt=2026-11-20/region=eu", [learned], 2),
             ("dt=2026-11-19", [], 3),
         ):
-            history.save(
+            check_runs.save(
                 tx,
                 contract="shop",
                 object="orders",
@@ -232,8 +232,8 @@ def test_counts_come_from_the_store_with_their_partitions(tmp_path: Path) -> Non
             )
 
     with store.read() as tx:
-        found = history.counts(tx, "shop", "orders")
-        others = history.counts(tx, "shop", "lines")
+        found = check_runs.counts(tx, "shop", "orders")
+        others = check_runs.counts(tx, "shop", "lines")
 
     path = "schema[0].quality[0]"
     assert found == (

@@ -11,9 +11,9 @@ from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding
 from dq.contracts.sql import text as sql
 from dq.dataquality.delivery.probe import label
-from dq.dataquality.history import TABLE
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.report import Report
+from dq.dataquality.results.check_runs import TABLE
 from dq.dataquality.spark.error_redaction import attempt
 
 if TYPE_CHECKING:
