@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
-from dq.dataquality.masking import classified
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.term import FLOATS, INTEGERS, TEXTS
 from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.quarantine.masking import classified
 
 
 class Outside(ValueError):

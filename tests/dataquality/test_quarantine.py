@@ -12,7 +12,7 @@ from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract
 from dq.contracts.parse import parse
 from dq.dataquality import check
-from dq.dataquality.quarantine import Run, split, write
+from dq.dataquality.quarantine.quarantine import Run, split, write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

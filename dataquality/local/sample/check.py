@@ -19,8 +19,8 @@ from dq.dataquality.local.offline.rows import to_pandas
 from dq.dataquality.local.pandera import _pandas
 from dq.dataquality.local.pandera.export import Export, untestable
 from dq.dataquality.local.sample.read import Sample, Unread
-from dq.dataquality.masking import MASK, classified
 from dq.dataquality.model.metric import Answer, Failure, Metric
+from dq.dataquality.quarantine.masking import MASK, classified
 from dq.dataquality.report import Report
 from dq.dataquality.spark.failing_rows import MOST, MOST_CHARACTERS
 from dq.dataquality.suite import answered

@@ -16,9 +16,9 @@ from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, Rows
 from dq.dataquality.clauses.judge import questions
 from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
-from dq.dataquality.masking import hidden, masked, masked_where_repeated, repeats
 from dq.dataquality.model.metric import Failure, Kind, Metric
 from dq.dataquality.model.predicate import Predicate
+from dq.dataquality.quarantine.masking import hidden, masked, masked_where_repeated, repeats
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.spark.dataset import Dataset, only
 from dq.dataquality.spark.error_redaction import answered

@@ -1,0 +1,1 @@
+"""Bad rows written apart, and classified values that nothing shows."""
