@@ -11,7 +11,7 @@ import importlib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dq.contracts.errors import DqError
-    from dq.dataquality.door import check
+    from dq.dataquality.api import check
     from dq.dataquality.report import Report, Violated
 
 __all__ = ["DqError", "Report", "Violated", "check"]
@@ -20,7 +20,7 @@ _HOMES = {
     "DqError": "dq.contracts.errors",
     "Report": "dq.dataquality.report",
     "Violated": "dq.dataquality.report",
-    "check": "dq.dataquality.door",
+    "check": "dq.dataquality.api",
 }
 
 

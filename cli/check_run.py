@@ -21,8 +21,8 @@ from dq.contracts.outcome import Breach, Recovery
 from dq.dataquality import Report
 from dq.dataquality import check as measure
 from dq.dataquality.clauses.foreign_key import has_relationships
+from dq.dataquality.dry_run import Outline, outline
 from dq.dataquality.model.run_context import Earlier
-from dq.dataquality.outline import Outline, outline
 from dq.dataquality.results import check_runs
 from dq.dataquality.shortcuts.folder_counts_store import PartLedger
 from dq.dataquality.shortcuts.levers import ALL, Lever

@@ -14,8 +14,8 @@ from dq.dataquality import Report
 from dq.dataquality.clauses.clause import Rows
 from dq.dataquality.clauses.coverage import JsonObject, State
 from dq.dataquality.delivery.probe import label
+from dq.dataquality.dry_run import Outline
 from dq.dataquality.model.metric import Kind
-from dq.dataquality.outline import Outline
 
 T = TypeVar("T", Report, Outline)
 # What is shown for a person; JSON has everything.

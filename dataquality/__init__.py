@@ -9,15 +9,15 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dq.dataquality.check import check
     from dq.dataquality.report import Report, Violated
-    from dq.dataquality.suite import check
 
 __all__ = ["Report", "Violated", "check"]
 
 _HOMES = {
     "Report": "dq.dataquality.report",
     "Violated": "dq.dataquality.report",
-    "check": "dq.dataquality.suite",
+    "check": "dq.dataquality.check",
 }
 
 

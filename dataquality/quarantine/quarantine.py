@@ -13,6 +13,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
+from dq.dataquality.check import check, opened, others_of, pick
 from dq.dataquality.clauses.clause import Clause, Rows
 from dq.dataquality.clauses.judge import questions
 from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
@@ -24,7 +25,6 @@ from dq.dataquality.spark.dataset import Dataset, only
 from dq.dataquality.spark.error_redaction import answered
 from dq.dataquality.spark.measure import Others, keyed, schema_of
 from dq.dataquality.sql.spark_predicate import predicate_sql
-from dq.dataquality.suite import check, opened, others_of, pick
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

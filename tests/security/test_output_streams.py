@@ -38,8 +38,8 @@ from dq.contracts.outcome import CheckResult, Finding, IncidentKey, Location, Se
 from dq.contracts.parse import parse
 from dq.dataquality import Report
 from dq.dataquality.clauses.coverage import Account, State
+from dq.dataquality.dry_run import Outline
 from dq.dataquality.model.metric import Kind
-from dq.dataquality.outline import Outline
 from dq.dataquality.report import Quarantined, Violated
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")

@@ -9,13 +9,13 @@ from typing import Any
 
 from dq.contracts.errors import Unreadable
 from dq.contracts.outcome import CheckResult, Status
+from dq.dataquality.check import answered
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.local.offline.answers import measure
 from dq.dataquality.local.offline.rows import Rows
 from dq.dataquality.local.pandera.export import Export
 from dq.dataquality.report import Violated
-from dq.dataquality.suite import answered
 
 Results = Mapping[str, CheckResult]
 Measured = tuple[Results, Any]

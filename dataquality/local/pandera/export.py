@@ -14,12 +14,12 @@ from dq.contracts.form import nearest
 from dq.contracts.given import read
 from dq.contracts.install import install_command
 from dq.contracts.model import Contract, Property, SchemaObject
+from dq.dataquality.check import pick
 from dq.dataquality.clauses.clause import Clause, Unit
 from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
 from dq.dataquality.model.term import FLOATS
 from dq.dataquality.sql.literal import logical
-from dq.dataquality.suite import pick
 
 # Backend -> the module of ours that fills it.
 BACKENDS = {"pandas": "_pandas", "polars": "_polars", "pyspark": "_pyspark"}

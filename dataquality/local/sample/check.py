@@ -10,6 +10,7 @@ from pandera.errors import SchemaErrors
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Row, Severity, Status
+from dq.dataquality.check import answered
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.judge import result
@@ -23,7 +24,6 @@ from dq.dataquality.model.metric import Answer, Failure, Metric
 from dq.dataquality.quarantine.masking import MASK, classified
 from dq.dataquality.report import Report
 from dq.dataquality.spark.failing_rows import MOST, MOST_CHARACTERS
-from dq.dataquality.suite import answered
 
 _WITHIN = "within the sample"
 _ROWS = "a sample does not have the rows of the table"

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, SchemaObject
+from dq.dataquality.check import on, opened, pick
 from dq.dataquality.clauses.clause import Clause, Rows
 from dq.dataquality.clauses.coverage import Account, JsonObject, State, accounts
 from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
@@ -18,7 +19,6 @@ from dq.dataquality.report import Partition
 from dq.dataquality.spark.dataset import Dataset, only
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.plan import plan
-from dq.dataquality.suite import on, opened, pick
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.given import read
 from dq.contracts.model import Contract
-from dq.dataquality import suite
+from dq.dataquality import check as suite
 from dq.dataquality.report import Report
 from dq.dataquality.spark.dataset import Dataset
 
