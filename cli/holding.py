@@ -13,7 +13,7 @@ from dq.cli.world import World, outermost_root
 from dq.contracts.errors import Unreadable
 from dq.contracts.files import Refused
 from dq.contracts.outcome import Finding, Severity
-from dq.dataquality.holder import Claim, decide, remember, remembered
+from dq.dataquality.delivery.holder import Claim, decide, remember, remembered
 from dq.store.engine import Store
 
 
