@@ -29,7 +29,7 @@ from _mutants import Input, Seed, inputs, seeds
 from _report import arguments, finish
 
 from dq.cli.main import run
-from dq.contracts.source import MAX_BYTES
+from dq.contracts.yaml.source import MAX_BYTES
 
 SLOW_SECONDS = 2.0
 """Of CPU: how long one input may take, on a machine that others use too."""

@@ -15,9 +15,9 @@ from dq.contracts.files import Refused, find, read
 from dq.contracts.location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Finding
-from dq.contracts.parse import parse
 from dq.contracts.promise import Slo
 from dq.contracts.reach import Reach
+from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.files import files_for
 from dq.dataquality.delivery.probe import Place
 from dq.dataquality.delivery.watch import Watched

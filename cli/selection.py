@@ -13,8 +13,8 @@ from dq.cli.loading import Loaded
 from dq.cli.world import World, instant
 from dq.contracts import promise
 from dq.contracts.errors import DqError, Unreadable, UsageError
-from dq.contracts.form import nearest
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.yaml.type_errors import nearest
 from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted
 from dq.dataquality.delivery import ledger

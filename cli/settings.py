@@ -17,7 +17,7 @@ from typing import Any
 
 from dq.contracts.address import is_uri
 from dq.contracts.errors import UsageError
-from dq.contracts.form import nearest
+from dq.contracts.yaml.type_errors import nearest
 
 CONFIG = "DQ_CONFIG"
 _MOST_BYTES = 64 * 1024

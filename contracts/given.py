@@ -8,7 +8,7 @@ from dq.contracts import files
 from dq.contracts.errors import DqError, Unreadable
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 
 # What findings in a text name as its file.
 TEXT = "(text)"

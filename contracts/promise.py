@@ -15,12 +15,12 @@ from fractions import Fraction
 from dq.contracts import extension
 from dq.contracts.extension import Delivery
 from dq.contracts.fault import Fault
-from dq.contracts.form import nearest
 from dq.contracts.model import Contract, SchemaObject, SlaProperty
 from dq.contracts.node import Node
 from dq.contracts.outcome import Finding, Severity
 from dq.contracts.schedule import Calendar, Cycle, Dialect, DstPolicy, Schedule, check, cycles, parse
 from dq.contracts.units import parse_duration
+from dq.contracts.yaml.type_errors import nearest
 
 # A missing snapshot is given up when three more were due; a missing partition can still be delivered.
 GIVE_UP_PARTITION = timedelta(days=14)

@@ -14,8 +14,8 @@ from dq.cli.main import application, names
 from dq.cli.settings import TABLE
 from dq.contracts.extension import MODELS
 from dq.contracts.model import Quality
-from dq.contracts.parse import parse
 from dq.contracts.types import CARRIERS
+from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks.format import FORMATS
 from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.documented import (

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from dq.contracts.errors import Unreadable
 from dq.contracts.files import ENDINGS, Found, Refused
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.validators import base_root, git_tree, work_tree
 from dq.validators.compat import Comparison, History, Subscription, Terms, compare
 from dq.validators.compat.subscribers import read as read_subscriptions

@@ -16,7 +16,7 @@ from dq.contracts.errors import UsageError
 from dq.contracts.extension import VENDOR
 from dq.contracts.model import Contract, CustomProperty, Extensible
 from dq.contracts.outcome import Location
-from dq.contracts.place import PLACE, Place
+from dq.contracts.yaml.source_map import PLACE, Place
 from dq.validators.context import Walk
 from dq.validators.rule import Fault
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from dq.contracts.form import nearest
 from dq.contracts.outcome import Finding
+from dq.contracts.yaml.type_errors import nearest
 from dq.validators.rule import Fault
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 from dq.contracts.files import ENDINGS
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.validators import git_tree
 from dq.validators.compat import version as versions
 from dq.validators.git_objects import commits_of, objects, tags

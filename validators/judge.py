@@ -11,7 +11,7 @@ from dq.contracts import extension
 from dq.contracts.files import Refused
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, Severity
-from dq.contracts.parse import MAX_FINDINGS, parse
+from dq.contracts.yaml.parse import MAX_FINDINGS, parse
 from dq.validators.context import Context, Promises, Walk
 from dq.validators.fold import Folds
 from dq.validators.policy import Policy

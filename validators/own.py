@@ -25,8 +25,8 @@ from dq.contracts.model import (
 )
 from dq.contracts.node import Node
 from dq.contracts.outcome import Severity
-from dq.contracts.place import PLACE
 from dq.contracts.servers import SERVER_TYPES
+from dq.contracts.yaml.source_map import PLACE
 from dq.validators.context import Context, Walk
 from dq.validators.rule import Fault, Rule
 from dq.validators.values import shown

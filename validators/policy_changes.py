@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from dq.contracts import source
 from dq.contracts.files import Found
 from dq.contracts.outcome import Finding, Location, Severity
-from dq.contracts.place import plain
+from dq.contracts.yaml import source
+from dq.contracts.yaml.source_map import plain
 from dq.validators import base_root, git_tree, work_tree
 from dq.validators.base import Base
 from dq.validators.git_tree import Entry, Kind

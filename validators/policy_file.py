@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import create_model
 
-from dq.contracts import source
-from dq.contracts.form import nearest
 from dq.contracts.outcome import Finding, Location, Severity
-from dq.contracts.parse import typed
-from dq.contracts.place import PLACE, Place, plain
+from dq.contracts.yaml import source
+from dq.contracts.yaml.parse import typed
+from dq.contracts.yaml.source_map import PLACE, Place, plain
+from dq.contracts.yaml.type_errors import nearest
 from dq.validators import own
 from dq.validators.policy import DEFAULT, Policy, Section, Setting
 from dq.validators.policy_form import OFF, File, For, OwnForm, Predicate, SchemasForm, SettingForm, WaiverForm

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from spark import terms
 
 FILE = Path(__file__).parent.parent / "c40.odcs.yaml"

@@ -12,7 +12,7 @@ from dq.cli.world import here
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.files import Absent, listed, read
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.validators.base import at
 from dq.validators.compat import Bump, Comparison, Judged, Mode, Subscription, Verdict, diff
 from dq.validators.compat.setting import DEFAULT_ENGINES

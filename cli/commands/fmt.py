@@ -8,7 +8,7 @@ import typer
 
 from dq.cli import show
 from dq.contracts.files import Found, Refused, find, read, replace
-from dq.contracts.formatting import Formatted, formatted
+from dq.contracts.yaml.formatting import Formatted, formatted
 
 
 def command(

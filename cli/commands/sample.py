@@ -12,10 +12,10 @@ from dq.cli import show
 from dq.cli.loading import load
 from dq.contracts.errors import MissingTool, UsageError
 from dq.contracts.files import read
-from dq.contracts.form import nearest
 from dq.contracts.install import install_command
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Finding, Row, Status
+from dq.contracts.yaml.type_errors import nearest
 from dq.validators.lint import Linted
 from dq.validators.report import names
 from dq.validators.report import report as report_of

@@ -8,7 +8,7 @@ import typer
 
 from dq.cli import show
 from dq.contracts.errors import UsageError
-from dq.contracts.form import nearest
+from dq.contracts.yaml.type_errors import nearest
 
 Schema = dict[str, object]
 

@@ -13,7 +13,7 @@ from dq.cli.gate import Gated, judge
 from dq.cli.world import World, here, registry_root
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.files import UNREADABLE, Refused, write
-from dq.contracts.form import nearest
+from dq.contracts.yaml.type_errors import nearest
 from dq.validators.lint import Linted
 from dq.validators.report import From, Report, Screen, moved, names
 from dq.validators.report import report as report_of

@@ -28,9 +28,9 @@ import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dq.contracts.form import nearest
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.outcome import CheckResult, Severity, Status
+from dq.contracts.yaml.type_errors import nearest
 from dq.dataquality.clauses.clause import Clause, scoped, severity
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example

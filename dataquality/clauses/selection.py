@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dq.contracts.errors import UsageError
-from dq.contracts.form import nearest
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.yaml.type_errors import nearest
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.coverage import Account, State, accounts
 

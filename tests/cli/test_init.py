@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dq.cli.main import run
-from dq.contracts.formatting import Formatted, formatted
-from dq.contracts.parse import parse
+from dq.contracts.yaml.formatting import Formatted, formatted
+from dq.contracts.yaml.parse import parse
 
 ANSWERS = {
     "--id": "orders", "--domain": "sales", "--owner": "ana@example.com", "--channel": "#sales",

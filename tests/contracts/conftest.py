@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dq.contracts.outcome import Finding
-from dq.contracts.parse import Parsed, parse
+from dq.contracts.yaml.parse import Parsed, parse
 
 HEAD = "apiVersion: {api}\nkind: DataContract\nid: orders\nversion: 1.0.0\nstatus: active\n"
 

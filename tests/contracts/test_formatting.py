@@ -10,12 +10,12 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dq.contracts import source, written
-from dq.contracts.formatting import Formatted, formatted
-from dq.contracts.key_order import ORDER, REST, kind_below
 from dq.contracts.node import Node
-from dq.contracts.parse import parse
-from dq.contracts.place import PLACE, plain
+from dq.contracts.yaml import cst_reader, source
+from dq.contracts.yaml.formatting import Formatted, formatted
+from dq.contracts.yaml.key_order import ORDER, REST, kind_below
+from dq.contracts.yaml.parse import parse
+from dq.contracts.yaml.source_map import PLACE, plain
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").rglob("*.odcs.yaml"))
 
@@ -33,7 +33,7 @@ def data_of(text: str) -> Any:
 
 
 def comments(text: str) -> list[str]:
-    return written.read(text.replace("\r\n", "\n")).comments
+    return cst_reader.read(text.replace("\r\n", "\n")).comments
 
 
 # --- tables

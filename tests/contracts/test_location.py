@@ -8,7 +8,7 @@ from fakes.reach import anywhere
 from dq.contracts.errors import UsageError
 from dq.contracts.location import DataPlace, resolve, server_of
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: air\nversion: 1.0.0\n"
 ONE = "schema:\n  - name: flights\n    physicalName: fct_flights\n"

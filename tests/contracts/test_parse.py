@@ -6,8 +6,8 @@ import pytest
 
 from dq.contracts import servers, versions
 from dq.contracts.model import Contract, Member, Team
-from dq.contracts.parse import MAX_FINDINGS, parse
-from dq.contracts.standard import nodes
+from dq.contracts.yaml.odcs_rules import nodes
+from dq.contracts.yaml.parse import MAX_FINDINGS, parse
 
 MINIMAL = b"apiVersion: v3.2.0\nkind: DataContract\nid: a\nversion: 1.0.0\n"
 

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from dq.contracts.outcome import Location
-from dq.contracts.place import PLACE, Place, plain
-from dq.contracts.source import MAX_BYTES, read
-from dq.contracts.tree import MAX_DEPTH, MAX_EXPANSION
+from dq.contracts.yaml.source import MAX_BYTES, read
+from dq.contracts.yaml.source_map import PLACE, Place, plain
+from dq.contracts.yaml.yaml_builder import MAX_DEPTH, MAX_EXPANSION
 
 
 def _values(text: str) -> object:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dq.contracts.model import Property, SchemaObject, TypeOptions
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.documented import REASONS, SILENT
 from dq.dataquality.clauses.kind import built_in, clauses_of

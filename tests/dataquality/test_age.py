@@ -11,8 +11,8 @@ import pytest
 from dq.contracts.errors import UsageError
 from dq.contracts.model import Contract, SlaProperty
 from dq.contracts.outcome import CheckResult, Status
-from dq.contracts.parse import parse
 from dq.contracts.units import Duration
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 from dq.dataquality.clauses.age import promised
 from dq.dataquality.clauses.time_column import before, in_words

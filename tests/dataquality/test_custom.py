@@ -12,7 +12,7 @@ import pytest
 
 from dq.contracts.model import Contract
 from dq.contracts.outcome import CheckResult
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.kind import built_in, clauses_of

@@ -11,7 +11,7 @@ from fakes.reach import anywhere
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 from dq.dataquality.spark.dataset import Dataset, locate, only, open_frame
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dq.contracts.parse import parse
 from dq.contracts.types import DataType
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.kind import built_in, clauses_of

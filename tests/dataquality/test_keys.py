@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 from dq.dataquality.clauses.judge import FEW_KEYS
 from dq.dataquality.clauses.kind import built_in, clauses_of

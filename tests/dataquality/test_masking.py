@@ -11,7 +11,7 @@ import pytest
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 from dq.dataquality.spark.dataset import locate
 from dq.dataquality.spark.error_redaction import without_values

@@ -18,7 +18,7 @@ from pandera.errors import SchemaErrors, SchemaWarning
 
 from dq.contracts.errors import UsageError
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, Example, built_in, clauses_of
 from dq.dataquality.local.pandera import left_out, schema

@@ -10,7 +10,7 @@ import pytest
 
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 from dq.dataquality.quarantine.quarantine import Run, split, write
 

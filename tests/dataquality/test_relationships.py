@@ -10,7 +10,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
 from dq.contracts.outcome import CheckResult, Status
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.foreign_key import Outside, Target, incomparable, target

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from dq.contracts.model import Contract
 from dq.contracts.outcome import CheckResult
-from dq.contracts.parse import parse
 from dq.contracts.types import DataType
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, built_in, clauses_of

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from dq.contracts.outcome import CheckResult, Status
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract
 from dq.contracts.outcome import CheckResult, Severity, Status
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Violated, check
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Failure, Kind, Merge, Metric, count, distinct, duplicates, merged

@@ -8,7 +8,7 @@ import pytest
 
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: shop\nversion: 1.0.0\n"

@@ -11,7 +11,7 @@ import pytest
 from dq.contracts import promise
 from dq.contracts.errors import MissingTool
 from dq.contracts.outcome import Breach, CycleStatus, Recovery
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.files import LocalFiles, Seen
 from dq.dataquality.delivery.probe import Place

@@ -9,8 +9,8 @@ from fractions import Fraction
 import pytest
 
 from dq.contracts.model import Contract, Quality
-from dq.contracts.parse import parse
 from dq.contracts.sql import text as sql
+from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.judge import percent
 from dq.dataquality.model.column import Column, Inside, resolve
 from dq.dataquality.model.metric import Failure, Kind, Merge, Metric, Need, count, duplicates, merged

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.kind import Example
 
 

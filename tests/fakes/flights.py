@@ -6,7 +6,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.location import resolve
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.registry.specify import specs
 from dq.registry.table import TableSpec
 

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 
 Fragment = Mapping[str, Any]
 

@@ -14,7 +14,7 @@ from oracle.tables import Case
 from oracle.writers import NO_VALUE, Writer
 
 from dq.contracts.outcome import CheckResult
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 from dq.dataquality.shortcuts.levers import NONE, Lever
 from dq.dataquality.spark.dataset import locate

@@ -16,7 +16,7 @@ from fakes.reach import anywhere
 from oracle.comparing import session_with
 
 from dq.contracts.outcome import CheckResult, Status
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 from dq.dataquality.shortcuts.levers import ALL, NONE
 from dq.dataquality.spark.dataset import locate

@@ -7,7 +7,7 @@ from fakes.flights import flights
 
 from dq.contracts.errors import UsageError
 from dq.contracts.location import DataPlace
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.registry.specify import specs
 from dq.registry.table import Column, TableSpec, digest, fold_location, spec_of
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 from dq.dataquality.quarantine.quarantine import Run, write
 

@@ -15,8 +15,8 @@ import yaml
 
 from dq.cli.main import run
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
 from dq.contracts.sql.guard import Guarded, Refused, guarded
+from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.kind import built_in, clauses_of
 
 CASES = Path(__file__).parents[1] / "contracts" / "sql"

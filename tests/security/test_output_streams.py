@@ -35,7 +35,7 @@ from dq.cli.progress import Progress
 from dq.contracts import printable
 from dq.contracts.errors import Unreadable
 from dq.contracts.outcome import CheckResult, Finding, IncidentKey, Location, Severity, Status
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report
 from dq.dataquality.clauses.coverage import Account, State
 from dq.dataquality.dry_run import Outline

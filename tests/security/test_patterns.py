@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dq.cli.main import run
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 
 if TYPE_CHECKING:

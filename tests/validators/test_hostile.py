@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.outcome import Finding
-from dq.contracts.parse import MAX_FINDINGS
+from dq.contracts.yaml.parse import MAX_FINDINGS
 from dq.validators import page
 from dq.validators.judge import MAX_OF_ONE_RULE
 from dq.validators.lint import MAX_TEXT, lint, rules_of

@@ -44,9 +44,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from dq.contracts.form import nearest
 from dq.contracts.outcome import Severity
 from dq.contracts.promise import Slo
+from dq.contracts.yaml.type_errors import nearest
 from dq.validators.promises import of_each
 from dq.validators.rule import Fault, Rule, fault
 

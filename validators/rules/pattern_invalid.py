@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from dq.contracts import pattern
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
-from dq.contracts.place import PLACE, Place
+from dq.contracts.yaml.source_map import PLACE, Place
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule
 

@@ -25,9 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.form import nearest
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
+from dq.contracts.yaml.type_errors import nearest
 from dq.validators import elements
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault

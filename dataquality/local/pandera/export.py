@@ -10,10 +10,10 @@ from typing import Any
 
 from dq.contracts.columns import physical_type
 from dq.contracts.errors import MissingTool, UsageError
-from dq.contracts.form import nearest
 from dq.contracts.given import read
 from dq.contracts.install import install_command
 from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.yaml.type_errors import nearest
 from dq.dataquality.check import pick
 from dq.dataquality.clauses.clause import Clause, Unit
 from dq.dataquality.clauses.coverage import State, accounts

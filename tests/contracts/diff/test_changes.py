@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dq.contracts.diff import Action, Kind, changes
 from dq.contracts.model import Contract
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 
 START = date(2026, 1, 1)
 REGISTRY = Path(__file__).parents[3] / "examples" / "registry"

@@ -14,7 +14,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 from dq.dataquality.model.column import Column
 from dq.dataquality.shortcuts.levers import NONE, Lever

@@ -15,7 +15,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Status
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 from dq.dataquality.shortcuts.levers import NONE, Lever
 from dq.dataquality.spark.dataset import locate

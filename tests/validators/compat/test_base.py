@@ -12,7 +12,7 @@ import pytest
 from fragments.registry import Registry
 
 from dq.contracts.outcome import Severity
-from dq.contracts.parse import parse
+from dq.contracts.yaml.parse import parse
 from dq.validators.base import Base, BaseRefInvalid, BaseUnavailable, at, base, compare_with
 from dq.validators.compat import Comparison, Mode, Terms, Verdict, findings
 

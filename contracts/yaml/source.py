@@ -9,10 +9,10 @@ from typing import Any
 import yaml
 
 from dq.contracts.files import MAX_BYTES
-from dq.contracts.frame import OddNumber, Refusal
 from dq.contracts.outcome import Finding, Location, Severity
-from dq.contracts.scalar import read_as
-from dq.contracts.tree import Builder
+from dq.contracts.yaml.frame import OddNumber, Refusal
+from dq.contracts.yaml.scalar import read_as
+from dq.contracts.yaml.yaml_builder import Builder
 
 
 def read(data: bytes, file: str) -> tuple[dict[str, Any] | None, list[Finding]]:

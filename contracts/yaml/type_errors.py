@@ -13,8 +13,8 @@ from pydantic_core import ErrorDetails
 
 from dq.contracts.node import Node
 from dq.contracts.outcome import Finding, Location, Severity
-from dq.contracts.place import PLACE, Place
-from dq.contracts.scalar import read_as
+from dq.contracts.yaml.scalar import read_as
+from dq.contracts.yaml.source_map import PLACE, Place
 
 # pydantic's error type -> what the value must be, and an example of it.
 _WANTED = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from dq.contracts.layout import Entry, Odd, Shape, Value, Written
+from dq.contracts.yaml.cst import Entry, Odd, Shape, Value, Written
 
 
 def read(text: str) -> Written:

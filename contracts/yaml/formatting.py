@@ -11,11 +11,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dq.contracts import source, written
-from dq.contracts.key_order import kind_below, position
-from dq.contracts.layout import Entry, Odd, Shape, Value, Written
 from dq.contracts.outcome import Finding
-from dq.contracts.place import plain
+from dq.contracts.yaml import cst_reader, source
+from dq.contracts.yaml.cst import Entry, Odd, Shape, Value, Written
+from dq.contracts.yaml.key_order import kind_below, position
+from dq.contracts.yaml.source_map import plain
 
 WIDTH = 100
 _STEP = 2
@@ -44,7 +44,7 @@ def formatted(data: bytes, file: str) -> Formatted | list[Finding]:
     text = decoded.replace("\r\n", "\n")
     text += "" if text.endswith("\n") else "\n"
     try:
-        document = written.read(text)
+        document = cst_reader.read(text)
     except Odd as odd:
         return Formatted(data, f"{odd}.")
     for sort in (True, False):  # an alias may not come before its anchor, so not every order is possible
@@ -58,7 +58,7 @@ def _same(text: str, document: Written, made: str) -> bool:
     if _meaning(text) != _meaning(made):
         return False
     try:
-        return written.read(made).comments == document.comments
+        return cst_reader.read(made).comments == document.comments
     except Odd:
         return False
 

@@ -20,9 +20,9 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from dq.contracts.frame import Frame, OddNumber, Refusal, Twin
-from dq.contracts.place import PLACE, Place, Spot
-from dq.contracts.scalar import Unusable, Value, other_number, read_as, value
+from dq.contracts.yaml.frame import Frame, OddNumber, Refusal, Twin
+from dq.contracts.yaml.scalar import Unusable, Value, other_number, read_as, value
+from dq.contracts.yaml.source_map import PLACE, Place, Spot
 
 MAX_DEPTH = 64
 MAX_EXPANSION = 10_000

@@ -13,13 +13,14 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dq.contracts import source, standard, versions
-from dq.contracts.form import explain, keys_at, nearest
+from dq.contracts import versions
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.outcome import Finding, Location, Severity
-from dq.contracts.place import PLACE, Place
-from dq.contracts.tree import MAX_DEPTH
+from dq.contracts.yaml import odcs_rules, source
+from dq.contracts.yaml.source_map import PLACE, Place
+from dq.contracts.yaml.type_errors import explain, keys_at, nearest
+from dq.contracts.yaml.yaml_builder import MAX_DEPTH
 
 N = TypeVar("N", bound=Node)
 
@@ -59,7 +60,7 @@ def parse(data: bytes, file: str) -> Parsed:
     contract, form, cut = typed(Contract, top)
     findings += form
     if contract is not None:
-        findings += standard.faults(contract)
+        findings += odcs_rules.faults(contract)
     # One mistake, one finding: where another kind of value is wanted, the form says so already.
     told = {finding.at for finding in findings if finding.rule == "wrong-type"}
     findings = [one for one in findings if one.rule != "ambiguous-number" or one.at not in told]

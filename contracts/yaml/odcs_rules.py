@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from dq.contracts import servers, versions
-from dq.contracts.form import nearest
 from dq.contracts.model import Contract, Server, Team
 from dq.contracts.node import Node
 from dq.contracts.outcome import Finding, Location, Severity
-from dq.contracts.place import PLACE
-from dq.contracts.scalar import read_as
+from dq.contracts.yaml.scalar import read_as
+from dq.contracts.yaml.source_map import PLACE
+from dq.contracts.yaml.type_errors import nearest
 
 # Where the standard allows a key without a value.
 _MAY_BE_EMPTY = {
