@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.cli.world import POLICY_FILE, World, processors, registry_root
+from dq.contracts.access.files import Absent, exists, read
 from dq.contracts.errors import Unreadable, UsageError
-from dq.contracts.files import Absent, exists, read
 from dq.validators.lint import Linted, Rules, lint_paths, rules_of
 from dq.validators.policy import DEFAULT, Policy
 

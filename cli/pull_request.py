@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from dq.cli.gate import Gated, policy_of, written
 from dq.cli.world import POLICY_FILE, World
-from dq.contracts import files
+from dq.contracts.access import files
+from dq.contracts.access.files import Found
 from dq.contracts.errors import UsageError
-from dq.contracts.files import Found
 from dq.contracts.outcome import Finding
 from dq.validators import base_root, git_tree, policy_changes, stricter, work_tree
 from dq.validators.base import Base, Changed, base, compare_with

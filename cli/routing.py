@@ -12,7 +12,7 @@ from dq.alerts.route import Route
 from dq.cli.loading import NOT_IN_FORCE
 from dq.cli.settings import Settings
 from dq.contracts import extension
-from dq.contracts.alert_target import FILES, hears, target_fault
+from dq.contracts.access.alert_target import FILES, hears, target_fault
 from dq.contracts.fault import Fault
 from dq.contracts.model import Contract, SupportChannel
 from dq.contracts.outcome import Finding, Severity

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from dq.contracts.address import is_uri
+from dq.contracts.access.address import is_uri
 from dq.contracts.errors import UsageError
 from dq.contracts.yaml.type_errors import nearest
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from dq.cli import settings, state
 from dq.cli.settings import Settings
+from dq.contracts.access.reach import Reach, reach
 from dq.contracts.errors import UsageError
-from dq.contracts.reach import Reach, reach
 
 if TYPE_CHECKING:
-    from dq.contracts.location import DataPlace
+    from dq.contracts.access.data_location import DataPlace
     from dq.store.engine import Store
 
 # Beyond these, what is some days or years away from an instant may be none.

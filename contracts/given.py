@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dq.contracts import files
+from dq.contracts.access import files
 from dq.contracts.errors import DqError, Unreadable
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding

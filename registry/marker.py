@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dq.contracts.access.filesystem import is_remote, opened, split
 from dq.contracts.errors import DqError, Unreadable
-from dq.contracts.filesystem import is_remote, opened, split
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

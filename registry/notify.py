@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from dq.contracts import beneath
+from dq.contracts.access import open_beneath
 from dq.contracts.errors import Undeliverable
 from dq.registry.publication import Event
 
@@ -48,8 +48,8 @@ class JsonLines:
 
 def _opened(path: Path) -> int:
     """The file, for this user only; not what a link of its name leads to."""
-    with beneath.folder(path.parent) as folder:
-        file = beneath.open_file(folder, path.name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    with open_beneath.folder(path.parent) as folder:
+        file = open_beneath.open_file(folder, path.name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
         raise OSError(errno.EINVAL, "is no plain file", str(path))

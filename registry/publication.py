@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.errors import UsageError
 from dq.contracts.extension import dataset
-from dq.contracts.hive_path import partition_folder
 from dq.contracts.identity import identity, key
 from dq.contracts.model import Contract, SchemaObject
 from dq.registry.catalog import Values

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from dq.contracts.access.data_location import DataPlace
 from dq.contracts.columns import catalog_type
 from dq.contracts.errors import UsageError
-from dq.contracts.location import DataPlace
 from dq.contracts.model import Contract, Property, SchemaObject, Team
 from dq.registry.table import CONTRACT, CONTRACT_VERSION, REGISTRY, Column, TableSpec, marked
 

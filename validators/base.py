@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from dq.contracts.access.files import ENDINGS, Found, Refused
 from dq.contracts.errors import Unreadable
-from dq.contracts.files import ENDINGS, Found, Refused
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.validators import base_root, git_tree, work_tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-from dq.contracts.files import ENDINGS
+from dq.contracts.access.files import ENDINGS
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.validators import git_tree

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from dq.contracts import extension
-from dq.contracts.files import Refused
+from dq.contracts.access.files import Refused
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Finding, Severity
 from dq.contracts.yaml.parse import MAX_FINDINGS, parse

@@ -9,8 +9,9 @@ from datetime import date
 from pathlib import Path
 from types import ModuleType
 
-from dq.contracts import files, shelf
-from dq.contracts.files import Found, Refused, find, shown
+from dq.contracts import shelf
+from dq.contracts.access import files
+from dq.contracts.access.files import Found, Refused, find, shown
 from dq.contracts.outcome import Finding
 from dq.validators import bulk, waivers
 from dq.validators import rules as rules_shelf

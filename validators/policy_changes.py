@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from dq.contracts.files import Found
+from dq.contracts.access.files import Found
 from dq.contracts.outcome import Finding, Location, Severity
 from dq.contracts.yaml import source
 from dq.contracts.yaml.source_map import plain

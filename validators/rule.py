@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from dq.contracts.files import Refused
+from dq.contracts.access.files import Refused
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.outcome import Location, Severity

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from dq.contracts import files
+from dq.contracts.access import files
+from dq.contracts.access.files import Found, Refused
 from dq.contracts.errors import Unreadable
-from dq.contracts.files import Found, Refused
 from dq.validators.git_objects import id_of, ignored
 from dq.validators.git_repository import Repository
 from dq.validators.git_tree import Entry, Kind

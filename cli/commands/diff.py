@@ -9,8 +9,8 @@ import typer
 
 from dq.cli import show
 from dq.cli.world import here
+from dq.contracts.access.files import Absent, listed, read
 from dq.contracts.errors import Unreadable, UsageError
-from dq.contracts.files import Absent, listed, read
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.validators.base import at

@@ -16,8 +16,8 @@ import typer
 from dq.cli import show
 from dq.cli.settings import TABLE, unknown
 from dq.cli.world import World, here
+from dq.contracts.access.files import find
 from dq.contracts.errors import DqError
-from dq.contracts.files import find
 from dq.contracts.install import NAME, install_command
 from dq.dataquality.spark.jars import JARS, PACKAGES, line
 

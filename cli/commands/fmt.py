@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import show
-from dq.contracts.files import Found, Refused, find, read, replace
+from dq.contracts.access.files import Found, Refused, find, read, replace
 from dq.contracts.yaml.formatting import Formatted, formatted
 
 

@@ -14,9 +14,9 @@ import typer
 
 from dq.cli import show
 from dq.cli.world import POLICY_FILE, here
+from dq.contracts.access.files import create
 from dq.contracts.errors import UsageError
 from dq.contracts.fault import Fault
-from dq.contracts.files import create
 from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule
 from dq.contracts.yaml import scalar

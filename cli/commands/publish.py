@@ -11,9 +11,9 @@ from dq.cli import show
 from dq.cli.loading import chosen, load
 from dq.cli.spark import session
 from dq.cli.world import here, instant, located
+from dq.contracts.access.data_location import resolve
+from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.errors import UsageError
-from dq.contracts.hive_path import partition_folder
-from dq.contracts.location import resolve
 from dq.dataquality.delivery.ledger import write_receipt
 from dq.dataquality.delivery.probe import label
 from dq.registry.catalog import Settings, open_catalog

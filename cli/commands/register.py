@@ -15,7 +15,7 @@ from dq.cli.refusal import as_row, each
 from dq.cli.spark import session
 from dq.cli.whole import Specify, doubts, whole
 from dq.cli.world import World, here, located, registry_root
-from dq.contracts.location import DataPlace, resolve
+from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import Finding
 from dq.registry.action import Grade, Plan

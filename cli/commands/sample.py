@@ -10,8 +10,8 @@ import typer
 
 from dq.cli import show
 from dq.cli.loading import load
+from dq.contracts.access.files import read
 from dq.contracts.errors import MissingTool, UsageError
-from dq.contracts.files import read
 from dq.contracts.install import install_command
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.outcome import CheckResult, Finding, Row, Status

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from dq.contracts.files import MAX_BYTES
+from dq.contracts.access.files import MAX_BYTES
 from dq.contracts.outcome import Finding, Location, Severity
 from dq.contracts.yaml.frame import OddNumber, Refusal
 from dq.contracts.yaml.scalar import read_as

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from dq.contracts.access.filesystem import is_remote, opened, split
+from dq.contracts.access.reach import Reach
 from dq.contracts.errors import Unreadable
-from dq.contracts.filesystem import is_remote, opened, split
-from dq.contracts.reach import Reach
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

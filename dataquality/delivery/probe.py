@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.errors import DqError
-from dq.contracts.hive_path import partition_folder
 from dq.contracts.promise import Slo
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition

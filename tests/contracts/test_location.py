@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fakes.reach import anywhere
 
+from dq.contracts.access.data_location import DataPlace, resolve, server_of
 from dq.contracts.errors import UsageError
-from dq.contracts.location import DataPlace, resolve, server_of
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 

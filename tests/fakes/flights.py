@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fakes.reach import anywhere
 
-from dq.contracts.location import resolve
+from dq.contracts.access.data_location import resolve
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.registry.specify import specs

@@ -58,11 +58,11 @@ VALUES = {
 # The doors, and the few other places that may: module and kind -> what it uses, and why it may.
 ALLOWED = {
     # files of strangers
-    ("contracts/beneath.py", "file"): (
+    ("contracts/access/open_beneath.py", "file"): (
         "os.makedirs os.mkdir os.open os.replace os.unlink",
         "door: opens below a folder, through no link",
     ),
-    ("contracts/files.py", "file"): (
+    ("contracts/access/files.py", "file"): (
         ".is_dir .mkdir open os.fchmod os.open os.scandir",
         "door: finds, reads and writes what strangers may have laid there",
     ),
@@ -117,11 +117,14 @@ ALLOWED = {
     ("cli/world.py", "environment"): ("os.environ", "door: the environment becomes a value"),
     ("cli/spark.py", "environment"): ("os.environ", "tells Spark's workers which Python is ours"),
     # hosts, and the lake of the operator
-    ("contracts/filesystem.py", "host"): (
+    ("contracts/access/filesystem.py", "host"): (
         ".from_uri pyarrow.fs.FileSystem.from_uri",
         "door: a lake, by its root",
     ),
-    ("contracts/reach.py", "file"): (".glob os.walk", "door: looks for links in what a contract names"),
+    ("contracts/access/reach.py", "file"): (
+        ".glob os.walk",
+        "door: looks for links in what a contract names",
+    ),
     ("alerts/channels/_slack_client.py", "host"): (
         "urllib.request.HTTPSHandler urllib.request.ProxyHandler urllib.request.build_opener",
         "door: Slack, one host and no redirects",

@@ -27,7 +27,8 @@ from pathlib import Path
 import pytest
 
 from dq.cli.main import run
-from dq.contracts import files, given
+from dq.contracts import given
+from dq.contracts.access import files
 from dq.contracts.errors import Unreadable
 from dq.store.engine import open_store
 

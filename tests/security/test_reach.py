@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from dq.contracts.access.filesystem import split
+from dq.contracts.access.reach import Reach, reach
 from dq.contracts.errors import UsageError
 from dq.contracts.fault import Fault
-from dq.contracts.filesystem import split
-from dq.contracts.reach import Reach, reach
 
 SECRET = "ghp_canary_of_the_tests"
 ROOTS = ("s3://lake", "s3://shared/team-a", "hdfs://nn:8020/data", "hdfs:///warehouse", "gs://lake/x",

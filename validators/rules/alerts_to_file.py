@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.alert_target import FILES, hears
+from dq.contracts.access.alert_target import FILES, hears
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
 from dq.validators.context import Context

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.location import form_faults
+from dq.contracts.access.data_location import form_faults
 from dq.contracts.model import Contract
 from dq.contracts.outcome import Severity
 from dq.validators.context import Context

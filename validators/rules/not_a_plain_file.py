@@ -15,7 +15,7 @@ name the folder that they lead to: `registry/..data`.
 
 from __future__ import annotations
 
-from dq.contracts.files import NotPlain
+from dq.contracts.access.files import NotPlain
 from dq.validators.rule import form
 
 RULE = form("not-a-plain-file", __doc__, bad=NotPlain("it is a link and not a file.", "Put the file there."))

@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
-from dq.contracts.reach import reach
+from dq.contracts.access.reach import reach
 from dq.dataquality.model.column import Column
 from dq.dataquality.shortcuts.statistics.facts import Wanted
 from dq.dataquality.shortcuts.statistics.sources import source_of

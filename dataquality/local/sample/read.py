@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from dq.contracts import files
+from dq.contracts.access import files
 from dq.contracts.columns import row_type
 from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import SchemaObject

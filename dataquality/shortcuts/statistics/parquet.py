@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.filesystem import is_remote, split
-from dq.contracts.filesystem import opened as file_system
+from dq.contracts.access.filesystem import is_remote, split
+from dq.contracts.access.filesystem import opened as file_system
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, field, resolve
 from dq.dataquality.model.metric import Failure

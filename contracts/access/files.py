@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 
-from dq.contracts import beneath
-from dq.contracts.errors import Unreadable
-from dq.contracts.found import (
+from dq.contracts.access import open_beneath
+from dq.contracts.access.file_refusal import (
     UNREADABLE,
     Absent,
     Found,
@@ -28,6 +27,7 @@ from dq.contracts.found import (
     shown,
     unreadable,
 )
+from dq.contracts.errors import Unreadable
 
 __all__ = [
     "ENDING",
@@ -88,7 +88,7 @@ def find(paths: Iterable[Path]) -> list[Found]:
 def listed(folder: Path, endings: tuple[str, ...]) -> list[Found]:
     """The files directly inside a folder that end so, in order. Raises Unreadable for what is no folder."""
     try:
-        with beneath.folder(folder) as held, os.scandir(held) as entries:
+        with open_beneath.folder(folder) as held, os.scandir(held) as entries:
             names = sorted(one.name for one in entries if one.name.endswith(endings))
     except OSError as error:
         raise unreadable(folder, error) from error
@@ -105,15 +105,15 @@ def read(file: Found | PurePath | str, *, root: Path | None = None, limit: int =
     if one.refused is not None:
         raise one.refused
     with explained(one), _parent(one) as (folder, name):
-        _expect_plain(one, beneath.look(folder, name))
-        return _bytes(one, beneath.open_file(folder, name), limit)
+        _expect_plain(one, open_beneath.look(folder, name))
+        return _bytes(one, open_beneath.open_file(folder, name), limit)
 
 
 def read_own(path: Path, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a file that is the caller's own, so that it may be a link; else as `read`."""
     one = named(path)
     with explained(one):
-        return _bytes(one, os.open(path, os.O_RDONLY | beneath.NO_WAIT), limit)
+        return _bytes(one, os.open(path, os.O_RDONLY | open_beneath.NO_WAIT), limit)
 
 
 def exists(name: str, root: Path) -> bool:
@@ -121,7 +121,7 @@ def exists(name: str, root: Path) -> bool:
     one = Found(root, name)
     try:
         with explained(one), _parent(one) as (folder, last):
-            beneath.look(folder, last)
+            open_beneath.look(folder, last)
     except Absent:
         return False
     return True
@@ -134,23 +134,23 @@ def replace(file: Found, before: bytes, after: bytes) -> None:
     hold `before` any more, or cannot be written.
     """
     with explained(file, "written"), _parent(file) as (folder, name):
-        was = beneath.look(folder, name)
+        was = open_beneath.look(folder, name)
         _expect_plain(file, was)
-        if _bytes(file, beneath.open_file(folder, name), max(was.st_size, len(before))) != before:
+        if _bytes(file, open_beneath.open_file(folder, name), max(was.st_size, len(before))) != before:
             raise Refused(f"{file} was changed by somebody else meanwhile.", "Run the command again.")
         beside = f".dq-{secrets.token_hex(8)}"
-        _write(beneath.open_file(folder, beside, _NEW, 0o600), after, stat.S_IMODE(was.st_mode))
+        _write(open_beneath.open_file(folder, beside, _NEW, 0o600), after, stat.S_IMODE(was.st_mode))
         try:
-            beneath.move(folder, beside, name)
+            open_beneath.move(folder, beside, name)
         except OSError:
-            beneath.remove(folder, beside)
+            open_beneath.remove(folder, beside)
             raise
 
 
 def create(path: Path, data: bytes) -> None:
     """Writes a new file. Raises FileExistsError where anything has its name, a link too."""
-    with beneath.folder(path.parent) as folder:
-        _write(beneath.open_file(folder, path.name, _NEW), data)
+    with open_beneath.folder(path.parent) as folder:
+        _write(open_beneath.open_file(folder, path.name, _NEW), data)
 
 
 def write(path: Path, data: bytes) -> None:
@@ -166,8 +166,8 @@ def write(path: Path, data: bytes) -> None:
         if not inside:
             path.parent.mkdir(parents=True, exist_ok=True)
         root, below = (Path(), steps) if inside else (path.parent, ())
-        with beneath.folder(root, below, make=inside) as folder:
-            held = beneath.open_file(folder, path.name, os.O_WRONLY | os.O_CREAT)
+        with open_beneath.folder(root, below, make=inside) as folder:
+            held = open_beneath.open_file(folder, path.name, os.O_WRONLY | os.O_CREAT)
             if stat.S_ISREG(os.fstat(held).st_mode):
                 os.ftruncate(held, 0)
             _write(held, data)
@@ -183,10 +183,10 @@ def _found(file: Found | PurePath | str, root: Path | None) -> Found:
 
 
 @contextmanager
-def _parent(one: Found) -> Iterator[tuple[beneath.Folder, str]]:
+def _parent(one: Found) -> Iterator[tuple[open_beneath.Folder, str]]:
     """The open folder that a file lies in, and its name there."""
-    *below, name = beneath.parts(one.name)
-    with beneath.folder(one.root, below) as folder:
+    *below, name = open_beneath.parts(one.name)
+    with open_beneath.folder(one.root, below) as folder:
         yield folder, name
 
 
@@ -257,7 +257,7 @@ def below(root: Path, endings: tuple[str, ...] = ENDINGS) -> list[Found]:
     """The files below a folder whose names end so, in order, as `find` finds contracts; none is no error."""
     seen = 0
 
-    def walk(held: beneath.Folder, above: str, depth: int) -> Iterator[Found]:
+    def walk(held: open_beneath.Folder, above: str, depth: int) -> Iterator[Found]:
         nonlocal seen
         folders: list[str] = []
         with os.scandir(held) as entries:
@@ -275,20 +275,20 @@ def below(root: Path, endings: tuple[str, ...] = ENDINGS) -> list[Found]:
         for name in folders:
             yield from enter(held, name, above + name, depth + 1)
 
-    def enter(held: beneath.Folder, name: str, way: str, depth: int) -> Iterator[Found]:
+    def enter(held: open_beneath.Folder, name: str, way: str, depth: int) -> Iterator[Found]:
         one = Found(root, way)
         if depth > MAX_DEPTH:
             message = f"{one} lies more than {MAX_DEPTH} folders deep and is not read."
             yield Found(root, way, Refused(message, "Keep contracts in fewer folders."))
             return
         try:
-            with explained(one), beneath.inside(held, name) as inner:
+            with explained(one), open_beneath.inside(held, name) as inner:
                 yield from walk(inner, f"{way}/", depth)
         except Refused as refused:
             yield Found(root, way, refused)
 
     found: list[Found] = []
-    with explained(Found(root, ".")), beneath.folder(root) as held:
+    with explained(Found(root, ".")), open_beneath.folder(root) as held:
         for one in walk(held, "", 0):
             found.append(one)
             if len(found) > MAX_FILES:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from dq.contracts import beneath
+from dq.contracts.access import open_beneath
 from dq.contracts.errors import Unreadable
 from dq.contracts.outcome import Finding, Location, Severity
 
@@ -74,7 +74,7 @@ def named(path: Path) -> Found:
 def explained(one: Found, done: str = "read") -> Iterator[None]:
     try:
         yield
-    except beneath.Outside as error:
+    except open_beneath.Outside as error:
         step = shown(str(error.filename or one.name))
         message = f"{one} is not {done}: {step!r} on its way {error.strerror}."
         raise NotPlain(message, "Put what it leads to in its place, or name that.") from error

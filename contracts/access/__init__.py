@@ -1,0 +1,1 @@
+"""What may be opened, and where: files of strangers, places of data, hosts of alerts."""
