@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from dq.contracts import pattern
 from dq.contracts.node import Node, Open
 from dq.contracts.parts import Scalar
+from dq.contracts.patterns import pattern
 
 OFF = "off"
 # Python's flags of a whole expression.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dq.contracts import pattern
+from dq.contracts.patterns import pattern
 from dq.contracts.sql.vetting import Forbidden
 
 _TEXT, _DIGITS, _EXPONENT = 1_000, 38, 308

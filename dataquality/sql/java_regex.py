@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from dq.contracts import letters
-from dq.contracts import pattern as shared
-from dq.contracts.letters import Ranges
+from dq.contracts.patterns import code_points
+from dq.contracts.patterns import pattern as shared
+from dq.contracts.patterns.code_points import Ranges
 from dq.dataquality.model.threshold import Unusable
 
 _WORD = (r"(?<=\w)", r"(?<!\w)", r"(?=\w)", r"(?!\w)")
@@ -17,7 +17,7 @@ _ANCHORS = {
     r"\B": "(?:{0}{2}|{1}{3})".format(*_WORD),
 }
 # Java's `.` leaves out U+0085 too, and its \s and \S know ASCII alone.
-_SETS = {".": letters.DOT, r"\s": letters.CLASSES["s"], r"\S": letters.CLASSES["S"]}
+_SETS = {".": code_points.DOT, r"\s": code_points.CLASSES["s"], r"\S": code_points.CLASSES["S"]}
 _TOKEN = re.compile(r"\\(?:[pP]\{\w+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _ASCII = 128
 # So many characters are a table for Java.

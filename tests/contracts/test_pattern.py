@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from dq.contracts.pattern import refused, searched
+from dq.contracts.patterns.pattern import refused, searched
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dq.contracts.letters import ANY, Ranges
+from dq.contracts.patterns.code_points import ANY, Ranges
 
 # The length of a text that is thought of.
 TEXT = 20_000

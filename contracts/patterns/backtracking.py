@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from dq.contracts.automaton import TEXT, Automaton, Part, TooAmbiguous
-from dq.contracts.letters import ANY, masks
+from dq.contracts.patterns.automaton import TEXT, Automaton, Part, TooAmbiguous
+from dq.contracts.patterns.code_points import ANY, masks
 
 # A text of `TEXT` characters is answered within so many steps: the square of its length, and little beside.
 MAX_STEPS = 2 * TEXT * TEXT

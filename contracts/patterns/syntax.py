@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from dq.contracts import letters
-from dq.contracts.automaton import ASSERTION, BEGIN, NOTHING, Automaton, Part
-from dq.contracts.letters import Ranges
+from dq.contracts.patterns import code_points
+from dq.contracts.patterns.automaton import ASSERTION, BEGIN, NOTHING, Automaton, Part
+from dq.contracts.patterns.code_points import Ranges
 
 _QUANTIFIER = re.compile(r"[*+?]|\{(\d+)(?:(,)(\d*))?\}")
 _TIMES = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -98,7 +98,7 @@ class Scan:
             elif character in "^$":
                 self._put(BEGIN if character == "^" else ASSERTION, since)
             else:
-                read = letters.DOT if character == "." else letters.signs(character)
+                read = code_points.DOT if character == "." else code_points.signs(character)
                 self._put(self.automaton.read(read, begin), since)
             self.at += 1
 
@@ -163,13 +163,13 @@ class Scan:
         if code is not None:
             self.at = code.end()
             if following in "pP":
-                return letters.category(code.group()[2:-1], without=following == "P")
-            return letters.signs(chr(int(code.group()[1:], 16)))
+                return code_points.category(code.group()[2:-1], without=following == "P")
+            return code_points.signs(chr(int(code.group()[1:], 16)))
         self.at = begin + 2
-        if following in letters.CLASSES:
-            return letters.CLASSES[following]
+        if following in code_points.CLASSES:
+            return code_points.CLASSES[following]
         if following in _CONTROLS or following in _SIGNS:
-            return letters.signs(_CONTROLS.get(following, following))
+            return code_points.signs(_CONTROLS.get(following, following))
         if following in "bB":
             if in_class:
                 self._refuse(f"'\\{following}' in a class is read differently by the two", begin)
@@ -219,9 +219,11 @@ class Scan:
             self._refuse("'[' is not closed", begin)
         self.at += 1
         if not negated:
-            return letters.joined(*found)
+            return code_points.joined(*found)
         # Of a category, more is told than there is; without it, more has to be told too.
-        return letters.joined(letters.others(letters.joined(*found)), letters.BEYOND if loose else ())
+        return code_points.joined(
+            code_points.others(code_points.joined(*found)), code_points.BEYOND if loose else ()
+        )
 
     def _member(self) -> tuple[str, Ranges]:
         """Steps over one member of a class; its character, empty for a set of them, and what it matches."""
@@ -231,7 +233,7 @@ class Scan:
             if character == "[":
                 self._refuse("'[' in a class opens another one in Java; escape it as '\\['")
             self.at += 1
-            return character, letters.signs(character)
+            return character, code_points.signs(character)
         found = self._escape(in_class=True)
         assert not isinstance(found, Part)
         is_set = self.text[begin + 1] in "dDwWsSpP"
