@@ -10,7 +10,7 @@ from json import dumps
 from types import MappingProxyType
 from uuid import UUID, uuid5
 
-from dq.contracts.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 
 REOPEN_WINDOW = timedelta(hours=1)
 """A breach this soon after the resolve reopens the incident in its old thread."""

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from dq.alerts.incident import Facts, Incident, State, Subject
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import incident_event, incident_subject
-from dq.contracts.outcome import IncidentKey, Severity
+from dq.contracts.shared.outcome import IncidentKey, Severity
 
 
 def get(tx: Connection, incident_id: str) -> Incident | None:

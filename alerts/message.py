@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dq.alerts.incident import Facts, Incident, State
-from dq.contracts.outcome import IncidentKey, Severity
-from dq.contracts.printable import one_line
+from dq.contracts.shared.outcome import IncidentKey, Severity
+from dq.contracts.shared.printable import one_line
 
 MAX_TITLE, MAX_LABEL, MAX_VALUE, MAX_FACTS, MAX_SUBJECTS = 140, 40, 300, 12, 5
 BUDGET = "budget"

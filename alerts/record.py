@@ -12,7 +12,7 @@ from dq.alerts import ledger, outbox
 from dq.alerts.incident import CREATE, Ack, Step, step
 from dq.alerts.lane import Lane
 from dq.alerts.route import Route, matching
-from dq.contracts.outcome import Breach, Recovery
+from dq.contracts.shared.outcome import Breach, Recovery
 
 
 @dataclass(frozen=True, slots=True)

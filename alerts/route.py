@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 
 
 @dataclass(frozen=True, slots=True)

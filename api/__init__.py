@@ -10,14 +10,14 @@ import importlib
 # As typing has it: under `python -m dq`, a typing.py of the working folder would come first.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dq.contracts.errors import DqError
+    from dq.contracts.shared.errors import DqError
     from dq.dataquality.api import check
     from dq.dataquality.report import Report, Violated
 
 __all__ = ["DqError", "Report", "Violated", "check"]
 
 _HOMES = {
-    "DqError": "dq.contracts.errors",
+    "DqError": "dq.contracts.shared.errors",
     "Report": "dq.dataquality.report",
     "Violated": "dq.dataquality.report",
     "check": "dq.dataquality.api",

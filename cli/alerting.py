@@ -20,9 +20,9 @@ from dq.cli.routing import FROM_CONTRACT, routes
 from dq.cli.world import World
 from dq.contracts.access.alert_target import FILES
 from dq.contracts.access.files import Refused, read_own
-from dq.contracts.errors import DqError, UsageError
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Breach, Recovery
+from dq.contracts.shared.errors import DqError, UsageError
+from dq.contracts.shared.outcome import Breach, Recovery
 from dq.store.engine import Store
 
 

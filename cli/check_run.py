@@ -14,10 +14,10 @@ from dq.cli.quarantining import set_apart
 from dq.cli.selection import Partition, Task, name_of
 from dq.cli.spark import label
 from dq.cli.world import World
-from dq.contracts.errors import DqError, Unreadable, UsageError
 from dq.contracts.identity import key
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import Breach, Recovery
+from dq.contracts.shared.errors import DqError, Unreadable, UsageError
+from dq.contracts.shared.outcome import Breach, Recovery
 from dq.dataquality import Report
 from dq.dataquality import check as measure
 from dq.dataquality.clauses.foreign_key import has_relationships

@@ -9,7 +9,7 @@ from typing import TypeVar
 from dq.cli import show
 from dq.cli.check_run import Failed
 from dq.cli.selection import name_of
-from dq.contracts.outcome import CheckResult, Finding, Status
+from dq.contracts.shared.outcome import CheckResult, Finding, Status
 from dq.dataquality import Report
 from dq.dataquality.clauses.clause import Rows
 from dq.dataquality.clauses.coverage import JsonObject, State

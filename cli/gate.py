@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dq.cli.world import POLICY_FILE, World, processors, registry_root
 from dq.contracts.access.files import Absent, exists, read
-from dq.contracts.errors import Unreadable, UsageError
+from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.validators.lint import Linted, Rules, lint_paths, rules_of
 from dq.validators.policy import DEFAULT, Policy
 

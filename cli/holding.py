@@ -11,8 +11,8 @@ from pathlib import Path
 from dq.cli.loading import Loaded, load
 from dq.cli.world import World, outermost_root
 from dq.contracts.access.files import Refused
-from dq.contracts.errors import Unreadable
-from dq.contracts.outcome import Finding, Severity
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Finding, Severity
 from dq.dataquality.delivery.holder import Claim, decide, remember, remembered
 from dq.store.engine import Store
 

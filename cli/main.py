@@ -18,7 +18,7 @@ from typer.main import get_command
 
 from dq.cli import commands, show
 from dq.cli.world import CONFIG
-from dq.contracts.errors import DqError
+from dq.contracts.shared.errors import DqError
 
 BUG = 70
 # What typer raises for a command line that cannot be understood; it has moved between its versions.
@@ -87,7 +87,7 @@ def _version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        from dq.contracts.install import NAME
+        from dq.contracts.shared.install import NAME
 
         show.line(f"dq {version(NAME)}")
         raise typer.Exit

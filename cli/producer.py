@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.columns import catalog_type
-from dq.contracts.errors import MissingTool
-from dq.contracts.install import install_command
 from dq.contracts.model import SchemaObject
+from dq.contracts.shared.errors import MissingTool
+from dq.contracts.shared.install import install_command
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

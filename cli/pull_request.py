@@ -13,8 +13,8 @@ from dq.cli.gate import Gated, policy_of, written
 from dq.cli.world import POLICY_FILE, World
 from dq.contracts.access import files
 from dq.contracts.access.files import Found
-from dq.contracts.errors import UsageError
-from dq.contracts.outcome import Finding
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import Finding
 from dq.validators import base_root, git_tree, policy_changes, stricter, work_tree
 from dq.validators.base import Base, Changed, base, compare_with
 from dq.validators.compat import Comparison, Terms, Waiver, findings

@@ -9,8 +9,8 @@ import typer
 
 from dq.cli.spark import session
 from dq.cli.world import World
-from dq.contracts.errors import DqError
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.errors import DqError
 from dq.dataquality import Report
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.quarantine.quarantine import Run, write

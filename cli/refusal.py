@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from dq.contracts.errors import DqError, StoreError
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Finding, Severity
+from dq.contracts.shared.errors import DqError, StoreError
+from dq.contracts.shared.outcome import Finding, Severity
 
 RULE = "contract-refused"
 

@@ -13,9 +13,9 @@ from dq.cli.loading import NOT_IN_FORCE
 from dq.cli.settings import Settings
 from dq.contracts import extension
 from dq.contracts.access.alert_target import FILES, hears, target_fault
-from dq.contracts.fault import Fault
 from dq.contracts.model import Contract, SupportChannel
-from dq.contracts.outcome import Finding, Severity
+from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.outcome import Finding, Severity
 
 FROM_CONTRACT = "contract"
 

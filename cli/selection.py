@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 from dq.cli.loading import Loaded
 from dq.cli.world import World, instant
 from dq.contracts import promise
-from dq.contracts.errors import DqError, Unreadable, UsageError
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.yaml.type_errors import nearest
 from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.access.address import is_uri
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 from dq.contracts.yaml.type_errors import nearest
 
 CONFIG = "DQ_CONFIG"

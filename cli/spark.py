@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from dq.cli import show
 from dq.cli.world import World, hand_down
-from dq.contracts.errors import MissingTool, Unreadable
-from dq.contracts.install import install_command
+from dq.contracts.shared.errors import MissingTool, Unreadable
+from dq.contracts.shared.install import install_command
 from dq.dataquality.spark import jars as lakehouse
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dq.contracts.access import open_beneath
 from dq.contracts.access.files import shown
-from dq.contracts.errors import StoreError
+from dq.contracts.shared.errors import StoreError
 
 FOLDER = ".dq"
 STORE = "store.db"

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from dq.contracts import printable
+from dq.contracts.shared import printable
 
 # A colour is asked for by a mark that no text of others can hold: they do not know the key.
 _KEY = os.urandom(8).hex()

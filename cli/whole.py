@@ -9,9 +9,9 @@ from pathlib import Path
 from dq.cli.loading import NOT_IN_FORCE, Loaded
 from dq.cli.world import POLICY_FILE, is_root, registry_root
 from dq.contracts.access.data_location import is_lake
-from dq.contracts.errors import DqError
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Finding
+from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.outcome import Finding
 from dq.registry.orphans import Whole
 from dq.registry.table import Key, TableSpec
 

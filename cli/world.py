@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dq.cli import settings, state
 from dq.cli.settings import Settings
 from dq.contracts.access.reach import Reach, reach
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 
 if TYPE_CHECKING:
     from dq.contracts.access.data_location import DataPlace

@@ -29,7 +29,7 @@ from dq.contracts.model import (
     SupportChannel,
 )
 from dq.contracts.node import Node
-from dq.contracts.outcome import Finding, Severity
+from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.yaml.parse import typed
 from dq.contracts.yaml.source_map import PLACE, Place, plain
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from dq.contracts.access import files
-from dq.contracts.errors import DqError, Unreadable
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Finding
+from dq.contracts.shared.errors import DqError, Unreadable
+from dq.contracts.shared.outcome import Finding
 from dq.contracts.yaml.parse import parse
 
 # What findings in a text name as its file.

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticOmit
 
-from dq.contracts.outcome import Location
+from dq.contracts.shared.outcome import Location
 from dq.contracts.yaml.source_map import PLACE, Place
 
 

@@ -14,11 +14,11 @@ from fractions import Fraction
 
 from dq.contracts import extension
 from dq.contracts.extension import Delivery
-from dq.contracts.fault import Fault
 from dq.contracts.model import Contract, SchemaObject, SlaProperty
 from dq.contracts.node import Node
-from dq.contracts.outcome import Finding, Severity
 from dq.contracts.schedule import Calendar, Cycle, Dialect, DstPolicy, Schedule, check, cycles, parse
+from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.units import parse_duration
 from dq.contracts.yaml.type_errors import nearest
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from dq.contracts.fault import Fault
+from dq.contracts.shared.fault import Fault
 
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 """Units of elapsed time, in seconds; `m` is always minutes, a month is `mo`."""

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from dq.contracts.errors import DqError, UsageError
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.shared.errors import DqError, UsageError
+from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, Rows, refuse
 from dq.dataquality.clauses.coverage import accounts

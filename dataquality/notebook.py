@@ -5,8 +5,8 @@ from __future__ import annotations
 import html as markup
 from collections.abc import Iterable, Iterator
 
-from dq.contracts.outcome import CheckResult, Status
-from dq.contracts.printable import one_line
+from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.shared.printable import one_line
 
 _SIGNS = {
     Status.FAIL: ("#c62828", "✗"),

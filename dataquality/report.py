@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from dq.contracts.errors import DqError, Unreadable
-from dq.contracts.outcome import CheckResult, Status
-from dq.contracts.printable import inert, one_line
+from dq.contracts.shared.errors import DqError, Unreadable
+from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.shared.printable import inert, one_line
 from dq.dataquality.clauses.coverage import Account, JsonObject
 from dq.dataquality.notebook import html
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dq.contracts.errors import DqError
+from dq.contracts.shared.errors import DqError
 from dq.registry.action import Action, Grade, Kind, LiveTable, Plan
 from dq.registry.catalog import Catalog, StalePlan
 from dq.registry.diff import changes

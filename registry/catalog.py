@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Protocol
 
-from dq.contracts import shelf
-from dq.contracts.errors import DqError, UsageError
+from dq.contracts.shared import shelf
+from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.yaml.type_errors import nearest
 from dq.registry import catalogs as shelf_of_catalogs
 from dq.registry.action import Action, LiveTable

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.access.filesystem import is_remote, opened, split
-from dq.contracts.errors import DqError, Unreadable
+from dq.contracts.shared.errors import DqError, Unreadable
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dq.contracts.access import open_beneath
-from dq.contracts.errors import Undeliverable
+from dq.contracts.shared.errors import Undeliverable
 from dq.registry.publication import Event
 
 

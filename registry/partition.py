@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 from dq.registry.catalog import Values
 from dq.registry.table import Column, TableSpec
 

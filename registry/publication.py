@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dq.contracts.access.hive_path import partition_folder
-from dq.contracts.errors import UsageError
 from dq.contracts.extension import dataset
 from dq.contracts.identity import identity, key
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.errors import UsageError
 from dq.registry.catalog import Values
 from dq.registry.partition import partition_values
 from dq.registry.table import OPEN_FORMATS, TableSpec

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Insert, insert, select
 
-from dq.contracts.errors import DqError
+from dq.contracts.shared.errors import DqError
 from dq.registry.catalog import Catalog
 from dq.registry.marker import require_folder, write_marker
 from dq.registry.publication import Event, Publication

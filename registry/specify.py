@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from dq.contracts.access.data_location import DataPlace
 from dq.contracts.columns import catalog_type
-from dq.contracts.errors import UsageError
 from dq.contracts.model import Contract, Property, SchemaObject, Team
+from dq.contracts.shared.errors import UsageError
 from dq.registry.table import CONTRACT, CONTRACT_VERSION, REGISTRY, Column, TableSpec, marked
 
 # What Glue, Hive and Athena all take without quoting; Glue's database names end at 252.

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from dq.contracts.access.files import ENDINGS, Found, Refused
-from dq.contracts.errors import Unreadable
 from dq.contracts.model import Contract
+from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.validators import base_root, git_tree, work_tree
 from dq.validators.compat import Comparison, History, Subscription, Terms, compare

@@ -7,7 +7,7 @@ import posixpath
 from pathlib import Path
 from typing import NamedTuple
 
-from dq.contracts.errors import Unreadable
+from dq.contracts.shared.errors import Unreadable
 from dq.validators import git_tree, work_tree
 from dq.validators.git_objects import commit_of, merge_base, repository
 from dq.validators.git_repository import BaseUnavailable, Repository, find

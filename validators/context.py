@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from dq.contracts import promise
 from dq.contracts.model import Contract, Property, Quality, Relationship, SchemaObject
-from dq.contracts.outcome import Finding
+from dq.contracts.shared.outcome import Finding
 from dq.validators import elements
 from dq.validators.elements import Reference
 

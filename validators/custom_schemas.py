@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.errors import UsageError
 from dq.contracts.extension import VENDOR
 from dq.contracts.model import Contract, CustomProperty, Extensible
-from dq.contracts.outcome import Location
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import Location
 from dq.contracts.yaml.source_map import PLACE, Place
 from dq.validators.context import Walk
 from dq.validators.rule import Fault

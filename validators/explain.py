@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping
 
 from dq.contracts import versions
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 from dq.contracts.yaml.type_errors import nearest
 from dq.validators import page
 from dq.validators.rule import Rule, Scope

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from dq.contracts.outcome import Finding
+from dq.contracts.shared.outcome import Finding
 from dq.contracts.yaml.type_errors import nearest
 from dq.validators.rule import Fault
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 from dq.validators.git_repository import MAX_ANSWER, BaseUnavailable, Repository, converse, find, run
 
 MAX_OBJECT = 64_000_000

@@ -19,7 +19,7 @@ from tempfile import TemporaryFile
 from threading import Event, Lock, Thread, Timer
 from typing import IO, BinaryIO, TypeVar, cast
 
-from dq.contracts.errors import MissingTool, Unreadable
+from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.validators import git_settings
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from datetime import date
 from dq.contracts import extension
 from dq.contracts.access.files import Refused
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Finding, Severity
+from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.yaml.parse import MAX_FINDINGS, parse
 from dq.validators.context import Context, Promises, Walk
 from dq.validators.fold import Folds

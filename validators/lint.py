@@ -9,10 +9,10 @@ from datetime import date
 from pathlib import Path
 from types import ModuleType
 
-from dq.contracts import shelf
 from dq.contracts.access import files
 from dq.contracts.access.files import Found, Refused, find, shown
-from dq.contracts.outcome import Finding
+from dq.contracts.shared import shelf
+from dq.contracts.shared.outcome import Finding
 from dq.validators import bulk, waivers
 from dq.validators import rules as rules_shelf
 from dq.validators.judge import Gate, Judged, among_others, judge

@@ -24,8 +24,8 @@ from dq.contracts.model import (
     SupportChannel,
 )
 from dq.contracts.node import Node
-from dq.contracts.outcome import Severity
 from dq.contracts.servers import SERVER_TYPES
+from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.source_map import PLACE
 from dq.validators.context import Context, Walk
 from dq.validators.rule import Fault, Rule

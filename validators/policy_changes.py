@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dq.contracts.access.files import Found
-from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.yaml import source
 from dq.contracts.yaml.source_map import plain
 from dq.validators import base_root, git_tree, work_tree

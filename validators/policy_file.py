@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import create_model
 
-from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.yaml import source
 from dq.contracts.yaml.parse import typed
 from dq.contracts.yaml.source_map import PLACE, Place, plain

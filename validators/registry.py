@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Location
+from dq.contracts.shared.outcome import Location
 from dq.validators import elements
 from dq.validators.alike import alike
 from dq.validators.context import Context

@@ -12,8 +12,8 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from types import ModuleType
 
-from dq.contracts import shelf
-from dq.contracts.outcome import Finding, Severity
+from dq.contracts.shared import shelf
+from dq.contracts.shared.outcome import Finding, Severity
 from dq.validators import reports
 from dq.validators.lint import Linted
 

@@ -15,7 +15,7 @@ from typing import Any
 from dq.contracts.access.files import Refused
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
-from dq.contracts.outcome import Location, Severity
+from dq.contracts.shared.outcome import Location, Severity
 from dq.contracts.versions import Version
 from dq.validators.context import Argument, Context
 from dq.validators.registry import Entry, Registry

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from dq.contracts.outcome import Finding
+from dq.contracts.shared.outcome import Finding
 from dq.validators.compat import Comparison, Judged
 from dq.validators.compat import version as versions
 from dq.validators.compat.judged import comparison

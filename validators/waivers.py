@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, Severity
 
 EXPIRED = "waiver-expired"
 UNUSED = "waiver-unused"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dq.alerts.channel import Channel
-from dq.contracts import shelf
+from dq.contracts.shared import shelf
 
 
 def load() -> dict[str, Channel]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from dq.alerts.incident import State
 from dq.alerts.message import Message, cut, headline, lines, promise, repeat_note
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 
 HEADER, SECTION, PLAIN = 150, 3000, 3900
 # Beyond some 13,200 characters in all Slack says msg_blocks_too_long; it documents that nowhere.

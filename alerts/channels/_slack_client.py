@@ -17,8 +17,8 @@ from urllib.request import (
 
 from slack_sdk import WebClient
 
-from dq.contracts.errors import MissingTool, UsageError
-from dq.contracts.install import install_command
+from dq.contracts.shared.errors import MissingTool, UsageError
+from dq.contracts.shared.install import install_command
 
 _MOST_BYTES = 8 * 1024 * 1024
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

@@ -22,7 +22,7 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.message import Message
-from dq.contracts.printable import in_json
+from dq.contracts.shared.printable import in_json
 
 
 @dataclass(frozen=True, slots=True)

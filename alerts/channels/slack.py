@@ -35,8 +35,8 @@ from dq.alerts.channel import (
 from dq.alerts.channels._slack_answers import Failure, classify
 from dq.alerts.channels._slack_blocks import plain, reply, rich
 from dq.alerts.message import Message
-from dq.contracts.errors import MissingTool, UsageError
-from dq.contracts.install import install_command
+from dq.contracts.shared.errors import MissingTool, UsageError
+from dq.contracts.shared.install import install_command
 
 if TYPE_CHECKING:
     from slack_sdk import WebClient

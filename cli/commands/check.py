@@ -20,7 +20,7 @@ from dq.cli.selection import Task, asked, formats, name_of, objects, tasks, with
 from dq.cli.spark import session
 from dq.cli.together import at_once, together
 from dq.cli.world import here, processors
-from dq.contracts.errors import Unreadable
+from dq.contracts.shared.errors import Unreadable
 from dq.dataquality import Report
 from dq.dataquality.results import results_table as results
 from dq.dataquality.shortcuts.levers import ALL, NONE

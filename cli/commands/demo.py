@@ -18,7 +18,7 @@ from dq.cli.loading import Loaded, load, slos, watched
 from dq.cli.settings import Settings
 from dq.cli.spark import session
 from dq.cli.world import World, here
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 from dq.dataquality.delivery.watch import tick
 from dq.dataquality.results import check_runs
 from dq.registry.catalog import Settings as CatalogSettings

@@ -10,8 +10,8 @@ import typer
 from dq.cli import show
 from dq.cli.world import here
 from dq.contracts.access.files import Absent, listed, read
-from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract
+from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.validators.base import at
 from dq.validators.compat import Bump, Comparison, Judged, Mode, Subscription, Verdict, diff

@@ -17,8 +17,8 @@ from dq.cli import show
 from dq.cli.settings import TABLE, unknown
 from dq.cli.world import World, here
 from dq.contracts.access.files import find
-from dq.contracts.errors import DqError
-from dq.contracts.install import NAME, install_command
+from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.install import NAME, install_command
 from dq.dataquality.spark.jars import JARS, PACKAGES, line
 
 # What each extra brings, by the distribution that shows whether it is there.

@@ -6,7 +6,7 @@ import typer
 
 from dq.cli import show
 from dq.cli.emr import Job, refused, request
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 
 
 def command(

@@ -11,8 +11,8 @@ import typer
 
 from dq.cli import show
 from dq.cli.loading import load
-from dq.contracts.errors import UsageError
 from dq.contracts.model import Contract
+from dq.contracts.shared.errors import UsageError
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.clauses.plugins import installed, package

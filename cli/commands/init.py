@@ -15,10 +15,10 @@ import typer
 from dq.cli import show
 from dq.cli.world import POLICY_FILE, here
 from dq.contracts.access.files import create
-from dq.contracts.errors import UsageError
-from dq.contracts.fault import Fault
 from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.fault import Fault
 from dq.contracts.yaml import scalar
 from dq.validators.lint import lint, rules_of
 from dq.validators.policy import Policy

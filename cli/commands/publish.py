@@ -13,7 +13,7 @@ from dq.cli.spark import session
 from dq.cli.world import here, instant, located
 from dq.contracts.access.data_location import resolve
 from dq.contracts.access.hive_path import partition_folder
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 from dq.dataquality.delivery.ledger import write_receipt
 from dq.dataquality.delivery.probe import label
 from dq.registry.catalog import Settings, open_catalog

@@ -17,7 +17,7 @@ from dq.cli.whole import Specify, doubts, whole
 from dq.cli.world import World, here, located, registry_root
 from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import Finding
+from dq.contracts.shared.outcome import Finding
 from dq.registry.action import Grade, Plan
 from dq.registry.apply import Ending, Result, apply, propose
 from dq.registry.catalog import Catalog, Settings, open_catalog

@@ -11,10 +11,10 @@ import typer
 from dq.cli import show
 from dq.cli.loading import load
 from dq.contracts.access.files import read
-from dq.contracts.errors import MissingTool, UsageError
-from dq.contracts.install import install_command
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CheckResult, Finding, Row, Status
+from dq.contracts.shared.errors import MissingTool, UsageError
+from dq.contracts.shared.install import install_command
+from dq.contracts.shared.outcome import CheckResult, Finding, Row, Status
 from dq.contracts.yaml.type_errors import nearest
 from dq.validators.lint import Linted
 from dq.validators.report import names

@@ -9,8 +9,8 @@ import typer
 
 from dq.cli import show
 from dq.cli.world import here, instant
-from dq.contracts.fault import Fault
 from dq.contracts.schedule import Dialect, DstPolicy, Note, parse, zone
+from dq.contracts.shared.fault import Fault
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import typer
 
 from dq.cli import show
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 from dq.contracts.yaml.type_errors import nearest
 
 Schema = dict[str, object]

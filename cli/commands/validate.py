@@ -12,7 +12,7 @@ from dq.cli import show
 from dq.cli.gate import Gated, judge
 from dq.cli.world import World, here, registry_root
 from dq.contracts.access.files import UNREADABLE, Refused, write
-from dq.contracts.errors import Unreadable, UsageError
+from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.yaml.type_errors import nearest
 from dq.validators.lint import Linted
 from dq.validators.report import From, Report, Screen, moved, names

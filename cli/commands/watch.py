@@ -14,9 +14,9 @@ from dq.cli.holding import settled
 from dq.cli.loading import PATHS, load, slos, watched
 from dq.cli.refusal import as_row, each
 from dq.cli.world import World, here, instant
-from dq.contracts.errors import UsageError
-from dq.contracts.fault import Fault
-from dq.contracts.outcome import CycleStatus
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.units import parse_duration
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.delivery.watch import Change, Tick, tick

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from dq.contracts.fault import Fault
+from dq.contracts.shared.fault import Fault
 
 # Hadoop's three names for one store.
 _FAMILIES = {"s3a": "s3", "s3n": "s3"}

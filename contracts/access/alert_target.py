@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dq.contracts.fault import Fault
 from dq.contracts.model import SupportChannel
+from dq.contracts.shared.fault import Fault
 
 # Scopes of support channels that want to hear of breaches; an entry without a scope does too.
 HEARING = (None, "notifications", "issues")

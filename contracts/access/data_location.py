@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from dq.contracts.access.address import parse
 from dq.contracts.access.reach import Reach
-from dq.contracts.errors import UsageError
 from dq.contracts.extension import dataset
-from dq.contracts.fault import Fault
 from dq.contracts.model import Contract, SchemaObject, Server
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.fault import Fault
 from dq.contracts.yaml.type_errors import nearest
 
 # Which of its keys says where the data lies, by server type; the first that is written counts.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from dq.contracts.access import open_beneath
-from dq.contracts.errors import Unreadable
-from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Finding, Location, Severity
 
 NOT_PLAIN, TOO_LARGE, UNREADABLE = "not-a-plain-file", "file-too-large", "file-unreadable"
 

@@ -27,7 +27,7 @@ from dq.contracts.access.file_refusal import (
     shown,
     unreadable,
 )
-from dq.contracts.errors import Unreadable
+from dq.contracts.shared.errors import Unreadable
 
 __all__ = [
     "ENDING",

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dq.contracts.errors import MissingTool
-from dq.contracts.install import install_command
+from dq.contracts.shared.errors import MissingTool
+from dq.contracts.shared.install import install_command
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

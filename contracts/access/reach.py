@@ -16,8 +16,8 @@ from pathlib import Path
 
 from dq.contracts.access.address import HOSTED, Address, alternatives, fixed, has_pattern, is_uri, parse
 from dq.contracts.access.filesystem import is_remote
-from dq.contracts.errors import UsageError
-from dq.contracts.fault import Fault
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.fault import Fault
 
 # So many entries of a folder are looked through for links; more is no folder of a registry.
 _MOST_ENTRIES = 200_000

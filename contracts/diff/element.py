@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dq.contracts.outcome import Location
+from dq.contracts.shared.outcome import Location
 
 
 class Kind(StrEnum):

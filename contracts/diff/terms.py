@@ -12,9 +12,9 @@ from dq.contracts.diff.element import Element, Kind, Value
 from dq.contracts.diff.reading import show, value, values
 from dq.contracts.diff.threshold import metric, strict, threshold
 from dq.contracts.extension import Delivery, Scope
-from dq.contracts.fault import Fault
 from dq.contracts.model import Contract, Quality, SlaProperty
 from dq.contracts.node import Node
+from dq.contracts.shared.fault import Fault
 from dq.contracts.units import parse_duration
 from dq.contracts.yaml.source_map import PLACE
 

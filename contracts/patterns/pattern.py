@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from dq.contracts.fault import Fault
 from dq.contracts.patterns.automaton import TooAmbiguous
 from dq.contracts.patterns.backtracking import judge
 from dq.contracts.patterns.code_points import Ranges, either_case
 from dq.contracts.patterns.syntax import Misread, Scan
+from dq.contracts.shared.fault import Fault
 
 # Longer ones are programs; numbers in them could not be read either.
 MAX_CHARACTERS = 4_000

@@ -1,6 +1,5 @@
 """When a delivery is due: strict cron, zone, daylight-saving policy, cycles."""
 
-from dq.contracts.fault import Fault
 from dq.contracts.schedule.clock import Schedule
 from dq.contracts.schedule.cycle import Cycle, cycles
 from dq.contracts.schedule.expression import parse
@@ -8,6 +7,7 @@ from dq.contracts.schedule.lint import dst_hazards, shortest_gap
 from dq.contracts.schedule.partition import check, render
 from dq.contracts.schedule.words import Calendar, Dialect, DstPolicy, Due, Note
 from dq.contracts.schedule.zone import TZDATA_VERSION, Transition, transitions, zone
+from dq.contracts.shared.fault import Fault
 
 __all__ = [
     "TZDATA_VERSION",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import product
 
-from dq.contracts.fault import Fault
 from dq.contracts.schedule.clock import Schedule
 from dq.contracts.schedule.partition import render
 from dq.contracts.schedule.words import Due, Note
 from dq.contracts.schedule.zone import TZDATA_VERSION
+from dq.contracts.shared.fault import Fault
 
 Partition = tuple[tuple[str, str], ...]
 """One partition as (column, value) pairs in the order of the contract."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 
-from dq.contracts.fault import Fault
 from dq.contracts.schedule import fields
 from dq.contracts.schedule.clock import Schedule
 from dq.contracts.schedule.days import DayRule
 from dq.contracts.schedule.fields import Field, FieldError
 from dq.contracts.schedule.words import Calendar, Dialect, DstPolicy
 from dq.contracts.schedule.zone import zone
+from dq.contracts.shared.fault import Fault
 
 _MACROS = {
     "@yearly": "0 0 1 1 *",

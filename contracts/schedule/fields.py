@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from dq.contracts.fault import Fault
 from dq.contracts.schedule.days import LAST, LAST_WEEKDAY
+from dq.contracts.shared.fault import Fault
 
 _MONTHS = {
     name: n

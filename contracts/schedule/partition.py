@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from dq.contracts.fault import Fault
 from dq.contracts.schedule.words import Due
+from dq.contracts.shared.fault import Fault
 from dq.contracts.units import MONTHS, SECONDS
 
 # Own renderings and not strftime: its answers for %y, %e or a year below 1000 depend on the platform.

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dq.contracts.outcome import Finding
+from dq.contracts.shared.outcome import Finding
 from dq.contracts.yaml import cst_reader, source
 from dq.contracts.yaml.cst import Entry, Odd, Shape, Value, Written
 from dq.contracts.yaml.key_order import kind_below, position

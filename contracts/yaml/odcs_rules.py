@@ -8,7 +8,7 @@ from typing import Any
 from dq.contracts import servers, versions
 from dq.contracts.model import Contract, Server, Team
 from dq.contracts.node import Node
-from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.yaml.scalar import read_as
 from dq.contracts.yaml.source_map import PLACE
 from dq.contracts.yaml.type_errors import nearest

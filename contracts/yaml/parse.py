@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from dq.contracts import versions
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
-from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.yaml import odcs_rules, source
 from dq.contracts.yaml.source_map import PLACE, Place
 from dq.contracts.yaml.type_errors import explain, keys_at, nearest

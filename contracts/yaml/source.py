@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from dq.contracts.access.files import MAX_BYTES
-from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.yaml.frame import OddNumber, Refusal
 from dq.contracts.yaml.scalar import read_as
 from dq.contracts.yaml.yaml_builder import Builder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dq.contracts.outcome import Location
+from dq.contracts.shared.outcome import Location
 
 # The key under which a mapping read from YAML carries its Place. No YAML key can be equal to it,
 # because NUL is refused before parsing.

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from dq.contracts.node import Node
-from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.yaml.scalar import read_as
 from dq.contracts.yaml.source_map import PLACE, Place
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.outcome import CheckResult, Severity, Status
+from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, refuse
 from dq.dataquality.clauses.judge import Values, result

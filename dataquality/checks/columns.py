@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.outcome import CheckResult, Severity, Status
+from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType, carries
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.judge import Values, result

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject
-from dq.contracts.outcome import CheckResult
+from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.source_map import plain
 from dq.dataquality.clauses import judge as counted
 from dq.dataquality.clauses.clause import Clause, Told, Unit, of_quality, refuse

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.dataquality.clauses.clause import Clause, Rows, of_property
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column

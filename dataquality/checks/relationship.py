@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, Relationship, SchemaObject
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.dataquality.clauses.clause import Clause, refuse
 from dq.dataquality.clauses.foreign_key import Outside, target
 from dq.dataquality.clauses.kind import CheckKind, Example

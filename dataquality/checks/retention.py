@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.age import Promise, promises
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.judge import Values, result

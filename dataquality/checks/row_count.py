@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from dq.contracts.fault import Fault
 from dq.contracts.model import Contract, Quality, SchemaObject
-from dq.contracts.outcome import CheckResult, Status
 from dq.contracts.service import time_unit
+from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.units import Duration, parse_duration
 from dq.dataquality.clauses.clause import Clause, Unit, of_quality, refuse
 from dq.dataquality.clauses.judge import Values, judged, percent, result

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dq.contracts.model import Contract, Quality, SchemaObject
-from dq.contracts.outcome import CheckResult, Severity, Status
+from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.yaml.type_errors import nearest
 from dq.dataquality.clauses.clause import Clause, scoped, severity
 from dq.dataquality.clauses.judge import Values, result

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Quality, SchemaObject
-from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, Unit, of_quality, refuse
 from dq.dataquality.clauses.judge import Values, judge_number, result, subject
 from dq.dataquality.clauses.kind import CheckKind, Example

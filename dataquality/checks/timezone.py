@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, of_option
 from dq.dataquality.clauses.judge import Values, result

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
 from dq.dataquality.clauses import judge as counted
 from dq.dataquality.clauses.clause import Clause, of_option, refuse

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from dq.contracts.columns import physical_type
 from dq.contracts.diff.level import name_of
-from dq.contracts.fault import Fault
 from dq.contracts.model import Contract, SchemaObject, SlaProperty
-from dq.contracts.outcome import Severity
 from dq.contracts.service import time_unit
+from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.outcome import Severity
 from dq.contracts.units import MONTHS, SECONDS, Duration, parse_duration
 from dq.dataquality.clauses.clause import Clause, Rows, refuse
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of

@@ -8,9 +8,9 @@ from enum import StrEnum
 
 from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
-from dq.contracts.fault import Fault
 from dq.contracts.model import Property, Quality, SchemaObject
-from dq.contracts.outcome import Location, Severity
+from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.outcome import Location, Severity
 from dq.contracts.units import Duration, parse_duration
 from dq.dataquality.clauses.foreign_key import Target
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of

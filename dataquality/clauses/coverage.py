@@ -10,7 +10,7 @@ from dq.contracts.diff.level import name_of
 from dq.contracts.extension import delivery
 from dq.contracts.model import Contract, Element, Property, Quality, SchemaObject, SlaProperty
 from dq.contracts.node import Node
-from dq.contracts.outcome import Location
+from dq.contracts.shared.outcome import Location
 from dq.dataquality.clauses.age import elements
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.documented import LEVELS, OF_OBJECTS, REASONS, SILENT

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from dq.contracts import shelf
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CheckResult
+from dq.contracts.shared import shelf
+from dq.contracts.shared.outcome import CheckResult
 from dq.dataquality.clauses import judge
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.judge import Values

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dq.contracts.errors import UsageError
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.errors import UsageError
 from dq.contracts.yaml.type_errors import nearest
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.coverage import Account, State, accounts

@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from math import floor
 
-from dq.contracts.outcome import CycleStatus
+from dq.contracts.shared.outcome import CycleStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dq.contracts.access.filesystem import is_remote, opened, split
 from dq.contracts.access.reach import Reach
-from dq.contracts.errors import Unreadable
+from dq.contracts.shared.errors import Unreadable
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dq.contracts.outcome import CycleStatus
 from dq.contracts.schedule import Cycle
+from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery.evidence import Evidence
 
 CLOCK_TOLERANCE = timedelta(seconds=2)

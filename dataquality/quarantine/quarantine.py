@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import Status
+from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.check import check, opened, others_of, pick

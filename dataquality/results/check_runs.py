@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, and_, func, insert, or_, select
 
-from dq.contracts.outcome import Breach, CheckResult, IncidentKey, Recovery, Row, Severity, Status
+from dq.contracts.shared.outcome import Breach, CheckResult, IncidentKey, Recovery, Row, Severity, Status
 from dq.dataquality.model.run_context import Earlier, Partition
 from dq.dataquality.tables import check_result, check_run
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Finding
+from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Finding
 from dq.contracts.sql import text as sql
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.model.metric import Failure

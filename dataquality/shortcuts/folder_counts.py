@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.errors import MissingTool, Unreadable
+from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.dataquality.delivery.files import Files, files_for
 from dq.dataquality.model.metric import Answer, Failure, Kind, Merge, Metric
 from dq.dataquality.spark.dataset import FILES, Dataset, open_folders

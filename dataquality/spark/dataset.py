@@ -13,8 +13,8 @@ from urllib.parse import unquote
 from dq.contracts.access.data_location import CATALOGS, resolve, server_of
 from dq.contracts.access.reach import Reach
 from dq.contracts.columns import row_type
-from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import field

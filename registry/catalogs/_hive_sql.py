@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 from dq.registry.action import Action, Field
 from dq.registry.catalog import Values
 from dq.registry.table import Column, TableSpec

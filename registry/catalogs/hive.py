@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from dq.contracts.errors import DqError, MissingTool, Unreadable, UsageError
-from dq.contracts.install import install_command
+from dq.contracts.shared.errors import DqError, MissingTool, Unreadable, UsageError
+from dq.contracts.shared.install import install_command
 from dq.registry.action import Action, LiveTable
 from dq.registry.catalog import (
     CatalogKind,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
 from dq.contracts.access.hive_path import partition_folder
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 from dq.registry.action import Action, LiveTable
 from dq.registry.catalog import (
     CatalogKind,

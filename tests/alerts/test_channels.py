@@ -22,8 +22,8 @@ from dq.alerts.incident import step
 from dq.alerts.message import render
 from dq.alerts.record import record
 from dq.alerts.route import Route
-from dq.contracts import shelf
-from dq.contracts.errors import UsageError
+from dq.contracts.shared import shelf
+from dq.contracts.shared.errors import UsageError
 from dq.store import open_store
 
 CHANNELS = load()
@@ -270,7 +270,7 @@ def test_without_slack_sdk_the_channel_says_how_to_get_it():
     script = (
         "import sys; sys.modules['slack_sdk'] = None\n"
         "from dq.alerts.channels import load\n"
-        "from dq.contracts.errors import MissingTool\n"
+        "from dq.contracts.shared.errors import MissingTool\n"
         "try: load()['slack'].open({'token': 'x'}, print)\n"
         "except MissingTool as error: print(error)"
     )

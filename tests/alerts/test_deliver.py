@@ -11,7 +11,7 @@ from dq.alerts.channel import Capabilities, Open
 from dq.alerts.deliver import drain
 from dq.alerts.record import acknowledge, record
 from dq.alerts.route import Route
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 
 
 def test_a_breach_is_posted_once(tell, send, slack):

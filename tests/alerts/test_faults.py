@@ -11,7 +11,7 @@ from fakes.slack import TOKEN
 from dq.alerts.channel import Open
 from dq.alerts.channels import load
 from dq.alerts.deliver import backoff, drain
-from dq.contracts.outcome import IncidentKey
+from dq.contracts.shared.outcome import IncidentKey
 
 LOST = [
     pytest.param({"kind": "drop"}, id="the connection drops"),

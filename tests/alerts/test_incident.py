@@ -9,7 +9,7 @@ import pytest
 from fakes.breaches import DUE, breach, recovery
 
 from dq.alerts.incident import REOPEN_WINDOW, Ack, State, step
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 
 NOW = DUE + timedelta(minutes=30)
 SOON, LATER = NOW + REOPEN_WINDOW, NOW + REOPEN_WINDOW + timedelta(seconds=1)

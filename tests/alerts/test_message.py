@@ -15,7 +15,7 @@ from dq.alerts.channels import load
 from dq.alerts.channels._slack_blocks import reply, rich
 from dq.alerts.incident import Ack, step
 from dq.alerts.message import duration, render
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 
 GOLDEN = Path(__file__).parent / "golden"
 NOW = DUE + timedelta(minutes=30)

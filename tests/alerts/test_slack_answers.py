@@ -9,7 +9,7 @@ from sqlalchemy import select
 from dq.alerts import tables
 from dq.alerts.channels._slack_answers import ANSWERS
 from dq.alerts.deliver import drain
-from dq.contracts.outcome import IncidentKey
+from dq.contracts.shared.outcome import IncidentKey
 
 
 def by_kind(kind):

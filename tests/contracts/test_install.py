@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"
-    "from dq.contracts.install import install_command, upgrade_command\n"
+    "from dq.contracts.shared.install import install_command, upgrade_command\n"
     "print(install_command('spark', 'slack')); print(upgrade_command())"
 )
 GIT = {"vcs": "git", "commit_id": "21b90f0"}

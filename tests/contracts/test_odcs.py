@@ -18,7 +18,7 @@ import yaml
 from jsonschema import Draft201909Validator
 
 from dq.contracts import servers
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.contracts.versions import SUPPORTED
 from dq.validators.lint import lint, rules_of
 

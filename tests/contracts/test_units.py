@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from dq.contracts.fault import Fault
+from dq.contracts.shared.fault import Fault
 from dq.contracts.units import Duration, parse_duration
 
 

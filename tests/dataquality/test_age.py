@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dq.contracts.errors import UsageError
 from dq.contracts.model import Contract, SlaProperty
-from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.units import Duration
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import check

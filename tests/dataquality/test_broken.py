@@ -14,9 +14,9 @@ import pyspark
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.errors import Unreadable
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Status
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 from dq.dataquality.spark import jars

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.examples import contract_of
 
-from dq.contracts import shelf
+from dq.contracts.shared import shelf
 from dq.dataquality import check
 from dq.dataquality.clauses.kind import CheckKind, Example, built_in
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.reach import anywhere
 
-from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Status
+from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 from dq.dataquality.spark.dataset import Dataset, locate, only, open_frame

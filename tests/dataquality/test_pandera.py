@@ -16,8 +16,8 @@ from fakes.examples import contract_of
 from fakes.frames import arrow
 from pandera.errors import SchemaErrors, SchemaWarning
 
-from dq.contracts.errors import UsageError
 from dq.contracts.model import Contract
+from dq.contracts.shared.errors import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, Example, built_in, clauses_of

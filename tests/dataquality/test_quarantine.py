@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract
+from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 from dq.dataquality.quarantine.quarantine import Run, split, write

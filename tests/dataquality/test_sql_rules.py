@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 

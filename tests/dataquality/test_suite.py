@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CheckResult, Severity, Status
+from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Violated, check
 from dq.dataquality.model.column import Column

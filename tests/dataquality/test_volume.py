@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.contracts.model import Contract
-from dq.contracts.outcome import CheckResult, Severity
+from dq.contracts.shared.outcome import CheckResult, Severity
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks.row_count_anomaly import CHECK
 from dq.dataquality.clauses.clause import Clause

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dq.contracts import promise
-from dq.contracts.errors import MissingTool
-from dq.contracts.outcome import Breach, CycleStatus, Recovery
+from dq.contracts.shared.errors import MissingTool
+from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.files import LocalFiles, Seen

@@ -15,7 +15,7 @@ import pytest
 from fakes.reach import anywhere
 from oracle.comparing import session_with
 
-from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 from dq.dataquality.shortcuts.levers import ALL, NONE

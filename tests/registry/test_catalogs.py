@@ -11,7 +11,7 @@ import pytest
 from fakes.flights import flights
 from sqlalchemy import event
 
-from dq.contracts.errors import DqError
+from dq.contracts.shared.errors import DqError
 from dq.contracts.types import CANONICAL
 from dq.registry import catalogs as shelf_package
 from dq.registry.action import Action, Grade, Kind, LiveTable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.flights import flights
 
-from dq.contracts.errors import DqError, UsageError
+from dq.contracts.shared.errors import DqError, UsageError
 from dq.registry.action import Action, Grade, Kind
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog, Settings, open_catalog
@@ -111,7 +111,7 @@ def test_tables_of_others_and_views_are_listed(hive: Catalog, spark: SparkSessio
 SECOND = """
     import sys
     from pyspark.sql import SparkSession
-    from dq.contracts.errors import DqError
+    from dq.contracts.shared.errors import DqError
     from dq.registry.catalog import Settings, open_catalog
 
     def session():

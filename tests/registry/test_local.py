@@ -12,7 +12,7 @@ import pytest
 from fakes.flights import flights
 from sqlalchemy import event
 
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 from dq.registry.action import Kind
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import Settings, catalogs, open_catalog

@@ -15,7 +15,7 @@ from fakes.flights import contract, flights
 from fakes.s3 import FakeS3
 from sqlalchemy import Connection, text
 
-from dq.contracts.errors import DqError, UsageError
+from dq.contracts.shared.errors import DqError, UsageError
 from dq.registry.catalog import Catalog, Settings, open_catalog
 from dq.registry.marker import require_folder, write_marker
 from dq.registry.notify import JsonLines

@@ -162,7 +162,7 @@ ALLOWED = {
     ("cli/commands/doctor.py", "process"): ("subprocess.run", "java -version, of JAVA_HOME or the PATH"),
     # what ships with dq
     ("cli/spark.py", "file"): (".is_file", "the settings of logging beside the module"),
-    ("contracts/install.py", "file"): (".read_text", "what pip noted of this package"),
+    ("contracts/shared/install.py", "file"): (".read_text", "what pip noted of this package"),
     ("contracts/schedule/zone.py", "file"): (".open .read_text", "the zones of the package tzdata"),
     ("contracts/schedule/zone.py", "code"): ("importlib.import_module", "where the package tzdata lies"),
     ("validators/bulk.py", "process"): (
@@ -171,7 +171,7 @@ ALLOWED = {
     ),
     ("api/__init__.py", "code"): ("importlib.import_module", "our own modules, when they are asked for"),
     ("cli/main.py", "code"): ("importlib.import_module", "our own commands, by their files"),
-    ("contracts/shelf.py", "code"): ("importlib.import_module", "our own shelves, by their files"),
+    ("contracts/shared/shelf.py", "code"): ("importlib.import_module", "our own shelves, by their files"),
     ("dataquality/__init__.py", "code"): (
         "importlib.import_module",
         "our own modules, when they are asked for",

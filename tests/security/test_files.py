@@ -29,7 +29,7 @@ import pytest
 from dq.cli.main import run
 from dq.contracts import given
 from dq.contracts.access import files
-from dq.contracts.errors import Unreadable
+from dq.contracts.shared.errors import Unreadable
 from dq.store.engine import open_store
 
 CANARY = "CANARY-7f3a"

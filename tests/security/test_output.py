@@ -21,7 +21,7 @@ from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from dq.contracts.printable import one_line
+from dq.contracts.shared.printable import one_line
 from dq.validators.report import names
 from dq.validators.reports._findings_schema import findings_schema
 

@@ -32,9 +32,9 @@ from dq.cli import check_show, show
 from dq.cli.check_run import Failed
 from dq.cli.main import application, names, run
 from dq.cli.progress import Progress
-from dq.contracts import printable
-from dq.contracts.errors import Unreadable
-from dq.contracts.outcome import CheckResult, Finding, IncidentKey, Location, Severity, Status
+from dq.contracts.shared import printable
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import CheckResult, Finding, IncidentKey, Location, Severity, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report
 from dq.dataquality.clauses.coverage import Account, State

@@ -16,7 +16,7 @@ from sqlalchemy import Column, Integer, MetaData, Table, inspect, text
 from sqlalchemy.exc import IntegrityError, StatementError
 
 from dq.alerts import tables
-from dq.contracts.errors import StoreError, UsageError
+from dq.contracts.shared.errors import StoreError, UsageError
 from dq.dataquality import tables as of_dataquality
 from dq.registry import tables as of_registry
 from dq.store import open_store, version
@@ -312,7 +312,7 @@ def test_a_database_that_is_not_there_is_named():
 def test_without_psycopg_the_store_says_how_to_get_it():
     script = (
         "import sys; sys.modules['psycopg'] = None\n"
-        "from dq.contracts.errors import MissingTool\n"
+        "from dq.contracts.shared.errors import MissingTool\n"
         "from dq.store import open_store\n"
         "try: open_store('postgresql://u:hunter2@host/db')\n"
         "except MissingTool as error: print(error)"

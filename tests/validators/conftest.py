@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from dq.contracts.outcome import Finding
+from dq.contracts.shared.outcome import Finding
 from dq.validators import page
 from dq.validators.lint import lint, rules_of
 from dq.validators.policy import DEFAULT, Policy

@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from dq.contracts.errors import UsageError
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import Severity
 from dq.validators import page
 from dq.validators.lint import lint
 from dq.validators.policy_file import read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.contracts.errors import UsageError
+from dq.contracts.shared.errors import UsageError
 from dq.validators.explain import explain
 from dq.validators.rule import Rule
 

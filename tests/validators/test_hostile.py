@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dq.contracts.outcome import Finding
+from dq.contracts.shared.outcome import Finding
 from dq.contracts.yaml.parse import MAX_FINDINGS
 from dq.validators import page
 from dq.validators.judge import MAX_OF_ONE_RULE

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.errors import Unreadable
-from dq.contracts.outcome import Location, Severity
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Location, Severity
 from dq.validators import page
 from dq.validators.lint import Linted, lint, lint_files, lint_paths
 from dq.validators.rule import Rule

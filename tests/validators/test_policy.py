@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.policy import DEFAULT, Policy
 from dq.validators.policy_file import read
 from dq.validators.rule import Rule

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from jsonschema import Draft202012Validator
 
-from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.validators import policy_file
 from dq.validators.lint import Linted, lint_files
 from dq.validators.report import From, Screen, moved, names, reports_of

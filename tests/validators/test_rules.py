@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts.outcome import Finding
-from dq.contracts.shelf import BrokenShelf
+from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.shelf import BrokenShelf
 from dq.validators import page, policy_changes
 from dq.validators import rules as shelf
 from dq.validators.lint import lint, lint_files, rules_of
@@ -101,7 +101,7 @@ Good:
 Mend: Rename it.
 """
 
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.rule import Rule, fault
 
 

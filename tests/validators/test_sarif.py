@@ -11,7 +11,7 @@ import pytest
 from fragments.sarif import SCHEMA
 from jsonschema import Draft202012Validator
 
-from dq.contracts.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.validators import page
 from dq.validators.lint import Linted, lint_files
 from dq.validators.report import Screen, reports_of

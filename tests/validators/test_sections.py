@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators import page
 from dq.validators.lint import lint_files
 from dq.validators.policy import Policy

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dq.contracts.outcome import Finding
+from dq.contracts.shared.outcome import Finding
 
 
 def _found(lint_fragment, query: str) -> list[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from dq.contracts.outcome import Finding, Severity
+from dq.contracts.shared.outcome import Finding, Severity
 from dq.validators.compat.judged import Comparison, Judged
 from dq.validators.compat.words import Bump, Verdict
 

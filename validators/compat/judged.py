@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from hashlib import sha256
 
 from dq.contracts.diff import Change
-from dq.contracts.outcome import Location
+from dq.contracts.shared.outcome import Location
 from dq.validators.compat.rules import RULES
 from dq.validators.compat.words import Bump, Effect, Judgement, Level, Mode, Verdict, required_bump, verdict
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Location
+from dq.contracts.shared.outcome import Location
 from dq.validators.compat import door, lifecycle
 from dq.validators.compat.door import Terms
 from dq.validators.compat.judged import Comparison, Judged, Place, comparison, judged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 
 
 def findings_schema() -> dict[str, object]:

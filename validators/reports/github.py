@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dq.contracts.outcome import Finding, Severity
-from dq.contracts.printable import block, inert, one_line
+from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.shared.printable import block, inert, one_line
 from dq.validators.lint import Linted
 from dq.validators.report import From, Report, Screen, counts, gravest_first, said
 

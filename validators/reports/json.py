@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from dq.contracts import printable
-from dq.contracts.outcome import Finding
+from dq.contracts.shared import printable
+from dq.contracts.shared.outcome import Finding
 from dq.validators.lint import Linted
 from dq.validators.report import Report, Screen, counts
 

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from html import escape
 
-from dq.contracts import printable
-from dq.contracts.outcome import Finding
+from dq.contracts.shared import printable
+from dq.contracts.shared.outcome import Finding
 from dq.validators.lint import Linted
 from dq.validators.report import From, Report, Screen
 

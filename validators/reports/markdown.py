@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from dq.contracts.outcome import Finding, Severity
-from dq.contracts.printable import inert, one_line
+from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.shared.printable import inert, one_line
 from dq.validators.lint import Linted
 from dq.validators.report import From, Report, Screen, counts, gravest_first, said
 

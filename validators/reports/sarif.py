@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
-from dq.contracts import printable
-from dq.contracts.outcome import Finding, Severity
+from dq.contracts.shared import printable
+from dq.contracts.shared.outcome import Finding, Severity
 from dq.validators import page
 from dq.validators.explain import explain
 from dq.validators.lint import Linted, rules_of

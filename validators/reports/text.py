@@ -6,8 +6,8 @@ import textwrap
 import unicodedata
 from itertools import groupby
 
-from dq.contracts.outcome import Finding, Severity
-from dq.contracts.printable import inert, one_line
+from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.shared.printable import inert, one_line
 from dq.validators.lint import Linted
 from dq.validators.report import From, Report, Screen, counts, lines, said
 

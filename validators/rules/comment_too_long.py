@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.model import Contract, Element
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Argument, Context
 from dq.validators.lake import on_lake
 from dq.validators.rule import Fault, Rule, fault

@@ -37,10 +37,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts import extension
-from dq.contracts.fault import Fault as NotASchedule
 from dq.contracts.model import Contract, Quality, SlaProperty
-from dq.contracts.outcome import Severity
 from dq.contracts.schedule import parse
+from dq.contracts.shared.fault import Fault as NotASchedule
+from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.promises import of_promise
 from dq.validators.rule import Fault, Rule, fault

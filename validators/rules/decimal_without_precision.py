@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterator
 
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.lake import on_lake
 from dq.validators.rule import Fault, Rule, fault

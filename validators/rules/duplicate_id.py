@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators import elements
 from dq.validators.alike import alike, note
 from dq.validators.context import Context

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.alike import alike, note
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault

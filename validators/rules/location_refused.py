@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from dq.contracts.access.data_location import form_faults
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 

@@ -27,7 +27,7 @@ import datetime as dt
 from collections.abc import Iterator
 
 from dq.contracts.model import Contract, TypeOptions
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 from dq.validators.values import fits, shown

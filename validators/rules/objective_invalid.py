@@ -33,7 +33,7 @@ Mend: Write a percentage above 0 and up to 100, such as 95%.
 
 from __future__ import annotations
 
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.promises import of_promise
 from dq.validators.rule import Rule
 

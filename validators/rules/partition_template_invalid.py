@@ -41,7 +41,7 @@ Mend: Write `{due:%Y-%m-%d}`, or with civil arithmetic `{due - 1d:%Y-%m-%d}`; un
 
 from __future__ import annotations
 
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.promises import of_promise
 from dq.validators.rule import Rule
 

@@ -30,8 +30,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Severity
 from dq.contracts.patterns import pattern
+from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.source_map import PLACE, Place
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule

@@ -19,7 +19,7 @@ every change of a policy somebody's decision to overrule the gate.
 
 from __future__ import annotations
 
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.rule import of_change
 
 RULE = of_change("policy-changed", Severity.WARNING, __doc__)

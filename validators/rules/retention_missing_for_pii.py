@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.model import Contract, SchemaObject, SlaProperty
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Argument, Context
 from dq.validators.rule import Fault, Rule, fault
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.type_errors import nearest
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault

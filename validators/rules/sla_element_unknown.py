@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.type_errors import nearest
 from dq.validators import elements
 from dq.validators.context import Context

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from dq.contracts import service
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 from dq.validators.values import fits, shown

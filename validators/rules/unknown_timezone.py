@@ -34,7 +34,7 @@ because they do not follow the clock that people see.
 
 from __future__ import annotations
 
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.validators.promises import of_promise
 from dq.validators.rule import Rule
 

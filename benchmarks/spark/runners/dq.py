@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.access.reach import reach
-from dq.contracts.outcome import Status
+from dq.contracts.shared.outcome import Status
 from dq.dataquality import check
 from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from dq.contracts.errors import Unreadable
-from dq.contracts.outcome import CheckResult, Status
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.check import answered
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import Shelf

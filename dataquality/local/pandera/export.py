@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.columns import physical_type
-from dq.contracts.errors import MissingTool, UsageError
 from dq.contracts.given import read
-from dq.contracts.install import install_command
 from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.shared.errors import MissingTool, UsageError
+from dq.contracts.shared.install import install_command
 from dq.contracts.yaml.type_errors import nearest
 from dq.dataquality.check import pick
 from dq.dataquality.clauses.clause import Clause, Unit

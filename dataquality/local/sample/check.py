@@ -9,7 +9,7 @@ from datetime import datetime
 from pandera.errors import SchemaErrors
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.outcome import CheckResult, Row, Severity, Status
+from dq.contracts.shared.outcome import CheckResult, Row, Severity, Status
 from dq.dataquality.check import answered
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.coverage import accounts

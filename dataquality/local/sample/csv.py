@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dq.contracts.errors import Unreadable
+from dq.contracts.shared.errors import Unreadable
 
 Cell = str | None
 """None is NULL: nothing between two delimiters. Nothing between quotes is the empty text."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from dq.contracts.access import files
 from dq.contracts.columns import row_type
-from dq.contracts.errors import Unreadable, UsageError
 from dq.contracts.model import SchemaObject
+from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.types import DataType
 from dq.dataquality.local.offline.rows import Rows, of_arrow
 from dq.dataquality.local.sample import csv

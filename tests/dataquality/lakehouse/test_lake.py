@@ -10,9 +10,9 @@ import pytest
 from fakes import lakehouse
 from fakes.reach import anywhere
 
-from dq.contracts.errors import Unreadable
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Status
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 from dq.dataquality.spark.dataset import locate, open_frame

@@ -13,7 +13,7 @@ from fakes import lakehouse
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Status
+from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 from dq.dataquality.model.column import Column

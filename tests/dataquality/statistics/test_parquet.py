@@ -14,7 +14,7 @@ import pytest
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
-from dq.contracts.outcome import Status
+from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, check
 from dq.dataquality.shortcuts.levers import NONE, Lever

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fragments.registry import Registry
 
-from dq.contracts.outcome import Severity
+from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.parse import parse
 from dq.validators.base import Base, BaseRefInvalid, BaseUnavailable, at, base, compare_with
 from dq.validators.compat import Comparison, Mode, Terms, Verdict, findings

@@ -19,7 +19,7 @@ from dq.contracts import extension, model, parts, schema, servers
 from dq.contracts.diff import Action, Change, Kind
 from dq.contracts.diff.reading import FOLDED
 from dq.contracts.node import Node
-from dq.contracts.outcome import Location
+from dq.contracts.shared.outcome import Location
 from dq.contracts.yaml.source_map import PLACE
 from dq.validators.compat import RULES, Effect, Level, Mode, Verdict, diff
 from dq.validators.compat.door import Terms, content

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dq.contracts.outcome import Location
+from dq.contracts.shared.outcome import Location
 
 
 class DqError(Exception):
