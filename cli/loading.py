@@ -9,14 +9,15 @@ from pathlib import Path
 import typer
 
 from dq.cli import show
-from dq.contracts import extension, promise
+from dq.contracts import extension
+from dq.contracts import slo as promise
 from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.access.files import Refused, find, read
 from dq.contracts.access.reach import Reach
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.promise import Slo
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
+from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.files import files_for
 from dq.dataquality.delivery.probe import Place

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from dq.cli.loading import Loaded
 from dq.cli.world import World, instant
-from dq.contracts import promise
+from dq.contracts import slo as promise
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.yaml.type_errors import nearest

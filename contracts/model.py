@@ -12,16 +12,6 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from dq.contracts.identity import Identity, identity, key
 from dq.contracts.node import Node
-from dq.contracts.parts import (
-    AuthoritativeDefinition,
-    Context,
-    CustomProperty,
-    Described,
-    Description,
-    Extensible,
-    Scalar,
-    shape,
-)
 from dq.contracts.schema import (
     OPERATORS,
     Element,
@@ -33,6 +23,16 @@ from dq.contracts.schema import (
     Relationship,
     SchemaObject,
     TypeOptions,
+)
+from dq.contracts.shared_nodes import (
+    AuthoritativeDefinition,
+    Context,
+    CustomProperty,
+    Described,
+    Description,
+    Extensible,
+    Scalar,
+    shape,
 )
 
 __all__ = [

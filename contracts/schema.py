@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from dq.contracts.node import Node, Open
-from dq.contracts.parts import Context, Described, Extensible, Scalar, shape
+from dq.contracts.shared_nodes import Context, Described, Extensible, Scalar, shape
 
 LogicalType = Literal[
     "string", "date", "timestamp", "time", "number", "integer", "object", "array", "boolean", "map", "vector"

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.given import read
+from dq.contracts.load import read
 from dq.contracts.model import Contract
 from dq.dataquality import check as suite
 from dq.dataquality.report import Report

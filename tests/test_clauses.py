@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dq.contracts.service import SERVICE_LEVELS
+from dq.contracts.service_levels import SERVICE_LEVELS
 from dq.dataquality.clauses.documented import LEVELS
 
 DOCS = Path(__file__).parent.parent / "docs"

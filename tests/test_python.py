@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import dq
-from dq.contracts.given import BrokenContract, read
+from dq.contracts.load import BrokenContract, read
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status
 from dq.dataquality.report import Report

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Generic, NamedTuple, TypeVar
 
-from dq.contracts import promise
+from dq.contracts import slo
 from dq.contracts.model import Contract, Property, Quality, Relationship, SchemaObject
 from dq.contracts.shared.outcome import Finding
 from dq.validators import elements
@@ -29,13 +29,13 @@ class Argument(Generic[T]):
 class Promises:
     """The delivery promises that can be understood, and what is wrong with the others."""
 
-    slos: tuple[promise.Slo, ...] = ()
+    slos: tuple[slo.Slo, ...] = ()
     wrong: tuple[Finding, ...] = ()
 
     @staticmethod
     def of(contract: Contract) -> Promises:
         """The promises of a contract, through the same door as the watcher reads them."""
-        slos, wrong = promise.read(contract)
+        slos, wrong = slo.read(contract)
         return Promises(tuple(slos), tuple(wrong))
 
 

@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from dq.contracts.node import Node, Open
-from dq.contracts.parts import Scalar
 from dq.contracts.patterns import pattern
+from dq.contracts.shared_nodes import Scalar
 
 OFF = "off"
 # Python's flags of a whole expression.

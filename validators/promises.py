@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, time
 
 from dq.contracts.model import Contract
-from dq.contracts.promise import Slo
+from dq.contracts.slo import Slo
 from dq.validators.context import Context
 from dq.validators.rule import Check, Fault
 

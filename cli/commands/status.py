@@ -17,8 +17,8 @@ from dq.cli.loading import PATHS, load, slos
 from dq.cli.refusal import as_row
 from dq.cli.world import World, here
 from dq.contracts.model import Contract
-from dq.contracts.promise import Slo
 from dq.contracts.shared.outcome import CycleStatus, Status
+from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget import Budget, budget
 from dq.dataquality.delivery.ledger import Kept

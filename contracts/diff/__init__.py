@@ -2,6 +2,6 @@
 
 from dq.contracts.diff.element import Action, Change, Element, Kind, Value
 from dq.contracts.diff.facts import between, changes
-from dq.contracts.diff.normal import normalise
+from dq.contracts.diff.normalize import normalise
 
 __all__ = ["Action", "Change", "Element", "Kind", "Value", "between", "changes", "normalise"]

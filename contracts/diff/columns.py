@@ -7,7 +7,7 @@ from typing import Any
 
 from dq.contracts import extension
 from dq.contracts.diff import terms
-from dq.contracts.diff.canon import canonical, physical, unordered, written, zone
+from dq.contracts.diff.canonical import canonical, physical, unordered, written, zone
 from dq.contracts.diff.element import Element, Kind, Value
 from dq.contracts.diff.reading import show, value, values
 from dq.contracts.model import Element as Described

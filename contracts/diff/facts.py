@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import date
 from itertools import pairwise
 
-from dq.contracts.diff import fire, level
+from dq.contracts.diff import level, schedule_compare
 from dq.contracts.diff.element import Action, Change, Element, Kind, Value
-from dq.contracts.diff.fire import Fires, Timing
 from dq.contracts.diff.level import Level
-from dq.contracts.diff.normal import normalise
-from dq.contracts.diff.pair import Pairs, pair
+from dq.contracts.diff.match import Pairs, pair
+from dq.contracts.diff.normalize import normalise
+from dq.contracts.diff.schedule_compare import Fires, Timing
 from dq.contracts.model import Contract
 
 _KEYED_BY_COLUMN = (Kind.OBJECT, Kind.PROPERTY, Kind.SERVER, Kind.ROLE, Kind.SUPPORT)
@@ -158,7 +158,7 @@ def _relation(first: Value | None, second: Value | None, start: date) -> dict[st
         order = level.compare(before, after)
         return None if order == 0 else {"order": order}
     if isinstance(before, Timing) and isinstance(after, Timing):
-        fires = fire.compare(before, after, start)
+        fires = schedule_compare.compare(before, after, start)
         return None if fires is Fires.SAME else {"fires": fires}
     return None if before == after else {}
 

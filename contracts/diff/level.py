@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dq.contracts.service import SERVICE_LEVELS, time_unit
+from dq.contracts.service_levels import SERVICE_LEVELS, time_unit
 
 # Source: "Valid Values for SLA Properties" of ODCS, which also says "latency, preferred to freshness".
 _SYNONYMS = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from dq.contracts.diff.canon import canonical, fields, unordered, written
+from dq.contracts.diff.canonical import canonical, fields, unordered, written
 from dq.contracts.diff.element import Kind, Value
 from dq.contracts.model import CustomProperty, Extensible
 from dq.contracts.node import Node

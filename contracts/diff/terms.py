@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dq.contracts import extension
-from dq.contracts.diff import fire, level
-from dq.contracts.diff.canon import canonical, fields, unordered, zone
+from dq.contracts.diff import level, schedule_compare
+from dq.contracts.diff.canonical import canonical, fields, unordered, zone
 from dq.contracts.diff.element import Element, Kind, Value
 from dq.contracts.diff.reading import show, value, values
 from dq.contracts.diff.threshold import metric, strict, threshold
@@ -35,7 +35,7 @@ def slas(contract: Contract) -> Iterator[Element]:
             del found["scheduler"]
         delivery, _ = extension.delivery(contract, sla)
         if sla.schedule is not None:
-            timing = fire.timing(sla.schedule, _in_zone(delivery))
+            timing = schedule_compare.timing(sla.schedule, _in_zone(delivery))
             shown = f"{sla.schedule} ({delivery.timezone})" if delivery else sla.schedule
             found["schedule"] = value(sla, "schedule", timing, shown)
         if element:

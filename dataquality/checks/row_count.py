@@ -20,7 +20,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dq.contracts.model import Contract, Quality, SchemaObject
-from dq.contracts.service import time_unit
+from dq.contracts.service_levels import time_unit
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.units import Duration, parse_duration

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from dq.contracts.columns import physical_type
 from dq.contracts.diff.level import name_of
 from dq.contracts.model import Contract, SchemaObject, SlaProperty
-from dq.contracts.service import time_unit
+from dq.contracts.service_levels import time_unit
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.units import MONTHS, SECONDS, Duration, parse_duration

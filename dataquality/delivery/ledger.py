@@ -11,10 +11,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Row, and_, insert, select, update
 
-from dq.contracts.promise import Slo
 from dq.contracts.schedule import Cycle, Note
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.outcome import CycleStatus
+from dq.contracts.slo import Slo
 from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.probe import Receipt
 from dq.dataquality.delivery.status import Judgement

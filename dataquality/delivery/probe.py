@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dq.contracts.access.hive_path import partition_folder
-from dq.contracts.promise import Slo
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.errors import DqError
+from dq.contracts.slo import Slo
 from dq.dataquality.delivery.evidence import Evidence, Source
 from dq.dataquality.delivery.files import Files
 

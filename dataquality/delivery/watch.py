@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from dq.contracts.promise import Slo
 from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey, Recovery
+from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget import budget
 from dq.dataquality.delivery.evidence import Evidence

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from dq.contracts.promise import Slo
 from dq.contracts.schedule import Cycle, zone
 from dq.contracts.shared.fault import Fault
+from dq.contracts.slo import Slo
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.delivery.status import Judgement
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dq.contracts import promise
+from dq.contracts import slo as promise
 from dq.contracts.shared.errors import MissingTool
 from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
 from dq.contracts.yaml.parse import parse

@@ -27,7 +27,7 @@ from pathlib import Path
 import pytest
 
 from dq.cli.main import run
-from dq.contracts import given
+from dq.contracts import load
 from dq.contracts.access import files
 from dq.contracts.shared.errors import Unreadable
 from dq.store.engine import open_store
@@ -694,7 +694,7 @@ def test_subscriptions_that_are_links_are_refused(home: Home, capfd) -> None:
 def test_a_contract_that_the_caller_of_python_names_may_be_a_link(home: Home) -> None:
     home.trick.symlink_to("good.odcs.yaml")
 
-    assert given.read(home.trick).id == "good"
+    assert load.read(home.trick).id == "good"
 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "{pipe}"])
@@ -705,7 +705,7 @@ def test_a_contract_that_the_caller_of_python_names_is_a_plain_file_in_the_end(
     home.trick.symlink_to(target.format(pipe=home.outside / "pipe"))
 
     with woken(target), pytest.raises(Unreadable, match="is not read"):
-        given.read(home.trick)
+        load.read(home.trick)
 
 
 def test_the_working_folder_may_be_reached_through_a_link(home: Home, monkeypatch, capfd) -> None:

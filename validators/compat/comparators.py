@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dq.contracts.diff import Action, Change
-from dq.contracts.diff.fire import Fires
+from dq.contracts.diff.schedule_compare import Fires
 from dq.contracts.diff.threshold import Threshold
 from dq.validators.compat.setting import Setting
 from dq.validators.compat.words import Bump, Judgement, Level, neutral, policy, replace, strengthen, weaken

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dq.contracts.diff import Change, Kind
-from dq.contracts.diff.normal import COORDINATES
+from dq.contracts.diff.normalize import COORDINATES
 from dq.validators.compat import columns, partitions, promises, types
 from dq.validators.compat import comparators as by
 from dq.validators.compat.comparators import Bound, Comparator, Key, Measured, Presence, Ranked, Same, flag

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dq.contracts.diff import Action, Change
-from dq.contracts.diff.canon import Physical
+from dq.contracts.diff.canonical import Physical
 from dq.contracts.types import DataType
 from dq.validators.compat.formats import STRUCTURES
 from dq.validators.compat.matrix import narrows, readable

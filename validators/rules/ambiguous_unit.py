@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts import service
+from dq.contracts import service_levels
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
@@ -26,7 +26,7 @@ from dq.validators.rule import Fault, Rule, fault
 
 def check(contract: Contract, _context: Context) -> Iterator[Fault]:
     for sla in contract.sla_properties:
-        _, timed = service.SERVICE_LEVELS.get(sla.property.lower(), ("", True))
+        _, timed = service_levels.SERVICE_LEVELS.get(sla.property.lower(), ("", True))
         if timed and sla.unit is not None and sla.unit.strip().lower() == "m":
             readings = f"{sla.value} minutes to some tools and {sla.value} months to others"
             message = f"{sla.value} {sla.unit} is {readings}."

@@ -38,8 +38,8 @@ from datetime import datetime
 from itertools import islice
 from math import ceil
 
-from dq.contracts.promise import Slo
 from dq.contracts.shared.outcome import Severity
+from dq.contracts.slo import Slo
 from dq.validators.promises import of_each
 from dq.validators.rule import Fault, Rule, fault
 

@@ -36,8 +36,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from dq.contracts.promise import Slo
 from dq.contracts.shared.outcome import Severity
+from dq.contracts.slo import Slo
 from dq.validators.promises import of_each
 from dq.validators.rule import Fault, Rule, fault
 

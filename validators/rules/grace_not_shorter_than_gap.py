@@ -36,9 +36,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from dq.contracts.promise import Slo
 from dq.contracts.schedule import shortest_gap
 from dq.contracts.shared.outcome import Severity
+from dq.contracts.slo import Slo
 from dq.validators.promises import of_each
 from dq.validators.rule import Fault, Rule, fault
 

@@ -44,8 +44,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from dq.contracts.promise import Slo
 from dq.contracts.shared.outcome import Severity
+from dq.contracts.slo import Slo
 from dq.contracts.yaml.type_errors import nearest
 from dq.validators.promises import of_each
 from dq.validators.rule import Fault, Rule, fault

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts import service
+from dq.contracts import service_levels
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.type_errors import nearest
@@ -27,12 +27,12 @@ from dq.validators.rule import Fault, Rule, fault
 
 def check(contract: Contract, _context: Context) -> Iterator[Fault]:
     for sla in contract.sla_properties:
-        if sla.property.lower() in service.SERVICE_LEVELS:
+        if sla.property.lower() in service_levels.SERVICE_LEVELS:
             continue
-        near = nearest(sla.property, service.SERVICE_LEVELS)
+        near = nearest(sla.property, service_levels.SERVICE_LEVELS)
         if near is not None:
             message = f"service level {sla.property!r} is not one of ODCS."
-            yield fault(sla, "property", message, f"Did you mean {service.SERVICE_LEVELS[near][0]!r}?")
+            yield fault(sla, "property", message, f"Did you mean {service_levels.SERVICE_LEVELS[near][0]!r}?")
 
 
 RULE = Rule("sla-property-misspelt", Severity.WARNING, __doc__, check)

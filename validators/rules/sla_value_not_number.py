@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts import service
+from dq.contracts import service_levels
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
@@ -27,7 +27,7 @@ from dq.validators.values import fits, shown
 
 def check(contract: Contract, _context: Context) -> Iterator[Fault]:
     for sla in contract.sla_properties:
-        _, timed = service.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
+        _, timed = service_levels.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
         if timed and not (fits(sla.value, "number") and sla.value > 0):
             message = f"{sla.property} is {shown(sla.value)}, which is not a positive number."
             yield fault(sla, "value", message, "Write a number, and its unit under 'unit'.")

@@ -37,9 +37,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from dq.contracts.promise import Slo
 from dq.contracts.schedule import Note, dst_hazards
 from dq.contracts.shared.outcome import Severity
+from dq.contracts.slo import Slo
 from dq.validators.promises import of_each
 from dq.validators.rule import Fault, Rule, fault
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts import service
+from dq.contracts import service_levels
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
@@ -27,7 +27,7 @@ from dq.validators.values import fits
 
 def check(contract: Contract, _context: Context) -> Iterator[Fault]:
     for sla in contract.sla_properties:
-        _, timed = service.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
+        _, timed = service_levels.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
         if timed and not sla.unit and fits(sla.value, "number"):
             message = f"{sla.property} is {sla.value} without a unit."
             yield absence(sla, message, "Add 'unit: h', or another unit of time.", "unit")

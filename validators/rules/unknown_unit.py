@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts import service
+from dq.contracts import service_levels
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.type_errors import nearest
@@ -27,11 +27,11 @@ from dq.validators.rule import Fault, Rule, fault
 
 def check(contract: Contract, _context: Context) -> Iterator[Fault]:
     for sla in contract.sla_properties:
-        _, timed = service.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
+        _, timed = service_levels.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
         if not timed or sla.unit is None or sla.unit.strip().lower() == "m":
             continue
-        if service.time_unit(sla.unit) is None:
-            hint = nearest(sla.unit, service.TIME_UNITS)
+        if service_levels.time_unit(sla.unit) is None:
+            hint = nearest(sla.unit, service_levels.TIME_UNITS)
             mend = f"Did you mean {hint!r}?" if hint else "Write one of s, min, h, d, w, mo, y."
             yield fault(sla, "unit", f"{sla.unit!r} is not a unit of time.", mend)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.columns import physical_type
-from dq.contracts.given import read
+from dq.contracts.load import read
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command

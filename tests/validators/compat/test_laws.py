@@ -15,7 +15,7 @@ from fragments.documents import documents
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts import extension, model, parts, schema, servers
+from dq.contracts import extension, model, schema, servers, shared_nodes
 from dq.contracts.diff import Action, Change, Kind
 from dq.contracts.diff.reading import FOLDED
 from dq.contracts.node import Node
@@ -53,9 +53,9 @@ WHOLE = {
     model.CustomProperty,
     model.AuthoritativeDefinition,
     model.Description,
-    parts.Constraint,
-    parts.VerifiedStatement,
-    parts.Instructions,
+    shared_nodes.Constraint,
+    shared_nodes.VerifiedStatement,
+    shared_nodes.Instructions,
     model.EnumValue,
     schema.Synonym,
     model.MapTypes,
@@ -99,7 +99,7 @@ def test_every_attribute_of_the_model_has_a_row(node: type[Node], kind: Kind) ->
 def test_every_model_of_the_contract_is_compared() -> None:
     nodes = {
         one
-        for module in (model, parts, schema)
+        for module in (model, shared_nodes, schema)
         for one in vars(module).values()
         if isinstance(one, type) and issubclass(one, Node) and one.__module__ == module.__name__
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 from dq.contracts import extension
 from dq.contracts.diff import columns, terms
-from dq.contracts.diff.canon import SERVER_DEFAULTS, canonical
+from dq.contracts.diff.canonical import SERVER_DEFAULTS, canonical
 from dq.contracts.diff.element import Element, Kind, Value
 from dq.contracts.diff.reading import show, value, values
 from dq.contracts.model import Contract, Role, Server, SupportChannel, Team
