@@ -15,9 +15,10 @@ from dq.contracts.access import files
 from dq.contracts.access.files import Found
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
-from dq.validators import base_root, git_tree, policy_changes, stricter, work_tree
-from dq.validators.base import Base, Changed, base, compare_with
+from dq.validators import policy_changes, stricter
 from dq.validators.compat import Comparison, Terms, Waiver, findings
+from dq.validators.git import base_root, tree, work_tree
+from dq.validators.git.base import Base, Changed, base, compare_with
 from dq.validators.lint import Linted, Rules, lint_files, rules_of
 from dq.validators.policy import DEFAULT, Policy
 from dq.validators.policy_changes import ChangedPolicy
@@ -102,9 +103,9 @@ def _named(found: Base, file: Path, rules: Rules) -> tuple[list[Law], list[Chang
     ways = ((Path(os.path.normpath(file.absolute())), top), (file.resolve(), top.resolve()))
     for name in (way.relative_to(above).as_posix() for way, above in ways if way.is_relative_to(above)):
         then, last = (
-            git_tree.lookup(found.repo, [commit], name).get(commit) for commit in (found.commit, found.tip)
+            tree.lookup(found.repo, [commit], name).get(commit) for commit in (found.commit, found.tip)
         )
-        data = git_tree.content(found.repo, last)
+        data = tree.content(found.repo, last)
         if data is None:
             continue
         laws = [Law(policy_of((f"{file} at the base", data), rules))]
@@ -112,7 +113,7 @@ def _named(found: Base, file: Path, rules: Rules) -> tuple[list[Law], list[Chang
         if work_tree.same(now, then) or work_tree.same(now, last):
             return laws, []
         laws.append(Law(_tame(policy_of((str(file), files.read(name, root=top)), rules))))
-        return laws, [ChangedPolicy(Path(shown).as_posix(), git_tree.content(found.repo, then), now)]
+        return laws, [ChangedPolicy(Path(shown).as_posix(), tree.content(found.repo, then), now)]
     return [Law(policy_of(written(found.root, file), rules))], []
 
 

@@ -83,7 +83,7 @@ def _tracked(folder: Path) -> bool:
     if not any(os.path.lexists(above / ".git") for above in folder.absolute().parents):
         return False
     # Imported here: whoever works outside of a repository needs no Git.
-    from dq.validators.git_repository import tracked
+    from dq.validators.git.repository import tracked
 
     return tracked(folder)
 

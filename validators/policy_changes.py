@@ -14,13 +14,13 @@ from dq.contracts.access.files import Found
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.yaml import source
 from dq.contracts.yaml.source_map import plain
-from dq.validators import base_root, git_tree, work_tree
-from dq.validators.base import Base
-from dq.validators.git_tree import Entry, Kind
+from dq.validators.git import base_root, tree, work_tree
+from dq.validators.git.base import Base
+from dq.validators.git.tree import Entry, Kind
+from dq.validators.git.work_tree import Content
 from dq.validators.policy import FILE as POLICY
 from dq.validators.policy import Policy
 from dq.validators.rule import Rule
-from dq.validators.work_tree import Content
 
 _MOST = 10
 _LONGEST = 80
@@ -55,7 +55,7 @@ def changed(found: Base) -> list[ChangedPolicy]:
         new = work_tree.content(_file(found.root, name)) if name in now else None
         known = [one.get(name) for one in (then, last)]
         if not any(work_tree.same(new, one) if new is not None else one is None for one in known):
-            made.append(ChangedPolicy(name, git_tree.content(found.repo, then.get(name)), new))
+            made.append(ChangedPolicy(name, tree.content(found.repo, then.get(name)), new))
     return made
 
 

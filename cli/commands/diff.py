@@ -13,10 +13,10 @@ from dq.contracts.access.files import Absent, listed, read
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
-from dq.validators.base import at
 from dq.validators.compat import Bump, Comparison, Judged, Mode, Subscription, Verdict, diff
 from dq.validators.compat.setting import DEFAULT_ENGINES
 from dq.validators.compat.subscribers import read as read_subscriptions
+from dq.validators.git.base import at
 
 _COLORS = {Verdict.BREAK: "red", Verdict.WARN: "yellow", Verdict.OK: "green"}
 

@@ -85,25 +85,25 @@ ALLOWED = {
         "the notices in the state folder, opened through `beneath`",
     ),
     # Git
-    ("validators/git_repository.py", "git"): ("git.cmd.Git", "door: starts Git"),
-    ("validators/git_repository.py", "process"): (
+    ("validators/git/repository.py", "git"): ("git.cmd.Git", "door: starts Git"),
+    ("validators/git/repository.py", "process"): (
         "subprocess.Popen",
         "door: starts Git without GitPython's imports",
     ),
-    ("validators/git_repository.py", "environment"): (
+    ("validators/git/repository.py", "environment"): (
         "os.environ",
         "door: what Git may see of it, by a table",
     ),
-    ("validators/git_repository.py", "file"): (
+    ("validators/git/repository.py", "file"): (
         ".is_dir .read_bytes tempfile.TemporaryFile",
         "door: finds `.git`, and hands Git its input",
     ),
-    ("validators/git_settings.py", "file"): (
+    ("validators/git/settings.py", "file"): (
         ".is_file",
         "door: where the program Git lies, outside of the checkout",
     ),
-    ("validators/work_tree.py", "file"): (".is_dir", "whether the registry's folder is there"),
-    ("validators/base_root.py", "file"): (".is_dir", "whether a file or a folder was named"),
+    ("validators/git/work_tree.py", "file"): (".is_dir", "whether the registry's folder is there"),
+    ("validators/git/base_root.py", "file"): (".is_dir", "whether a file or a folder was named"),
     # output
     ("cli/stream.py", "output"): ("sys.stderr sys.stdout", "door: all that is printed, made printable"),
     ("cli/stream.py", "file"): ("os.fdopen os.open", "door: where a reader that went away is written to"),

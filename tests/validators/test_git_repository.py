@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from fragments.registry import Registry
 
-from dq.validators import git_objects, git_settings
-from dq.validators.git_objects import BaseRefInvalid, commit_of, objects, repository
-from dq.validators.git_repository import BaseUnavailable, find, run, tracked
+from dq.validators.git import objects as git_objects
+from dq.validators.git import settings
+from dq.validators.git.objects import BaseRefInvalid, commit_of, objects, repository
+from dq.validators.git.repository import BaseUnavailable, find, run, tracked
 
 CONTRACT = b"id: orders\n"
 
@@ -214,9 +215,9 @@ def test_what_is_not_listed_is_never_asked(registry: Registry) -> None:
 def test_a_process_of_git_has_nothing_of_the_caller_but_what_is_listed(tmp_path: Path) -> None:
     caller = {"GIT_DIR": "x", "GIT_TRACE": "1", "HOME": "/home/ana", "LD_PRELOAD": "x.so", "PATH": "/bin:."}
 
-    made = git_settings.environment(caller, tmp_path)
+    made = settings.environment(caller, tmp_path)
 
-    listed = {one.name for one in git_settings.ENVIRONMENT}
+    listed = {one.name for one in settings.ENVIRONMENT}
     assert made.keys() - listed == {"HOME", "PATH"}
     assert made["PATH"] == "/bin"
 
@@ -272,7 +273,7 @@ def test_what_is_tracked_is_told_without_gitpython_and_runs_nothing(
     program.chmod(0o755)
     registry.repo.git.config("core.fsmonitor", str(program))
     code = (
-        "import sys\nfrom pathlib import Path\nfrom dq.validators.git_repository import tracked\n"
+        "import sys\nfrom pathlib import Path\nfrom dq.validators.git.repository import tracked\n"
         "print(tracked(Path('a')), 'git' in sys.modules)"
     )
 

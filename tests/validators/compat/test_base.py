@@ -13,8 +13,8 @@ from fragments.registry import Registry
 
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.parse import parse
-from dq.validators.base import Base, BaseRefInvalid, BaseUnavailable, at, base, compare_with
 from dq.validators.compat import Comparison, Mode, Terms, Verdict, findings
+from dq.validators.git.base import Base, BaseRefInvalid, BaseUnavailable, at, base, compare_with
 
 TODAY = date(2026, 1, 15)
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\n"

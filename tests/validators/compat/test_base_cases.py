@@ -11,8 +11,8 @@ from fakes.cases import cases
 from fragments.compat import TODAY, document, text
 from fragments.registry import Registry
 
-from dq.validators.base import BaseRefInvalid, BaseUnavailable, base, compare_with
 from dq.validators.compat import Mode, Terms
+from dq.validators.git.base import BaseRefInvalid, BaseUnavailable, base, compare_with
 
 CASES: list[dict[str, Any]] = cases("compat-cases.yaml")["cases"]
 MODES = ("FORWARD", "BACKWARD", "FULL")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from dq.contracts.shared.errors import UsageError
-from dq.validators.git_repository import MAX_ANSWER, BaseUnavailable, Repository, converse, find, run
+from dq.validators.git.repository import MAX_ANSWER, BaseUnavailable, Repository, converse, find, run
 
 MAX_OBJECT = 64_000_000
 

@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 from dq.contracts.access import files
 from dq.contracts.access.files import Found, Refused
 from dq.contracts.shared.errors import Unreadable
-from dq.validators.git_objects import id_of, ignored
-from dq.validators.git_repository import Repository
-from dq.validators.git_tree import Entry, Kind
+from dq.validators.git.objects import id_of, ignored
+from dq.validators.git.repository import Repository
+from dq.validators.git.tree import Entry, Kind
 from dq.validators.policy import FILE as POLICY
 
 Content = bytes | Refused

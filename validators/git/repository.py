@@ -20,7 +20,7 @@ from threading import Event, Lock, Thread, Timer
 from typing import IO, BinaryIO, TypeVar, cast
 
 from dq.contracts.shared.errors import MissingTool, Unreadable
-from dq.validators import git_settings
+from dq.validators.git import settings as git_settings
 
 T = TypeVar("T")
 Process = subprocess.Popen[bytes]

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dq.contracts.shared.errors import Unreadable
-from dq.validators import git_tree, work_tree
-from dq.validators.git_objects import commit_of, merge_base, repository
-from dq.validators.git_repository import BaseUnavailable, Repository, find
-from dq.validators.git_tree import Kind
+from dq.validators.git import tree, work_tree
+from dq.validators.git.objects import commit_of, merge_base, repository
+from dq.validators.git.repository import BaseUnavailable, Repository, find
+from dq.validators.git.tree import Kind
 from dq.validators.policy import FILE as POLICY
 
 _MEND = "Judge its contracts in a pull request of its own repository."
@@ -32,13 +32,13 @@ def root(path: Path, ref: str) -> Root:
     repo = repository(path, ref)
     named = plain(repo, path)
     tip = commit_of(repo, ref)
-    there = git_tree.lookup(repo, [tip], below(named, repo.top)).get(tip) if named != repo.top else None
+    there = tree.lookup(repo, [tip], below(named, repo.top)).get(tip) if named != repo.top else None
     if there is None and not os.path.lexists(named):
         raise Unreadable(f"{path} exists neither here nor at {ref!r}.", "Name a folder of contracts.")
     # A branch that takes the folder away, or puts a file there, does not lead to the policy above.
     folder = named.is_dir() if there is None else there.kind is Kind.FOLDER
     start = named if folder else named.parent
-    (files,) = git_tree.files(repo, [tip], below(start, repo.top), deep=False)
+    (files,) = tree.files(repo, [tip], below(start, repo.top), deep=False)
     folders = [one for one in (start, *start.parents) if one.is_relative_to(repo.top)]
     ruled = (one for one in folders if posixpath.join(below(one, repo.top), POLICY) in files)
     return Root(next(ruled, repo.top), tip)
@@ -68,7 +68,7 @@ def not_exchanged(repo: Repository, ref: str) -> None:
         return
     name = below(repo.top, outer.top)
     head = commit_of(outer, "HEAD")
-    now = git_tree.lookup(outer, [head], name).get(head)
+    now = tree.lookup(outer, [head], name).get(head)
     if now is None or now.kind is not Kind.SUBMODULE:
         return
     try:
@@ -76,7 +76,7 @@ def not_exchanged(repo: Repository, ref: str) -> None:
     except BaseUnavailable:
         return
     then = merge_base(outer, ref, tip, head)
-    if git_tree.lookup(outer, [then], name).get(then) != now:
+    if tree.lookup(outer, [then], name).get(then) != now:
         raise Unreadable(
             f"{repo.top} is a submodule that this branch adds or moves, so it has no base here.", _MEND
         )

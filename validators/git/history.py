@@ -7,11 +7,11 @@ from datetime import UTC, date, datetime
 from dq.contracts.access.files import ENDINGS
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.validators import git_tree
 from dq.validators.compat import version as versions
-from dq.validators.git_objects import commits_of, objects, tags
-from dq.validators.git_repository import Repository
-from dq.validators.git_tree import Entry, Kind
+from dq.validators.git import tree
+from dq.validators.git.objects import commits_of, objects, tags
+from dq.validators.git.repository import Repository
+from dq.validators.git.tree import Entry, Kind
 from dq.validators.past import Dated
 from dq.validators.registry import identity
 
@@ -30,12 +30,12 @@ def tagged(repo: Repository, commit: str, contract: Contract, path: str, folder:
         for name, id_, time in tags(repo, commit)
         if name.startswith(prefix) and versions.read(name[len(prefix) :])
     ]
-    own = git_tree.lookup(repo, [id_ for id_, _ in named], path)
+    own = tree.lookup(repo, [id_ for id_, _ in named], path)
     found = []
     for id_, time in named:
         old = _same(repo, [own[id_]] if id_ in own else [], contract)
         if old is None:
-            (every,) = git_tree.files(repo, [id_], folder)
+            (every,) = tree.files(repo, [id_], folder)
             old = _same(
                 repo, [one for name, one in sorted(every.items()) if name.endswith(ENDINGS)], contract
             )
@@ -47,7 +47,7 @@ def tagged(repo: Repository, commit: str, contract: Contract, path: str, folder:
 def logged(repo: Repository, commit: str, contract: Contract, path: str) -> Dated:
     """The contract after each of the last commits that changed its file, in order of time."""
     commits = commits_of(repo, commit, path, _NEWEST)
-    entries = git_tree.lookup(repo, [id_ for id_, _ in commits], path)
+    entries = tree.lookup(repo, [id_ for id_, _ in commits], path)
     found = []
     for id_, time in reversed(commits):
         old = _same(repo, [entries[id_]] if id_ in entries else [], contract, by_major=False)

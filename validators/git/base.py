@@ -16,22 +16,22 @@ from dq.contracts.access.files import ENDINGS, Found, Refused
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
-from dq.validators import base_root, git_tree, work_tree
 from dq.validators.compat import Comparison, History, Subscription, Terms, compare
 from dq.validators.compat.subscribers import read as read_subscriptions
-from dq.validators.git_history import logged, tagged
-from dq.validators.git_objects import (
+from dq.validators.git import base_root, tree, work_tree
+from dq.validators.git.history import logged, tagged
+from dq.validators.git.objects import (
     BaseRefInvalid,
     commit_of,
     merge_base,
     repository,
     sparse,
 )
-from dq.validators.git_repository import BaseUnavailable, Repository
-from dq.validators.git_tree import Entry, Kind
+from dq.validators.git.repository import BaseUnavailable, Repository
+from dq.validators.git.tree import Entry, Kind
+from dq.validators.git.work_tree import Content
 from dq.validators.past import deprecated_since, has_deprecated, newest_first
 from dq.validators.policy import FILE as POLICY
-from dq.validators.work_tree import Content
 
 Files = Mapping[str, Entry]
 
@@ -72,14 +72,14 @@ class Base:
 
     def read(self, file: str) -> bytes | None:
         """The bytes of a file at the base, or None where it was not there."""
-        return git_tree.content(self.repo, self.then.get(self._inside(file)))
+        return tree.content(self.repo, self.then.get(self._inside(file)))
 
     def policy(self) -> bytes | None:
         """The policy at the tip of the reference, which judges: a branch may have left it long ago."""
         entry = self.last.get(self._inside(POLICY))
         if entry is not None and entry.kind is not Kind.FILE:
             raise Unreadable(f"{POLICY} at the base is no plain file.", "Put the policy itself there.")
-        return git_tree.content(self.repo, entry)
+        return tree.content(self.repo, entry)
 
     def changed(self) -> Changed:
         """The contracts that were edited, moved, deleted or are new, committed or not."""
@@ -98,7 +98,7 @@ class Base:
         old = {
             file: one for file in touched if file not in broken and (one := self.then.get(self._inside(file)))
         }
-        for file, was in git_tree.contents(self.repo, old):
+        for file, was in tree.contents(self.repo, old):
             parsed = _parsed(was, file) if was is not None else None
             if parsed is not None:
                 before.append(parsed)
@@ -120,7 +120,7 @@ class Base:
             file: inside[file] for file in sorted(inside) if file.startswith(folder) and not _hidden(file)
         }
         found: list[Subscription] = []
-        for file, data in git_tree.contents(self.repo, wanted):
+        for file, data in tree.contents(self.repo, wanted):
             try:
                 found += read_subscriptions(yaml.safe_load(data or b""))
             except yaml.YAMLError as error:
@@ -206,7 +206,7 @@ def base(root: Path, ref: str, tip: str | None = None) -> Base:
     tip = tip or commit_of(repo, ref)
     head = commit_of(repo, "HEAD")
     common = merge_base(repo, ref, tip, head)
-    then, now, last = git_tree.files(repo, (common, head, tip), base_root.below(root, repo.top))
+    then, now, last = tree.files(repo, (common, head, tip), base_root.below(root, repo.top))
     return Base(repo, root, common, tip, then, now, last, work_tree.present(repo, root, then, now))
 
 
@@ -217,7 +217,7 @@ def at(place: Path, ref: str, path: str) -> bytes:
     """
     repo = repository(place, ref)
     commit = commit_of(repo, ref)
-    data = git_tree.content(repo, git_tree.lookup(repo, [commit], path).get(commit))
+    data = tree.content(repo, tree.lookup(repo, [commit], path).get(commit))
     if data is None:
         raise BaseUnavailable(
             f"there is no file {path!r} at {ref!r}.", f"See: git ls-tree -r --name-only {ref}"

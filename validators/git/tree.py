@@ -9,8 +9,8 @@ from enum import Enum
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from dq.validators.git_objects import objects
-from dq.validators.git_repository import BaseUnavailable, Repository
+from dq.validators.git.objects import objects
+from dq.validators.git.repository import BaseUnavailable, Repository
 
 # Few objects can make a tree of a million files, or one without a bottom.
 MAX_ENTRIES = 2_000_000
