@@ -11,7 +11,7 @@ from dq.cli.world import POLICY_FILE, World, processors, registry_root
 from dq.contracts.access.files import Absent, exists, read
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.validators.lint import Linted, Rules, lint_paths, rules_of
-from dq.validators.policy import DEFAULT, Policy
+from dq.validators.policy.policy import DEFAULT, Policy
 
 if TYPE_CHECKING:
     from dq.validators.compat import Comparison
@@ -59,7 +59,7 @@ def policy_of(written: tuple[str, bytes] | None, rules: Rules) -> Policy:
     if written is None:
         return DEFAULT
     # Imported here: many registries have no policy, and its forms take time to make.
-    from dq.validators.policy_file import read
+    from dq.validators.policy.file import read
 
     name, data = written
     policy, wrong = read(data, name, rules, _rules_of_changes() if b"waivers" in data else ())

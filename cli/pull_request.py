@@ -15,13 +15,14 @@ from dq.contracts.access import files
 from dq.contracts.access.files import Found
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
-from dq.validators import policy_changes, stricter
 from dq.validators.compat import Comparison, Terms, Waiver, findings
 from dq.validators.git import base_root, tree, work_tree
 from dq.validators.git.base import Base, Changed, base, compare_with
 from dq.validators.lint import Linted, Rules, lint_files, rules_of
-from dq.validators.policy import DEFAULT, Policy
-from dq.validators.policy_changes import ChangedPolicy
+from dq.validators.policy import changes as policy_changes
+from dq.validators.policy import stricter
+from dq.validators.policy.changes import ChangedPolicy
+from dq.validators.policy.policy import DEFAULT, Policy
 
 if TYPE_CHECKING:
     from dq.validators.compat import Mode

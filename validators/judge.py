@@ -14,7 +14,7 @@ from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.yaml.parse import MAX_FINDINGS, parse
 from dq.validators.context import Context, Promises, Walk
 from dq.validators.fold import Folds
-from dq.validators.policy import Policy
+from dq.validators.policy.policy import Policy
 from dq.validators.registry import Entry, Registry
 from dq.validators.rule import Fault, Rule, Scope
 

@@ -13,10 +13,11 @@ from dq.contracts.access import files
 from dq.contracts.access.files import Found, Refused, find, shown
 from dq.contracts.shared import shelf
 from dq.contracts.shared.outcome import Finding
-from dq.validators import bulk, waivers
+from dq.validators import bulk
 from dq.validators import rules as rules_shelf
 from dq.validators.judge import Gate, Judged, among_others, judge
-from dq.validators.policy import DEFAULT, Policy
+from dq.validators.policy import waivers
+from dq.validators.policy.policy import DEFAULT, Policy
 from dq.validators.rule import Rule
 
 Rules = Mapping[str, Rule]

@@ -21,7 +21,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import Fault
 from dq.contracts.yaml import scalar
 from dq.validators.lint import lint, rules_of
-from dq.validators.policy import Policy
+from dq.validators.policy.policy import Policy
 
 CONTRACT = """\
 apiVersion: v3.2.0

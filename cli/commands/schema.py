@@ -33,7 +33,7 @@ def _findings() -> Schema:
 
 def _policy() -> Schema:
     from dq.validators.lint import rules_of
-    from dq.validators.policy_file import json_schema
+    from dq.validators.policy.file import json_schema
 
     return json_schema(rules_of())
 

@@ -10,7 +10,7 @@ import pytest
 from dq.contracts.shared.outcome import Finding
 from dq.validators import page
 from dq.validators.lint import lint, rules_of
-from dq.validators.policy import DEFAULT, Policy
+from dq.validators.policy.policy import DEFAULT, Policy
 from dq.validators.rule import Rule
 
 TODAY = date(2026, 11, 21)

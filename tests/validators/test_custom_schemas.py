@@ -10,7 +10,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Severity
 from dq.validators import page
 from dq.validators.lint import lint
-from dq.validators.policy_file import read
+from dq.validators.policy.file import read
 
 TODAY = date(2026, 11, 21)
 ID = "custom-property-invalid"

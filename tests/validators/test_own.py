@@ -9,7 +9,7 @@ import pytest
 from dq.contracts.shared.outcome import Location, Severity
 from dq.validators import page
 from dq.validators.lint import lint
-from dq.validators.policy_file import read
+from dq.validators.policy.file import read
 from dq.validators.rule import Rule
 
 TODAY = date(2026, 11, 21)

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from dq.validators.policy_file import json_schema, read
+from dq.validators.policy.file import json_schema, read
 from dq.validators.rule import Rule
 
 GOOD = [

@@ -12,8 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dq.contracts.shared.outcome import Finding, Location, Severity
-from dq.validators import policy_file
 from dq.validators.lint import Linted, lint_files
+from dq.validators.policy import file as policy_file
 from dq.validators.report import From, Screen, moved, names, reports_of
 from dq.validators.reports import markdown
 from dq.validators.reports._findings_schema import findings_schema

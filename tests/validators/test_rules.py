@@ -12,10 +12,11 @@ import pytest
 
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.shared.shelf import BrokenShelf
-from dq.validators import page, policy_changes
+from dq.validators import page
 from dq.validators import rules as shelf
 from dq.validators.lint import lint, lint_files, rules_of
-from dq.validators.policy_file import read
+from dq.validators.policy import changes
+from dq.validators.policy.file import read
 from dq.validators.rule import Rule, Scope
 
 RULES = rules_of()
@@ -27,8 +28,8 @@ SHELF = Path(__file__).parents[2] / "validators" / "rules"
 def _findings(rule: Rule, document: bytes) -> list[Finding]:
     if rule.scope is Scope.CHANGE:
         _, wrong = read(document, "dq-policy.yaml", RULES)
-        changed = policy_changes.ChangedPolicy("dq-policy.yaml", b"profile: strict\n", document)
-        return [*wrong, *policy_changes.findings([changed], rule.severity)]
+        changed = changes.ChangedPolicy("dq-policy.yaml", b"profile: strict\n", document)
+        return [*wrong, *changes.findings([changed], rule.severity)]
     if rule.policies:
         policy, wrong = read(document, "dq-policy.yaml", RULES)
         base = [(page.BASE_FILE, BASE)]

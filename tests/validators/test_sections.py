@@ -9,8 +9,8 @@ import pytest
 from dq.contracts.shared.outcome import Severity
 from dq.validators import page
 from dq.validators.lint import lint_files
-from dq.validators.policy import Policy
-from dq.validators.policy_file import read
+from dq.validators.policy.file import read
+from dq.validators.policy.policy import Policy
 from dq.validators.rule import Rule
 
 TODAY = date(2026, 11, 21)

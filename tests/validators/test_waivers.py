@@ -9,9 +9,9 @@ import pytest
 from dq.contracts.shared.outcome import Location, Severity
 from dq.validators import page
 from dq.validators.lint import lint_files
-from dq.validators.policy_file import read
+from dq.validators.policy.file import read
+from dq.validators.policy.waivers import apply
 from dq.validators.rule import Rule
-from dq.validators.waivers import apply
 
 FILE = "dq-policy.yaml"
 MISSPELT = page.document("status: activ\n")[0].encode()

@@ -12,7 +12,7 @@ from dq.validators.git import tree, work_tree
 from dq.validators.git.objects import commit_of, merge_base, repository
 from dq.validators.git.repository import BaseUnavailable, Repository, find
 from dq.validators.git.tree import Kind
-from dq.validators.policy import FILE as POLICY
+from dq.validators.policy.policy import FILE as POLICY
 
 _MEND = "Judge its contracts in a pull request of its own repository."
 

@@ -12,7 +12,7 @@ from dq.contracts.shared.errors import Unreadable
 from dq.validators.git.objects import id_of, ignored
 from dq.validators.git.repository import Repository
 from dq.validators.git.tree import Entry, Kind
-from dq.validators.policy import FILE as POLICY
+from dq.validators.policy.policy import FILE as POLICY
 
 Content = bytes | Refused
 """The bytes of a file, or why they are not read: it is a link, say."""

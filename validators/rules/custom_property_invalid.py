@@ -32,7 +32,7 @@ from dq.validators.rule import Fault, Rule
 
 def check(contract: Contract, context: Context) -> Iterator[Fault]:
     if context.schemas:
-        from dq.validators import custom_schemas
+        from dq.validators.policy import custom_schemas
 
         yield from custom_schemas.faults(context.schemas, contract, context.walk)
 

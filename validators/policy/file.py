@@ -14,11 +14,11 @@ from dq.contracts.yaml import source
 from dq.contracts.yaml.parse import typed
 from dq.contracts.yaml.source_map import PLACE, Place, plain
 from dq.contracts.yaml.type_errors import nearest
-from dq.validators import own
-from dq.validators.policy import DEFAULT, Policy, Section, Setting
-from dq.validators.policy_form import OFF, File, For, OwnForm, Predicate, SchemasForm, SettingForm, WaiverForm
+from dq.validators.policy import own_rules as own
+from dq.validators.policy.form import OFF, File, For, OwnForm, Predicate, SchemasForm, SettingForm, WaiverForm
+from dq.validators.policy.policy import DEFAULT, Policy, Section, Setting
+from dq.validators.policy.waivers import Waiver
 from dq.validators.rule import Rule, Scope
-from dq.validators.waivers import Waiver
 
 Rules = Mapping[str, Rule]
 
@@ -109,7 +109,7 @@ def _schemas(written: SchemasForm | None, findings: list[Finding]) -> Iterator[t
     if written is None:
         return
     # Imported here: few policies have schemas, and jsonschema takes time to start.
-    from dq.validators.custom_schemas import LEVELS, wrong_schema
+    from dq.validators.policy.custom_schemas import LEVELS, wrong_schema
 
     for level in LEVELS:
         given = getattr(written, level)

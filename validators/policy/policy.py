@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Literal
 
 from dq.contracts.shared.outcome import Severity
+from dq.validators.policy.waivers import Waiver
 from dq.validators.rule import Rule
-from dq.validators.waivers import Waiver
 
 FILE = "dq-policy.yaml"
 

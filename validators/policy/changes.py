@@ -18,8 +18,8 @@ from dq.validators.git import base_root, tree, work_tree
 from dq.validators.git.base import Base
 from dq.validators.git.tree import Entry, Kind
 from dq.validators.git.work_tree import Content
-from dq.validators.policy import FILE as POLICY
-from dq.validators.policy import Policy
+from dq.validators.policy.policy import FILE as POLICY
+from dq.validators.policy.policy import Policy
 from dq.validators.rule import Rule
 
 _MOST = 10

@@ -10,7 +10,7 @@ from dq.contracts.shared.outcome import Finding
 from dq.validators.compat import Comparison, Judged
 from dq.validators.compat import version as versions
 from dq.validators.compat.judged import comparison
-from dq.validators.waivers import EXPIRED, UNUSED
+from dq.validators.policy.waivers import EXPIRED, UNUSED
 
 T = TypeVar("T")
 
