@@ -28,8 +28,8 @@ from dq.contracts.servers import SERVER_TYPES
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.source_map import PLACE
 from dq.validators.context import Context, Walk
+from dq.validators.facts.values import shown
 from dq.validators.rule import Fault, Rule
-from dq.validators.values import shown
 
 
 class Selection(NamedTuple):

@@ -40,7 +40,7 @@ from math import ceil
 
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.slo import Slo
-from dq.validators.promises import of_each
+from dq.validators.facts.promises import of_each
 from dq.validators.rule import Fault, Rule, fault
 
 # Nobody counts further by hand either: beyond it the objective is taken to be meant.

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract, Element
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Argument, Context
-from dq.validators.lake import on_lake
+from dq.validators.facts.lake import on_lake
 from dq.validators.rule import Fault, Rule, fault
 
 COLUMN = Argument("column_characters", 255, "How long the description of a property may be.")

@@ -42,7 +42,7 @@ from dq.contracts.schedule import parse
 from dq.contracts.shared.fault import Fault as NotASchedule
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
-from dq.validators.promises import of_promise
+from dq.validators.facts.promises import of_promise
 from dq.validators.rule import Fault, Rule, fault
 
 

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
+from dq.validators.facts.values import fits, shown
 from dq.validators.rule import Fault, Rule, fault
-from dq.validators.values import fits, shown
 
 # Service levels whose value is a moment.
 _MOMENTS = ("generalavailability", "endofsupport", "endoflife")

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
-from dq.validators.lake import on_lake
+from dq.validators.facts.lake import on_lake
 from dq.validators.rule import Fault, Rule, fault
 
 _BARE = re.compile(r"\b(?:decimal|numeric|dec)\b(?!\s*\()", re.IGNORECASE)

@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
+from dq.validators.facts.values import fits, shown
 from dq.validators.rule import Fault, Rule, item_fault
-from dq.validators.values import fits, shown
 
 
 def check(_contract: Contract, context: Context) -> Iterator[Fault]:

@@ -39,7 +39,7 @@ from datetime import datetime, timedelta
 from dq.contracts.schedule import shortest_gap
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.slo import Slo
-from dq.validators.promises import of_each
+from dq.validators.facts.promises import of_each
 from dq.validators.rule import Fault, Rule, fault
 
 

@@ -29,8 +29,8 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract, TypeOptions
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
+from dq.validators.facts.values import fits, shown
 from dq.validators.rule import Fault, Rule, fault
-from dq.validators.values import fits, shown
 
 # Lower key, its attribute, upper key, its attribute, and whether the two may be equal.
 _PAIRS = (

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract, Element
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
-from dq.validators.lake import on_lake
+from dq.validators.facts.lake import on_lake
 from dq.validators.rule import Fault, Rule, fault
 
 _NAME = re.compile(r"[a-z0-9_]+")

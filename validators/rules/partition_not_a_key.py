@@ -47,7 +47,7 @@ from datetime import datetime
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.type_errors import nearest
-from dq.validators.promises import of_each
+from dq.validators.facts.promises import of_each
 from dq.validators.rule import Fault, Rule, fault
 
 

@@ -42,7 +42,7 @@ Mend: Write `{due:%Y-%m-%d}`, or with civil arithmetic `{due - 1d:%Y-%m-%d}`; un
 from __future__ import annotations
 
 from dq.contracts.shared.outcome import Severity
-from dq.validators.promises import of_promise
+from dq.validators.facts.promises import of_promise
 from dq.validators.rule import Rule
 
 RULE = Rule("partition-template-invalid", Severity.ERROR, __doc__, of_promise("partition-template-invalid"))

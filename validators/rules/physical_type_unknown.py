@@ -27,7 +27,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.type_errors import nearest
 from dq.validators.context import Context
-from dq.validators.lake import on_lake
+from dq.validators.facts.lake import on_lake
 from dq.validators.rule import Fault, Rule, fault
 
 # Types of other engines, as people write them -> ours.

@@ -25,8 +25,8 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
-from dq.validators import positions
 from dq.validators.context import Context
+from dq.validators.facts import positions
 from dq.validators.rule import Fault, Rule
 
 

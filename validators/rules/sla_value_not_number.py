@@ -21,8 +21,8 @@ from dq.contracts import service_levels
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
+from dq.validators.facts.values import fits, shown
 from dq.validators.rule import Fault, Rule, fault
-from dq.validators.values import fits, shown
 
 
 def check(contract: Contract, _context: Context) -> Iterator[Fault]:

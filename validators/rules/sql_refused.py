@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
-from dq.validators.queries import refused, refused_scopes
+from dq.validators.facts.queries import refused, refused_scopes
 from dq.validators.rule import Fault, Rule, fault
 
 

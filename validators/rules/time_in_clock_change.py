@@ -40,7 +40,7 @@ from datetime import datetime, timedelta
 from dq.contracts.schedule import Note, dst_hazards
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.slo import Slo
-from dq.validators.promises import of_each
+from dq.validators.facts.promises import of_each
 from dq.validators.rule import Fault, Rule, fault
 
 

@@ -35,7 +35,7 @@ because they do not follow the clock that people see.
 from __future__ import annotations
 
 from dq.contracts.shared.outcome import Severity
-from dq.validators.promises import of_promise
+from dq.validators.facts.promises import of_promise
 from dq.validators.rule import Rule
 
 RULE = Rule("unknown-timezone", Severity.ERROR, __doc__, of_promise("unknown-timezone"))
