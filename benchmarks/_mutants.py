@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from _contracts import text
 
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.lint import rules_of
 
 TREE = Path(__file__).parent.parent
@@ -119,8 +119,8 @@ def seeds() -> list[Seed]:
     ]
     found += [block for block in pages if "apiVersion:" in block]
     rich = [_seed(one) for one in dict.fromkeys([*found, text(3, columns=12), DELIVERED])]
-    shown = [page.parse(rule.page) for rule in rules_of().values()]
-    short = [page.document(fragment)[0] for one in shown for fragment in (one.bad, one.good)]
+    shown = [rule_page.parse(rule.page) for rule in rules_of().values()]
+    short = [rule_page.document(fragment)[0] for one in shown for fragment in (one.bad, one.good)]
     return [*rich * RICH, *(_seed(one) for one in dict.fromkeys(short))]
 
 

@@ -27,7 +27,7 @@ from dq.dataquality.clauses.documented import (
 )
 from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.model.threshold import OPERATORS
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.lint import rules_of
 
 HERE = Path(__file__).parent / "reference"
@@ -74,10 +74,10 @@ def rules() -> Iterator[str]:
     shelf = rules_of()
     yield "| rule | severity | what it finds |\n|---|---|---|"
     for rule in shelf.values():
-        yield f"| [{rule.id}](#{rule.id}) | {rule.severity} | {page.parse(rule.page).summary} |"
+        yield f"| [{rule.id}](#{rule.id}) | {rule.severity} | {rule_page.parse(rule.page).summary} |"
     yield ""
     for rule in shelf.values():
-        made = page.parse(rule.page)
+        made = rule_page.parse(rule.page)
         yield f"## {rule.id}\n\n{made.summary}\n\n{made.why}\n"
         yield f"Bad:\n\n```yaml\n{made.bad.rstrip()}\n```\n"
         yield f"Good:\n\n```yaml\n{made.good.rstrip()}\n```\n"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dq.contracts import versions
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.yaml.type_errors import nearest
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.rule import Rule, Scope
 
 
@@ -19,7 +19,7 @@ def explain(rules: Mapping[str, Rule], id_: str, width: int = 88) -> str:
         hint = nearest(id_, rules)
         mend = f"Did you mean {hint!r}?" if hint else "'dq rules' lists them."
         raise UsageError(f"there is no rule {id_!r}.", mend)
-    made = page.parse(rule.page)
+    made = rule_page.parse(rule.page)
     parts = [
         f"{rule.id} ({', '.join(_facts(rule))})",
         textwrap.fill(made.summary, width),

@@ -12,8 +12,8 @@ from dq.contracts.access.files import Refused
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.yaml.parse import MAX_FINDINGS, parse
+from dq.validators.consequences import Folds
 from dq.validators.context import Context, Promises, Walk
-from dq.validators.fold import Folds
 from dq.validators.policy.policy import Policy
 from dq.validators.registry import Entry, Registry
 from dq.validators.rule import Fault, Rule, Scope

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dq.cli import show
 from dq.dataquality.clauses.plugins import installed, package
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.lint import rules_of
 
 
@@ -20,14 +20,14 @@ def command(format: show.Format = show.FORMAT) -> None:
     if format is show.Format.JSON:
         show.as_json(
             [
-                {"rule": rule.id, "severity": rule.severity, "summary": page.parse(rule.page).summary}
+                {"rule": rule.id, "severity": rule.severity, "summary": rule_page.parse(rule.page).summary}
                 for rule in rules.values()
             ]
             + [{"rule": id_, "severity": None, "summary": rule.problem} for id_, rule in RULES.items()]
             + [{"rule": name, "severity": None, "summary": f"a check of {by}"} for name, by in customs]
         )
         return
-    rows = [(rule.id, rule.severity.value, page.parse(rule.page).summary) for rule in rules.values()]
+    rows = [(rule.id, rule.severity.value, rule_page.parse(rule.page).summary) for rule in rules.values()]
     show.table(("rule", "severity", "what it finds"), rows)
     show.line()
     changes = [(id_, rule.problem) for id_, rule in RULES.items()]

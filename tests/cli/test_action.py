@@ -12,11 +12,11 @@ import pytest
 import yaml
 from fakes import workflow
 
-from dq.validators import page
+from dq.validators import rule_page
 
 ROOT = Path(__file__).parents[2]
-GOOD = page.document("")[0]
-BAD = page.document("status: activ\nid: orders\nversion: 1.10\n")[0]
+GOOD = rule_page.document("")[0]
+BAD = rule_page.document("status: activ\nid: orders\nversion: 1.10\n")[0]
 BAD_LINE = BAD.splitlines().index("version: 1.10") + 1
 
 

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from dq.cli.main import run
-from dq.validators import page
+from dq.validators import rule_page
 
-BAD = page.document("status: activ\nid: Orders!\n")[0]
+BAD = rule_page.document("status: activ\nid: Orders!\n")[0]
 
 
 @pytest.fixture

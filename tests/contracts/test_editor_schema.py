@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from dq.contracts.editor_schema import editor_schema
-from dq.validators import page
+from dq.validators import rule_page
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "registry").glob("*.odcs.yaml"))
 SCHEMA = editor_schema()
@@ -51,7 +51,7 @@ def sla(value: str, property_: str = "delivery", vendor: str = ", vendor: dq") -
         sla("{partition: {day: ['{due:%Y}', a]}, calendar: {skip: [2026-12-25], valid_until: 2027-01-31}}"),
         sla("{whatever: 1}", vendor=", vendor: other"),
         sla("{whatever: 1}", property_="own"),
-        page.document("")[0],
+        rule_page.document("")[0],
     ],
 )
 def test_it_takes_what_dq_takes(text: str) -> None:

@@ -9,7 +9,7 @@ import yaml
 
 from dq.contracts.yaml.parse import parse
 from dq.contracts.yaml.scalar import other_number, value
-from dq.validators import page
+from dq.validators import rule_page
 
 SERVER = "servers: [{server: lake, type: postgres, host: db, database: sales, schema: a, port: %s}]\n"
 
@@ -54,7 +54,7 @@ def _found(document: str, file: str = "orders.odcs.yaml") -> list[tuple[str, int
 
 
 def test_a_number_in_a_mapping_and_one_in_a_list_are_found_at_their_place():
-    document = page.document("tags: [a, 010]\ncustomProperties: [{property: a, value: 1_000}]\n")[0]
+    document = rule_page.document("tags: [a, 010]\ncustomProperties: [{property: a, value: 1_000}]\n")[0]
 
     assert ("ambiguous-number", "customProperties[0].value") in [
         (rule, path) for rule, _, _, path in _found(document)
@@ -62,23 +62,23 @@ def test_a_number_in_a_mapping_and_one_in_a_list_are_found_at_their_place():
 
 
 def test_what_is_in_quotes_is_a_text():
-    assert _found(page.document(SERVER % 123)[0].replace("123}", "123, description: '010'}")) == []
+    assert _found(rule_page.document(SERVER % 123)[0].replace("123}", "123, description: '010'}")) == []
 
 
 def test_a_value_of_the_wrong_type_is_told_once():
-    found = _found(page.document("version: 1_0\n")[0])
+    found = _found(rule_page.document("version: 1_0\n")[0])
 
     assert [rule for rule, *_ in found] == ["wrong-type"]
 
 
 def test_the_finding_says_what_each_reader_makes_of_it():
-    (found,) = parse(page.document(SERVER % "0123")[0].encode(), "a.yaml").findings
+    (found,) = parse(rule_page.document(SERVER % "0123")[0].encode(), "a.yaml").findings
 
     assert found.message == "0123 is read as the number 83, and by readers of YAML 1.2 as the number 123."
     assert found.mend == "Write 123 or 83 where a number is meant, and quotes where a text is: '0123'."
 
 
-JSON = json.dumps(yaml.safe_load(page.document("")[0]), indent=2)
+JSON = json.dumps(yaml.safe_load(rule_page.document("")[0]), indent=2)
 
 
 def test_a_contract_in_json_is_read():
@@ -95,7 +95,7 @@ def test_a_contract_in_json_is_read():
         pytest.param(JSON.replace('"active"', "active"), id="a word without quotes"),
         pytest.param(JSON.replace('"active"', "'active'"), id="single quotes"),
         pytest.param(JSON.replace('"active"', "NaN"), id="not a number"),
-        pytest.param(page.document("")[0], id="YAML"),
+        pytest.param(rule_page.document("")[0], id="YAML"),
     ],
 )
 def test_a_file_that_is_called_json_is_json(text):

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from fakes import wheel, workflow
 
-from dq.validators import page
+from dq.validators import rule_page
 
 ACTION = wheel.ROOT / "action.yml"
 TOOLS = ("bash", "git", "mktemp", "realpath", "cat", "python3")
-GOOD = page.document("")[0]
-BAD = page.document("status: activ\nid: orders\nversion: 1.10\n")[0]
+GOOD = rule_page.document("")[0]
+BAD = rule_page.document("status: activ\nid: orders\nversion: 1.10\n")[0]
 # Modules that Python, venv, pip, the build and dq import by name.
 MODULES = (
     "venv", "pip", "ensurepip", "sitecustomize", "usercustomize", "setuptools", "typing", "json", "yaml",

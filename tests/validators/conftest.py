@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from dq.contracts.shared.outcome import Finding
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.lint import lint, rules_of
 from dq.validators.policy.policy import DEFAULT, Policy
 from dq.validators.rule import Rule
@@ -27,8 +27,8 @@ def rules() -> dict[str, Rule]:
 def lint_fragment(rules: dict[str, Rule]) -> Lint:
     """Findings of a fragment laid over the base contract of the pages."""
 
-    def run(fragment: str, policy: Policy = DEFAULT, file: str = page.BASE_FILE) -> list[Finding]:
-        text, _ = page.document(fragment)
+    def run(fragment: str, policy: Policy = DEFAULT, file: str = rule_page.BASE_FILE) -> list[Finding]:
+        text, _ = rule_page.document(fragment)
         return lint(text.encode(), file, rules=rules, policy=policy, today=TODAY)
 
     return run

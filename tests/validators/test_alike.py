@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.lint import lint_files, rules_of
 
 RULES = rules_of()
@@ -15,7 +15,7 @@ ONE, TWO = (unicodedata.normalize(form, "é") for form in ("NFC", "NFD"))
 
 
 def found(*documents: tuple[str, str]) -> list[tuple[str, str]]:
-    files = [(file, page.document(fragment)[0].encode()) for file, fragment in documents]
+    files = [(file, rule_page.document(fragment)[0].encode()) for file, fragment in documents]
     linted = lint_files(files, rules=RULES, today=date(2026, 11, 21))
     return [(one.rule, one.message) for one in linted.findings if one.rule.startswith("duplicate")]
 

@@ -8,7 +8,7 @@ import pytest
 
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Severity
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.lint import lint
 from dq.validators.policy.file import read
 
@@ -19,8 +19,8 @@ ID = "custom-property-invalid"
 def _found(rules, schemas: str, fragment: str):
     policy, wrong = read(f"customProperties:\n  {schemas}\n".encode(), "dq-policy.yaml", rules)
     assert wrong == []
-    text, begins = page.document(fragment)
-    findings = lint(text.encode(), page.BASE_FILE, rules=rules, policy=policy, today=TODAY)
+    text, begins = rule_page.document(fragment)
+    findings = lint(text.encode(), rule_page.BASE_FILE, rules=rules, policy=policy, today=TODAY)
     return [(one.at.line - begins, one.path, one.message) for one in findings if one.rule == ID]
 
 
@@ -52,7 +52,7 @@ def test_a_value_is_found_at_its_line(rules):
 
 def test_the_mend_is_what_the_schema_says(rules):
     policy, _ = read(f"customProperties:\n  {CENTRE}\n".encode(), "dq-policy.yaml", rules)
-    text, _ = page.document(GIVEN.format("'42'"))
+    text, _ = rule_page.document(GIVEN.format("'42'"))
 
     (found,) = [one for one in lint(text.encode(), "a.odcs.yaml", rules=rules, policy=policy, today=TODAY)
                 if one.rule == ID]  # fmt: skip

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.yaml.parse import MAX_FINDINGS
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.judge import MAX_OF_ONE_RULE
 from dq.validators.lint import MAX_TEXT, lint, rules_of
 
 RULES = rules_of()
 TODAY = date(2026, 11, 21)
-BASE = page.document(
+BASE = rule_page.document(
     "slaProperties:\n"
     "  - id: daily\n"
     "    property: frequency\n"
@@ -177,7 +177,7 @@ SURPRISES = {
 
 @pytest.mark.parametrize(("line", "message", "mend"), SURPRISES.values(), ids=SURPRISES)
 def test_what_yaml_made_of_a_value_is_said_with_how_to_quote_it(line: str, message: str, mend: str) -> None:
-    text, _ = page.document(line + "\n")
+    text, _ = rule_page.document(line + "\n")
 
     (found,) = [one for one in _lint(text.encode()) if one.rule == "wrong-type"]
 

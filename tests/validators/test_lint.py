@@ -9,12 +9,12 @@ import pytest
 
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import Location, Severity
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.lint import Linted, lint, lint_files, lint_paths
 from dq.validators.rule import Rule
 
 TODAY = date(2026, 11, 21)
-GOOD = page.document("")[0]
+GOOD = rule_page.document("")[0]
 
 
 def _registry(root: Path, **contracts: str) -> None:
@@ -90,7 +90,7 @@ def test_extension_values_are_judged_with_the_form(lint_fragment) -> None:
 
 
 def test_a_rule_is_asked_only_about_its_versions_of_the_standard(rules: dict[str, Rule]) -> None:
-    text = page.document("apiVersion: v3.1.0\nstatus: activ\n")[0].encode()
+    text = rule_page.document("apiVersion: v3.1.0\nstatus: activ\n")[0].encode()
     later = {
         "status-unknown": Rule(
             "status-unknown", Severity.INFO, None, rules["status-unknown"].check, first=(3, 2, 0)
@@ -178,7 +178,7 @@ REFERRING = GOOD.replace("id: orders\n", "id: sales\n").replace(
 def test_references_are_resolved_among_all_contracts_that_were_read(
     tmp_path: Path, rules: dict[str, Rule], to: str, expected: list[str]
 ) -> None:
-    customers = page.document(
+    customers = rule_page.document(
         "id: customers\nschema: [{name: customers, id: customers_tbl, properties: [{name: customer_id}]}]\n"
     )[0]
     _registry(tmp_path, sales=REFERRING % to, customers=customers)

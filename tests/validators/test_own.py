@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from dq.contracts.shared.outcome import Location, Severity
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.lint import lint
 from dq.validators.policy.file import read
 from dq.validators.rule import Rule
@@ -18,8 +18,8 @@ TODAY = date(2026, 11, 21)
 def _found(rules: dict[str, Rule], own: str, fragment: str):
     policy, wrong = read(f"own:\n  own-rule: {own}\n".encode(), "dq-policy.yaml", rules)
     assert wrong == []
-    text, _ = page.document(fragment)
-    return lint(text.encode(), page.BASE_FILE, rules=rules, policy=policy, today=TODAY)
+    text, _ = rule_page.document(fragment)
+    return lint(text.encode(), rule_page.BASE_FILE, rules=rules, policy=policy, today=TODAY)
 
 
 TIMES = (
@@ -118,7 +118,7 @@ def test_a_policy_can_set_an_own_rule_for_some_contracts(rules: dict[str, Rule])
         "sections: [{for: {path: 'old/**'}, rules: {named: {severity: off}}}]\n"
     )
     policy, wrong = read(text.encode(), "dq-policy.yaml", rules)
-    contract = page.document("")[0].encode()
+    contract = rule_page.document("")[0].encode()
 
     new = lint(contract, "new/orders.odcs.yaml", rules=rules, policy=policy, today=TODAY)
     old = lint(contract, "old/orders.odcs.yaml", rules=rules, policy=policy, today=TODAY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from dq.validators import page
+from dq.validators import rule_page
 
 DOCSTRING = """A summary
 in two lines.
@@ -28,7 +28,7 @@ Mend: Do it.
 
 
 def test_a_docstring_is_taken_apart() -> None:
-    assert page.parse(DOCSTRING) == page.Page(
+    assert rule_page.parse(DOCSTRING) == rule_page.Page(
         summary="A summary in two lines.",
         why="First paragraph.\n\nSecond one.",
         bad="name: a\nschema:\n  - name: b\n",
@@ -48,12 +48,12 @@ def test_a_docstring_is_taken_apart() -> None:
     ],
 )
 def test_a_docstring_without_the_sections_is_refused(broken: str | None) -> None:
-    with pytest.raises(page.BrokenPage):
-        page.parse(broken)
+    with pytest.raises(rule_page.BrokenPage):
+        rule_page.parse(broken)
 
 
 def test_a_fragment_replaces_top_level_keys_of_the_base() -> None:
-    text, line = page.document("version: 2.0.0\nstatus: retired\n")
+    text, line = rule_page.document("version: 2.0.0\nstatus: retired\n")
 
     document = yaml.safe_load(text)
     assert (document["version"], document["status"], document["id"]) == ("2.0.0", "retired", "orders")
@@ -61,4 +61,4 @@ def test_a_fragment_replaces_top_level_keys_of_the_base() -> None:
 
 
 def test_a_fragment_that_begins_a_document_stands_alone() -> None:
-    assert page.document("---\n- a\n") == ("---\n- a\n", 1)
+    assert rule_page.document("---\n- a\n") == ("---\n- a\n", 1)

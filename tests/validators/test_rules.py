@@ -12,7 +12,7 @@ import pytest
 
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.shared.shelf import BrokenShelf
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators import rules as shelf
 from dq.validators.lint import lint, lint_files, rules_of
 from dq.validators.policy import changes
@@ -21,7 +21,7 @@ from dq.validators.rule import Rule, Scope
 
 RULES = rules_of()
 TODAY = date(2026, 11, 21)
-BASE = page.document("")[0].encode()
+BASE = rule_page.document("")[0].encode()
 SHELF = Path(__file__).parents[2] / "validators" / "rules"
 
 
@@ -32,21 +32,21 @@ def _findings(rule: Rule, document: bytes) -> list[Finding]:
         return [*wrong, *changes.findings([changed], rule.severity)]
     if rule.policies:
         policy, wrong = read(document, "dq-policy.yaml", RULES)
-        base = [(page.BASE_FILE, BASE)]
+        base = [(rule_page.BASE_FILE, BASE)]
         return [*wrong, *lint_files(base, rules=RULES, policy=policy, today=TODAY).findings]
-    files = [(page.BASE_FILE, document)]
+    files = [(rule_page.BASE_FILE, document)]
     if rule.scope is Scope.REGISTRY:
-        files = [("a/" + page.BASE_FILE, BASE), ("b/" + page.BASE_FILE, document)]
+        files = [("a/" + rule_page.BASE_FILE, BASE), ("b/" + rule_page.BASE_FILE, document)]
     return list(lint_files(files, rules=RULES, today=TODAY).findings)
 
 
 def _document(rule: Rule, fragment: str) -> tuple[str, int]:
     """The fragment as a whole document: laid over a contract, or a policy as it is."""
-    return (fragment, 1) if rule.policies else page.document(fragment)
+    return (fragment, 1) if rule.policies else rule_page.document(fragment)
 
 
 def test_the_base_contract_has_no_finding() -> None:
-    assert lint(BASE, page.BASE_FILE, rules=RULES, today=TODAY) == []
+    assert lint(BASE, rule_page.BASE_FILE, rules=RULES, today=TODAY) == []
 
 
 def test_every_file_in_the_folder_is_a_rule_named_after_its_file() -> None:
@@ -57,7 +57,7 @@ def test_every_file_in_the_folder_is_a_rule_named_after_its_file() -> None:
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_bad_gives_exactly_this_finding_inside_the_fragment(rule: Rule) -> None:
-    text, begins = _document(rule, page.parse(rule.page).bad)
+    text, begins = _document(rule, rule_page.parse(rule.page).bad)
 
     if rule.bad is not None:
         found, begins = _findings(rule, rule.bad), 1
@@ -71,7 +71,7 @@ def test_bad_gives_exactly_this_finding_inside_the_fragment(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_good_gives_no_finding(rule: Rule) -> None:
-    text, _ = _document(rule, page.parse(rule.page).good)
+    text, _ = _document(rule, rule_page.parse(rule.page).good)
 
     assert _findings(rule, text.encode()) == []
 
@@ -123,8 +123,8 @@ def test_a_new_file_on_a_shelf_is_used(tmp_path: Path, monkeypatch: pytest.Monke
 
     rules = rules_of(import_module("own_rules"))
 
-    text, line = page.document("name: test\n")
-    found = lint(text.encode(), page.BASE_FILE, rules=rules, today=TODAY)
+    text, line = rule_page.document("name: test\n")
+    found = lint(text.encode(), rule_page.BASE_FILE, rules=rules, today=TODAY)
     assert [(one.rule, one.at.line, one.contract) for one in found] == [("named-test", line, "orders")]
 
 

@@ -12,7 +12,7 @@ from fragments.sarif import SCHEMA
 from jsonschema import Draft202012Validator
 
 from dq.contracts.shared.outcome import Finding, Location, Severity
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.lint import Linted, lint_files
 from dq.validators.report import Screen, reports_of
 from dq.validators.rule import Rule
@@ -78,7 +78,7 @@ def test_the_level_is_the_finding_s_and_not_the_rule_s() -> None:
 
 
 def test_a_region_ends_with_its_line_and_counts_code_points(rules: dict[str, Rule]) -> None:
-    text = page.document("name: '𝄞𝄞'\nstatus: '𝄞x'  \n")[0]
+    text = rule_page.document("name: '𝄞𝄞'\nstatus: '𝄞x'  \n")[0]
 
     (result,) = _run(_linted(rules, text))["results"]
 
@@ -107,22 +107,24 @@ BAD = "schema: [{name: t, properties: [{name: a, logicalType: strng}]}]\n"
 
 
 def test_a_fingerprint_outlives_lines_above(rules: dict[str, Rule]) -> None:
-    before = page.document(BAD)[0]
+    before = rule_page.document(BAD)[0]
 
     assert _prints(_linted(rules, "# one\n# two\n" + before)) == _prints(_linted(rules, before))
 
 
 def test_a_fingerprint_outlives_neighbours_and_a_move(rules: dict[str, Rule]) -> None:
     lines = "schema:\n  - name: t\n    properties:\n{}      - name: a\n        logicalType: strng\n"
-    before = page.document(lines.format(""))[0]
-    after = page.document(lines.format("      - {name: b}\n"))[0]
+    before = rule_page.document(lines.format(""))[0]
+    after = rule_page.document(lines.format("      - {name: b}\n"))[0]
 
     assert _prints(_linted(rules, before)) == _prints(_linted(rules, after, "sales/orders.odcs.yaml"))
 
 
 def test_equal_lines_are_told_apart_by_their_number(rules: dict[str, Rule]) -> None:
     one = "      - name: {}\n        logicalType: strng\n"
-    text = page.document("schema:\n  - name: t\n    properties:\n" + one.format("a") + one.format("b"))[0]
+    text = rule_page.document("schema:\n  - name: t\n    properties:\n" + one.format("a") + one.format("b"))[
+        0
+    ]
 
     first, second = _prints(_linted(rules, text))
 

@@ -7,14 +7,14 @@ from datetime import date
 import pytest
 
 from dq.contracts.shared.outcome import Severity
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.lint import lint_files
 from dq.validators.policy.file import read
 from dq.validators.policy.policy import Policy
 from dq.validators.rule import Rule
 
 TODAY = date(2026, 11, 21)
-MISSPELT = page.document("status: activ\n")[0]
+MISSPELT = rule_page.document("status: activ\n")[0]
 
 
 def _policy(text: str, rules: dict[str, Rule]) -> Policy:

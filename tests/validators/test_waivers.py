@@ -7,14 +7,14 @@ from datetime import date
 import pytest
 
 from dq.contracts.shared.outcome import Location, Severity
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.lint import lint_files
 from dq.validators.policy.file import read
 from dq.validators.policy.waivers import apply
 from dq.validators.rule import Rule
 
 FILE = "dq-policy.yaml"
-MISSPELT = page.document("status: activ\n")[0].encode()
+MISSPELT = rule_page.document("status: activ\n")[0].encode()
 WAIVER = (
     "waivers:\n"
     "  - {rule: status-unknown, contract: orders, path: status, "
@@ -25,7 +25,7 @@ WAIVER = (
 def _found(rules: dict[str, Rule], policy: str, today: date, contract: bytes = MISSPELT):
     made, wrong = read(policy.encode(), FILE, rules)
     assert wrong == []
-    return lint_files([(page.BASE_FILE, contract)], rules=rules, policy=made, today=today).findings
+    return lint_files([(rule_page.BASE_FILE, contract)], rules=rules, policy=made, today=today).findings
 
 
 def test_a_waived_finding_is_not_said(rules: dict[str, Rule]) -> None:
@@ -51,7 +51,7 @@ def test_after_it_the_finding_is_back_and_the_waiver_is_an_error_in_the_policy(
 
 
 def test_a_waiver_that_waives_nothing_is_a_warning(rules: dict[str, Rule]) -> None:
-    (found,) = _found(rules, WAIVER, date(2026, 11, 21), page.document("")[0].encode())
+    (found,) = _found(rules, WAIVER, date(2026, 11, 21), rule_page.document("")[0].encode())
 
     assert (found.rule, found.severity, found.at.file) == ("waiver-unused", Severity.WARNING, FILE)
 
@@ -71,7 +71,7 @@ def test_a_waiver_of_a_contract_that_was_not_read_is_not_judged(rules: dict[str,
 def test_the_policy_sets_how_much_an_unused_waiver_matters(rules: dict[str, Rule]) -> None:
     policy = WAIVER + "rules: {waiver-unused: {severity: off}}\n"
 
-    assert _found(rules, policy, date(2026, 11, 21), page.document("")[0].encode()) == ()
+    assert _found(rules, policy, date(2026, 11, 21), rule_page.document("")[0].encode()) == ()
 
 
 def test_a_waiver_may_name_a_rule_from_elsewhere_and_is_left_to_those_who_know_it(

@@ -30,8 +30,8 @@ from dq.validators.git.objects import (
 from dq.validators.git.repository import BaseUnavailable, Repository
 from dq.validators.git.tree import Entry, Kind
 from dq.validators.git.work_tree import Content
-from dq.validators.past import deprecated_since, has_deprecated, newest_first
 from dq.validators.policy.policy import FILE as POLICY
+from dq.validators.version_history import deprecated_since, has_deprecated, newest_first
 
 Files = Mapping[str, Entry]
 

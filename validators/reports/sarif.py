@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from dq.contracts.shared import printable
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.validators import page
+from dq.validators import rule_page
 from dq.validators.explain import explain
 from dq.validators.lint import Linted, rules_of
 from dq.validators.report import From, Report, Screen, lines
@@ -72,7 +72,7 @@ def _descriptor(id_: str, shelf: Mapping[str, Rule], findings: Iterable[Finding]
     if rule is None:
         text = id_.replace("-", " ")
         return made | {"shortDescription": {"text": text}, "help": {"text": text}}
-    said = page.parse(rule.page)
+    said = rule_page.parse(rule.page)
     return made | {
         "shortDescription": {"text": _plain(said.summary)},
         "fullDescription": {"text": _plain(f"{said.summary} {said.why}")},
@@ -80,7 +80,7 @@ def _descriptor(id_: str, shelf: Mapping[str, Rule], findings: Iterable[Finding]
     }
 
 
-def _markdown(said: page.Page) -> str:
+def _markdown(said: rule_page.Page) -> str:
     return (
         f"{said.summary}\n\n## Why\n\n{said.why}\n\n"
         f"## Bad\n\n```yaml\n{said.bad}```\n\n## Good\n\n```yaml\n{said.good}```\n\n## Mend\n\n{said.mend}\n"
