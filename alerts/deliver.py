@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from dq.alerts import ledger, outbox, settle
+from dq.alerts import ledger, outbox, outbox_transitions
 from dq.alerts.channel import (
     Absent,
     Ambiguous,
@@ -118,7 +118,7 @@ class _Run:
     def look(self) -> int:
         """Search for all messages of which nobody knows whether they arrived; how many were searched for."""
         with self.store.write() as tx:
-            settle.expire(tx, self.now())
+            outbox_transitions.expire(tx, self.now())
             lost = [
                 claim for claim in outbox.ambiguous(tx, self.now()) if claim.lane.channel in self.channels
             ]
@@ -147,7 +147,7 @@ class _Run:
         with self.store.write() as tx:
             _AFTER_SEND[type(answer)](self, tx, claim, answer)
             if self.unclear[lane.channel] >= TIRED_AFTER:
-                settle.pause(tx, lane.channel, self.now() + REST)
+                outbox_transitions.pause(tx, lane.channel, self.now() + REST)
         return True
 
     def _no_sender(self, lane: Lane) -> bool:
@@ -173,10 +173,10 @@ class _Run:
         if resolved_at is not None and self.now() - resolved_at > GIVE_UP_AFTER:
             self.give_up(tx, claim, reason)
         else:
-            settle.retry(tx, claim, self.now() + wait, reason, repeat)
+            outbox_transitions.retry(tx, claim, self.now() + wait, reason, repeat)
 
     def give_up(self, tx: Connection, claim: Claim, reason: str) -> None:
-        if settle.bury(tx, claim, reason, self.now()):
+        if outbox_transitions.bury(tx, claim, reason, self.now()):
             self.dead.append(Dead(claim.lane, claim.operation, reason))
 
     def backoff(self, claim: Claim) -> timedelta:
@@ -207,7 +207,7 @@ def _find(channel: Open, claim: Claim) -> Look:
 
 
 def _sent(run: _Run, tx: Connection, claim: Claim, answer: Sent) -> None:
-    run.sent += settle.sent(tx, claim, answer.receipt, answer.note, run.now())
+    run.sent += outbox_transitions.sent(tx, claim, answer.receipt, answer.note, run.now())
 
 
 def _not_sent(run: _Run, tx: Connection, claim: Claim, answer: NotSent) -> None:
@@ -215,14 +215,14 @@ def _not_sent(run: _Run, tx: Connection, claim: Claim, answer: NotSent) -> None:
     wait = run.backoff(claim) if asked is None else timedelta(seconds=asked)
     run.try_later(tx, claim, wait, answer.reason)
     # It concerns all that goes through the channel: a limit, or a network that is down.
-    settle.pause(tx, claim.lane.channel, run.now() + wait)
+    outbox_transitions.pause(tx, claim.lane.channel, run.now() + wait)
 
 
 def _ambiguous(run: _Run, tx: Connection, claim: Claim, answer: Ambiguous) -> None:
     if claim.operation == UPDATE:
         run.try_later(tx, claim, run.backoff(claim), answer.reason)
     elif run.channels[claim.lane.channel].can.reconcile:
-        settle.unsure(tx, claim, run.now(), answer.reason, looks=0)
+        outbox_transitions.unsure(tx, claim, run.now(), answer.reason, looks=0)
     else:
         run.try_later(tx, claim, run.backoff(claim), answer.reason, repeat=True)
 
@@ -232,7 +232,7 @@ def _refused(run: _Run, tx: Connection, claim: Claim, answer: Refused) -> None:
         # Somebody will mend it, and then it is to be said if it still holds.
         run.broken[claim.lane.channel] = answer.reason
         run.try_later(tx, claim, run.backoff(claim), answer.reason)
-        settle.pause(tx, claim.lane.channel, run.now() + run.backoff(claim))
+        outbox_transitions.pause(tx, claim.lane.channel, run.now() + run.backoff(claim))
         for lane in outbox.waiting_lanes(tx, claim.lane.channel):
             run.tell_fallback(tx, lane)
     else:
@@ -241,21 +241,23 @@ def _refused(run: _Run, tx: Connection, claim: Claim, answer: Refused) -> None:
 
 
 def _gone(run: _Run, tx: Connection, claim: Claim, answer: Gone) -> None:
-    if settle.drop(tx, claim, answer.reason):
-        settle.forget(tx, claim.lane)
+    if outbox_transitions.drop(tx, claim, answer.reason):
+        outbox_transitions.forget(tx, claim.lane)
         outbox.enqueue(tx, claim.lane, CREATE, claim.message.revision, run.now())
 
 
 def _frozen(run: _Run, tx: Connection, claim: Claim, answer: Frozen) -> None:  # noqa: ARG001  # as the others
     # Every step that matters has a reply of its own.
-    settle.drop(tx, claim, answer.reason)
+    outbox_transitions.drop(tx, claim, answer.reason)
 
 
 def _absent(run: _Run, tx: Connection, claim: Claim, answer: Absent) -> None:  # noqa: ARG001  # as the others
     if claim.looks + 1 >= LOOKS:
         run.try_later(tx, claim, timedelta(0), "it was not there")
     else:
-        settle.unsure(tx, claim, run.now() + LOOK_AGAIN_AFTER, "it is not there yet", claim.looks + 1)
+        outbox_transitions.unsure(
+            tx, claim, run.now() + LOOK_AGAIN_AFTER, "it is not there yet", claim.looks + 1
+        )
 
 
 def _look_later(run: _Run, tx: Connection, claim: Claim, answer: NotSent | Ambiguous) -> None:
@@ -264,9 +266,9 @@ def _look_later(run: _Run, tx: Connection, claim: Claim, answer: NotSent | Ambig
         return
     asked = answer.retry_after_seconds if isinstance(answer, NotSent) else None
     wait = LOOK_AGAIN_AFTER if asked is None else timedelta(seconds=asked)
-    settle.unsure(tx, claim, run.now() + wait, answer.reason, claim.looks)
+    outbox_transitions.unsure(tx, claim, run.now() + wait, answer.reason, claim.looks)
     if isinstance(answer, NotSent):
-        settle.pause(tx, claim.lane.channel, run.now() + wait)
+        outbox_transitions.pause(tx, claim.lane.channel, run.now() + wait)
 
 
 def _cannot_look(run: _Run, tx: Connection, claim: Claim, answer: Refused) -> None:
