@@ -9,10 +9,11 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import alerting, producer, show, story
+from dq.cli import alerting, show
 from dq.cli.check_run import Setup, run
 from dq.cli.check_show import describe
 from dq.cli.commands import register, status, watch
+from dq.cli.demo import producer, scenario
 from dq.cli.gate import judge
 from dq.cli.loading import Loaded, load, slos, watched
 from dq.cli.settings import Settings
@@ -55,12 +56,12 @@ def command(
     store = world.store()
     _title("3. Register: the catalog is made to match")
     register.run(world, loaded.contracts, store, open_catalog("local", CatalogSettings(store=store)), "local")
-    _title(f"4. Ten days around {story.FIRST:%-d %B} 2013: deliver, watch, check")
+    _title(f"4. Ten days around {scenario.FIRST:%-d %B} 2013: deliver, watch, check")
     made = producer.Producer(spark, world.folder / "lake", sources)
     _play(world, loaded, store, made)
     _title("5. How the promises stand")
-    last = list(story.events())[-1].at
-    after = replace(world, as_of=story.instant(last))
+    last = list(scenario.events())[-1].at
+    after = replace(world, as_of=scenario.instant(last))
     status.show_all(after, [world.folder / "registry"], show.Format.TEXT)
     _goodbye(folder, after)
 
@@ -98,8 +99,8 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
         frames = {name: made.read(one) for name, (_, one) in objects.items()}
         rows = {name: frame.count() for name, frame in frames.items()}
     show.line("  " + ", ".join(f"{count:,} {name}" for name, count in rows.items()))
-    for event in story.events():
-        at = story.instant(event.at)
+    for event in scenario.events():
+        at = scenario.instant(event.at)
         now = replace(world, as_of=at)
         if event.object:
             contract, one = objects[event.object]

@@ -150,7 +150,7 @@ ALLOWED = {
         ".mkdir .resolve .touch shutil.copytree shutil.rmtree",
         "the demonstration's own folder, marked as such",
     ),
-    ("cli/producer.py", "file"): (
+    ("cli/demo/producer.py", "file"): (
         ".extract .iterdir .mkdir os.utime zipfile.ZipFile",
         "the demonstration's data, out of an installed package",
     ),

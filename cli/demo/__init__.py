@@ -1,0 +1,1 @@
+"""The demonstration: ten days of real flights, delivered, checked, alerted."""
