@@ -9,7 +9,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from dq.cli.loading import Loaded
+from dq.cli.loading.contracts import Loaded
 from dq.cli.world import World, instant
 from dq.contracts import slo as promise
 from dq.contracts.model import Contract, SchemaObject

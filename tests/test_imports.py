@@ -44,4 +44,4 @@ def test_the_python_interface_waits_with_engines_until_they_are_asked_for(python
 
 @pytest.fixture(scope="module")
 def python() -> set[str]:
-    return _imported("import dq, dq.cli.loading, dq.dataquality\ndq.Report\n")
+    return _imported("import dq, dq.cli.loading.contracts, dq.dataquality\ndq.Report\n")

@@ -12,8 +12,8 @@ import typer
 from dq.cli import alerting, check_show, routing, show
 from dq.cli.alerting import CHANNEL
 from dq.cli.check_run import Failed, Setup, T, Work, foresee, refused, run, run_all
-from dq.cli.holding import settled
-from dq.cli.loading import Loaded, load
+from dq.cli.loading.contracts import Loaded, load
+from dq.cli.loading.holding import settled
 from dq.cli.progress import Progress
 from dq.cli.quarantining import QUARANTINE, UNMASKED
 from dq.cli.selection import Task, asked, formats, name_of, objects, tasks, with_places, with_rules

@@ -15,7 +15,7 @@ from dq.cli.check_show import describe
 from dq.cli.commands import register, status, watch
 from dq.cli.demo import producer, scenario
 from dq.cli.gate import judge
-from dq.cli.loading import Loaded, load, slos, watched
+from dq.cli.loading.contracts import Loaded, load, slos, watched
 from dq.cli.settings import Settings
 from dq.cli.spark import session
 from dq.cli.world import World, here

@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from dq.cli import show
-from dq.cli.loading import load
+from dq.cli.loading.contracts import load
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.dataquality.clauses.coverage import Account, State, accounts

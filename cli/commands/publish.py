@@ -8,7 +8,7 @@ import typer
 from sqlalchemy import Connection
 
 from dq.cli import show
-from dq.cli.loading import chosen, load
+from dq.cli.loading.contracts import chosen, load
 from dq.cli.spark import session
 from dq.cli.world import here, instant, located
 from dq.contracts.access.data_location import resolve

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dq.cli import show
-from dq.cli.loading import load
+from dq.cli.loading.contracts import load
 from dq.contracts.access.files import read
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import MissingTool, UsageError

@@ -10,9 +10,9 @@ import typer
 
 from dq.cli import alerting, routing, show
 from dq.cli.alerting import CHANNEL
-from dq.cli.holding import settled
-from dq.cli.loading import PATHS, load, slos, watched
-from dq.cli.refusal import as_row, each
+from dq.cli.loading.contracts import PATHS, load, slos, watched
+from dq.cli.loading.holding import settled
+from dq.cli.loading.refusal import as_row, each
 from dq.cli.world import World, here, instant
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import Fault

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from dq.cli.loading import Loaded, load
+from dq.cli.loading.contracts import Loaded, load
 from dq.cli.world import World, outermost_root
 from dq.contracts.access.files import Refused
 from dq.contracts.shared.errors import Unreadable

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dq.cli.loading import NOT_IN_FORCE, Loaded
+from dq.cli.loading.contracts import NOT_IN_FORCE, Loaded
 from dq.cli.world import POLICY_FILE, is_root, registry_root
 from dq.contracts.access.data_location import is_lake
 from dq.contracts.model import Contract

@@ -1,0 +1,1 @@
+"""The contracts that a command takes along, and what becomes of those that it cannot."""
