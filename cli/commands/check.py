@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli import alerting, check_show, routing, show
+from dq.cli import alerting, routing, show
 from dq.cli.alerting import CHANNEL
-from dq.cli.check_run import Failed, Setup, T, Work, foresee, refused, run, run_all
+from dq.cli.checking import findings
+from dq.cli.checking.quarantining import QUARANTINE, UNMASKED
+from dq.cli.checking.run import Failed, Setup, T, Work, foresee, refused, run, run_all
+from dq.cli.checking.selection import Task, asked, formats, name_of, objects, tasks, with_places, with_rules
 from dq.cli.loading.contracts import Loaded, load
 from dq.cli.loading.holding import settled
 from dq.cli.progress import Progress
-from dq.cli.quarantining import QUARANTINE, UNMASKED
-from dq.cli.selection import Task, asked, formats, name_of, objects, tasks, with_places, with_rules
 from dq.cli.spark import session
 from dq.cli.together import at_once, together
 from dq.cli.world import here, processors
@@ -106,7 +107,7 @@ def command(
         done, bugs = _each(given, todo, run, threads)
     else:
         done, bugs = [failed for task in todo for failed in refused(task)], []
-    check_show.reports(done, loaded.findings, format)
+    findings.reports(done, loaded.findings, format)
     write = show.aside if format is show.Format.JSON else show.block
     undelivered = alerting.report(alerting.send(world, store, write, channel))
     if results_table:
@@ -124,7 +125,7 @@ def _code(one: Report | Failed) -> int:
 
 def _foresee(given: Setup, todo: Sequence[Task], threads: int, loaded: Loaded, form: show.Format) -> int:
     seen, bugs = _each(given, todo, foresee, threads)
-    check_show.outlines(seen, loaded.findings, form)
+    findings.outlines(seen, loaded.findings, form)
     _raise(bugs)
     return Unreadable.exit_code if loaded.findings or any(isinstance(one, Failed) for one in seen) else 0
 

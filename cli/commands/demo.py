@@ -10,8 +10,8 @@ from pathlib import Path
 import typer
 
 from dq.cli import alerting, show
-from dq.cli.check_run import Setup, run
-from dq.cli.check_show import describe
+from dq.cli.checking.findings import describe
+from dq.cli.checking.run import Setup, run
 from dq.cli.commands import register, status, watch
 from dq.cli.demo import producer, scenario
 from dq.cli.gate import judge

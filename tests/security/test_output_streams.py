@@ -28,8 +28,9 @@ from typer.main import get_command
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
-from dq.cli import check_show, show
-from dq.cli.check_run import Failed
+from dq.cli import show
+from dq.cli.checking import findings
+from dq.cli.checking.run import Failed
 from dq.cli.main import application, names, run
 from dq.cli.progress import Progress
 from dq.contracts.shared import printable
@@ -402,8 +403,8 @@ def test_what_data_say_is_shown_and_does_nothing(name: str, form: show.Format):
     finding = Finding(text, Severity.ERROR, text, text, at)
 
     with tapes(out, err), show.door():
-        check_show.reports([*reports, failed], [finding], form)
-        check_show.outlines([outline, failed], [finding], form)
+        findings.reports([*reports, failed], [finding], form)
+        findings.outlines([outline, failed], [finding], form)
         show.note(repr(reports[0]))
         show.aside(repr(reports[0]))
         with contextlib.suppress(Violated):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from dq.cli import show
-from dq.cli.check_run import Failed
-from dq.cli.selection import name_of
+from dq.cli.checking.run import Failed
+from dq.cli.checking.selection import name_of
 from dq.contracts.shared.outcome import CheckResult, Finding, Status
 from dq.dataquality import Report
 from dq.dataquality.clauses.clause import Rows

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import Connection
 
 from dq.cli import show
+from dq.cli.checking.quarantining import set_apart
+from dq.cli.checking.selection import Partition, Task, name_of
 from dq.cli.progress import Progress
-from dq.cli.quarantining import set_apart
-from dq.cli.selection import Partition, Task, name_of
 from dq.cli.spark import label
 from dq.cli.world import World
 from dq.contracts.identity import key

@@ -1,0 +1,1 @@
+"""What `dq check` does: which rows, one run, what is told of it."""
