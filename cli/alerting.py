@@ -15,8 +15,8 @@ from dq.alerts import channels
 from dq.alerts.channel import Channel, Open, Setting
 from dq.alerts.deliver import Drained, drain
 from dq.alerts.record import record
-from dq.cli import show
 from dq.cli.routing import FROM_CONTRACT, routes
+from dq.cli.terminal import output
 from dq.cli.world import World
 from dq.contracts.access.alert_target import FILES
 from dq.contracts.access.files import Refused, read_own
@@ -33,7 +33,7 @@ def teller(
     known, name = channels.load(), channel.partition(":")[0]
     # Now, and not in the night when the first alert has to go there.
     if name in known:
-        known[name].open(_settings(world, known[name]), show.line)
+        known[name].open(_settings(world, known[name]), output.line)
     elif name != FROM_CONTRACT:
         choice = ", ".join((FROM_CONTRACT, *known))
         raise UsageError(f"there is no channel {channel!r}.", f"Choose one of {choice}.")
@@ -103,9 +103,9 @@ def _setting(world: World, one: Setting) -> str | None:
 def report(drained: Drained) -> int:
     """Says what could not be sent; the exit code that follows: 4 when something was given up, else 0."""
     for dead in drained.dead:
-        show.note(f"dq: the {dead.operation} of {dead.lane} could not be delivered: {dead.reason}")
+        output.note(f"dq: the {dead.operation} of {dead.lane} could not be delivered: {dead.reason}")
     for name, reason in drained.broken.items():
-        show.note(f"dq: nothing can be sent through {name}: {reason}")
+        output.note(f"dq: nothing can be sent through {name}: {reason}")
     return 4 if drained.dead or drained.broken else 0
 
 

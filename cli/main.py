@@ -16,7 +16,8 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from dq.cli import commands, show
+from dq.cli import commands
+from dq.cli.terminal import output
 from dq.cli.world import CONFIG
 from dq.contracts.shared.errors import DqError
 
@@ -89,7 +90,7 @@ def _version(asked: bool) -> None:
 
         from dq.contracts.shared.install import NAME
 
-        show.line(f"dq {version(NAME)}")
+        output.line(f"dq {version(NAME)}")
         raise typer.Exit
 
 
@@ -116,7 +117,7 @@ def run(arguments: list[str]) -> int:
     """Runs one command line and gives its exit code; prints what went wrong, never a secret."""
     before = CONFIG.set(None)
     try:
-        with show.door():
+        with output.door():
             return _run(arguments)
     finally:
         CONFIG.reset(before)
@@ -132,22 +133,22 @@ def _run(arguments: list[str]) -> int:
     except _MISTAKE as error:
         return _mistaken(error)
     except typer.Abort:
-        show.note("Aborted.")
+        output.note("Aborted.")
         return 1
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
     except DqError as error:
-        show.problem(error)
+        output.problem(error)
         return error.exit_code
     except OSError as error:
         # A disk that is full, a folder that may not be written: the world's answer, whoever asked.
         where = f"{error.filename}: " if error.filename else ""
-        show.note(f"dq: {where}{error.strerror or error}.")
-        show.note("    Check the path, and the rights of this process.")
+        output.note(f"dq: {where}{error.strerror or error}.")
+        output.note("    Check the path, and the rights of this process.")
         return DqError.exit_code
     except Exception:  # noqa: BLE001  # the last guard: whatever comes here is a bug of ours
-        show.aside(traceback.format_exc())
-        show.note("dq: this is a bug of dq, not a mistake of yours. Please report the lines above.")
+        output.aside(traceback.format_exc())
+        output.note("dq: this is a bug of dq, not a mistake of yours. Please report the lines above.")
         return BUG
 
 
@@ -157,7 +158,7 @@ def _mistaken(error: Any) -> int:
     if message:
         usage = context.get_usage() if context else ""
         help_ = f"{context.command_path} {context.help_option_names[0]}" if context else ""
-        show.mistake(message, usage, help_)
+        output.mistake(message, usage, help_)
     return int(error.exit_code)
 
 
@@ -166,7 +167,7 @@ def _help_is_ours(command: Any) -> None:
     plain = command.format_help
 
     def format_help(context: Any, formatter: Any) -> None:
-        with show.ours():
+        with output.ours():
             plain(context, formatter)
 
     command.format_help = format_help

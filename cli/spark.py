@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.cli import show
+from dq.cli.terminal import output
 from dq.cli.world import World, hand_down
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.contracts.shared.install import install_command
@@ -71,7 +71,7 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
     try:
         # Ivy tells on stdout which jars it loads, where our JSON has to stand alone; and errors of Spark
         # quote the data.
-        with show.others():
+        with output.others():
             made: SparkSession = builder.getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
         said = str(error).splitlines()[0]

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from dq.cli import show
 from dq.cli.checking.run import Failed
 from dq.cli.checking.selection import name_of
+from dq.cli.terminal import output
 from dq.contracts.shared.outcome import CheckResult, Finding, Status
 from dq.dataquality import Report
 from dq.dataquality.clauses.clause import Rows
@@ -22,7 +22,7 @@ T = TypeVar("T", Report, Outline)
 _SAMPLES, _CHARACTERS = 3, 200
 
 
-def reports(done: Sequence[Report | Failed], findings: Sequence[Finding], form: show.Format) -> None:
+def reports(done: Sequence[Report | Failed], findings: Sequence[Finding], form: output.Format) -> None:
     """What all runs found. In JSON, what could not be tested has an entry with its `error` and no results."""
     _print(
         done,
@@ -33,7 +33,7 @@ def reports(done: Sequence[Report | Failed], findings: Sequence[Finding], form: 
     )
 
 
-def outlines(seen: Sequence[Outline | Failed], findings: Sequence[Finding], form: show.Format) -> None:
+def outlines(seen: Sequence[Outline | Failed], findings: Sequence[Finding], form: output.Format) -> None:
     """What all runs would do."""
     _print(seen, findings, form, foreseen, "Nothing would be tested. Name a --partition, or say --all.")
 
@@ -41,22 +41,22 @@ def outlines(seen: Sequence[Outline | Failed], findings: Sequence[Finding], form
 def _print(
     found: Sequence[T | Failed],
     findings: Sequence[Finding],
-    form: show.Format,
+    form: output.Format,
     describe: Callable[[T], None],
     nothing: str,
 ) -> None:
     for one in found:
         if isinstance(one, Failed):
             failure(one)
-    if form is show.Format.JSON:
+    if form is output.Format.JSON:
         broken: list[JsonObject] = [_untested(None, None, [], str(finding)) for finding in findings]
-        show.as_json([*broken, *(_entry(one) for one in found)])
+        output.as_json([*broken, *(_entry(one) for one in found)])
         return
     for one in found:
         if not isinstance(one, Failed):
             describe(one)
     if not found and not findings:
-        show.line(nothing)
+        output.line(nothing)
 
 
 def _entry(one: Report | Outline | Failed) -> JsonObject:
@@ -86,7 +86,7 @@ def _untested(
 def failure(one: Failed) -> None:
     """What could not be tested, on stderr."""
     scope = f" {name_of(one.scope)}" if one.scope else ""
-    show.problem(one.error, f"{one.contract.id}/{one.object.name}{scope}: ")
+    output.problem(one.error, f"{one.contract.id}/{one.object.name}{scope}: ")
 
 
 def describe(report: Report, *, quiet: bool = False) -> None:
@@ -94,7 +94,7 @@ def describe(report: Report, *, quiet: bool = False) -> None:
     scope = ", ".join(label(partition) for partition in report.partitions) or "whole table"
     counts = report.counts()
     if not quiet:
-        show.line(show.styled(f"{report.contract}/{report.object} {scope}", bold=True))
+        output.line(output.styled(f"{report.contract}/{report.object} {scope}", bold=True))
     for result in report.results:
         if result.status is not Status.PASS:
             _result(result, quiet=quiet)
@@ -104,47 +104,47 @@ def describe(report: Report, *, quiet: bool = False) -> None:
     if report.quarantine is not None:
         rows, path = report.quarantine.rows, report.quarantine.path
         kept = f"{rows:,} row(s) in {path}." if path else "nothing to write."
-        show.line(f"  Quarantine: {report.quarantine.problem or kept}")
+        output.line(f"  Quarantine: {report.quarantine.problem or kept}")
     states = Counter(account.state for account in report.accounts)
     clauses = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
     proven = f", {report.proven} proven without reading" if report.proven else ""
     passes = f"{report.passes} pass{'' if report.passes == 1 else 'es'}"
-    show.line(f"  {said}{proven}, in {passes}. Clauses: {clauses}.")
+    output.line(f"  {said}{proven}, in {passes}. Clauses: {clauses}.")
     if report.rules:
-        show.line(f"  Only {', '.join(report.rules)}: this run says nothing of the other clauses.")
+        output.line(f"  Only {', '.join(report.rules)}: this run says nothing of the other clauses.")
 
 
 def foreseen(plan: Outline) -> None:
     """What a run would do, for a reader."""
     scope = ", ".join(label(partition) for partition in plan.partitions) or "whole table"
-    show.line(show.styled(f"{plan.contract}/{plan.object} {scope}", bold=True))
+    output.line(output.styled(f"{plan.contract}/{plan.object} {scope}", bold=True))
     jobs = [one for one in plan.passes if one.kind is not Kind.SCHEMA]
     for one in plan.passes:
         number = f"{jobs.index(one) + 1}." if one in jobs else "- "
         where = ", on the whole table" if plan.partitions and one.rows is Rows.TABLE else ""
         questions = f"{one.questions} question{'' if one.questions == 1 else 's'}"
-        show.line(f"  {number} {one.says}{where}: {questions} for {len(one.clauses)} clauses")
-        show.line(f"     {', '.join(one.clauses)}")
+        output.line(f"  {number} {one.says}{where}: {questions} for {len(one.clauses)} clauses")
+        output.line(f"     {', '.join(one.clauses)}")
     for path, reason in plan.errors:
-        show.line(f"  {show.mark(None)} {path} will be an error: {reason}")
+        output.line(f"  {output.mark(None)} {path} will be an error: {reason}")
     for account in plan.untested:
         if account.state is State.NOT_EVALUATED:
-            show.line(f"  - {account.path} is not tested: {account.reason}")
-    show.line("  What the files' statistics prove is not scanned.")
+            output.line(f"  - {account.path} is not tested: {account.reason}")
+    output.line("  What the files' statistics prove is not scanned.")
 
 
 def _result(result: CheckResult, *, quiet: bool) -> None:
     good = {Status.FAIL: False, Status.ERROR: None}.get(result.status)
     if result.status is Status.SKIPPED:
         if not quiet:
-            show.line(f"  - {result.property} {result.check}: {result.observed}")
+            output.line(f"  - {result.property} {result.check}: {result.observed}")
         return
     what = " ".join(part for part in (result.property, result.check) if part)
-    show.line(f"  {show.mark(good)} {result.severity} {what}: {result.message}")
+    output.line(f"  {output.mark(good)} {result.severity} {what}: {result.message}")
     for sample in result.samples[:_SAMPLES]:
-        show.line("      " + ", ".join(f"{key}={_cut(value)}" for key, value in sample.items()))
+        output.line("      " + ", ".join(f"{key}={_cut(value)}" for key, value in sample.items()))
     if len(result.samples) > _SAMPLES:
-        show.line(f"      … {len(result.samples) - _SAMPLES} more in --format json")
+        output.line(f"      … {len(result.samples) - _SAMPLES} more in --format json")
 
 
 def _cut(value: object) -> str:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection
 
-from dq.cli import show
 from dq.cli.checking.quarantining import set_apart
 from dq.cli.checking.selection import Partition, Task, name_of
-from dq.cli.progress import Progress
 from dq.cli.spark import label
+from dq.cli.terminal import output
+from dq.cli.terminal.progress import Progress
 from dq.cli.world import World
 from dq.contracts.identity import key
 from dq.contracts.model import Contract, SchemaObject
@@ -184,5 +184,5 @@ def _others(given: Setup, contract: Contract, one: SchemaObject) -> dict[str, Da
         try:
             found[other.name] = locate(contract, other, given.server, given.world.reach)
         except UsageError as error:
-            show.note(f"dq: {error.message} {error.mend}")
+            output.note(f"dq: {error.message} {error.mend}")
     return found

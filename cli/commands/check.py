@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli import alerting, routing, show
+from dq.cli import alerting, routing
 from dq.cli.alerting import CHANNEL
 from dq.cli.checking import findings
 from dq.cli.checking.quarantining import QUARANTINE, UNMASKED
@@ -17,8 +17,9 @@ from dq.cli.checking.run import Failed, Setup, T, Work, foresee, refused, run, r
 from dq.cli.checking.selection import Task, asked, formats, name_of, objects, tasks, with_places, with_rules
 from dq.cli.loading.contracts import Loaded, load
 from dq.cli.loading.holding import settled
-from dq.cli.progress import Progress
 from dq.cli.spark import session
+from dq.cli.terminal import output
+from dq.cli.terminal.progress import Progress
 from dq.cli.together import at_once, together
 from dq.cli.world import here, processors
 from dq.contracts.shared.errors import Unreadable
@@ -66,8 +67,8 @@ def command(
     channel: str = CHANNEL,
     quarantine: str = QUARANTINE,
     quarantine_unmasked: bool = UNMASKED,
-    as_of: str = show.AS_OF,
-    format: show.Format = show.FORMAT,
+    as_of: str = output.AS_OF,
+    format: output.Format = output.FORMAT,
 ) -> None:
     """Test the data against its contracts, on Spark.
 
@@ -88,7 +89,7 @@ def command(
     loaded = settled(world, store, load(paths or [Path()]))
     unheard = routing.refused(loaded.contracts, channel, world.settings)
     for finding in (*loaded.findings, *unheard):
-        show.note(str(finding))
+        output.note(str(finding))
     pairs = with_rules(objects(loaded, object), rule)
     todo = with_places(world, tasks(store, pairs, what), server)
     read = formats(world, pairs, server)
@@ -108,7 +109,7 @@ def command(
     else:
         done, bugs = [failed for task in todo for failed in refused(task)], []
     findings.reports(done, loaded.findings, format)
-    write = show.aside if format is show.Format.JSON else show.block
+    write = output.aside if format is output.Format.JSON else output.block
     undelivered = alerting.report(alerting.send(world, store, write, channel))
     if results_table:
         _append(session(world, hive=hive), done, loaded, world.now(), results_table)
@@ -123,7 +124,7 @@ def _code(one: Report | Failed) -> int:
     return Unreadable.exit_code if unwritten else one.exit_code
 
 
-def _foresee(given: Setup, todo: Sequence[Task], threads: int, loaded: Loaded, form: show.Format) -> int:
+def _foresee(given: Setup, todo: Sequence[Task], threads: int, loaded: Loaded, form: output.Format) -> int:
     seen, bugs = _each(given, todo, foresee, threads)
     findings.outlines(seen, loaded.findings, form)
     _raise(bugs)
@@ -153,7 +154,7 @@ def _append(
             scope = name_of(one.scope)
             rows.append(results.untested(one.contract, one.object.name, scope, now, str(one.error)))
     if rows:
-        with show.step(f"appending {len(rows)} results to {target}"):
+        with output.step(f"appending {len(rows)} results to {target}"):
             results.append(spark, rows, target)
 
 

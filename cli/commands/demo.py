@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import alerting, show
+from dq.cli import alerting
 from dq.cli.checking.findings import describe
 from dq.cli.checking.run import Setup, run
 from dq.cli.commands import register, status, watch
@@ -18,6 +18,7 @@ from dq.cli.gate import judge
 from dq.cli.loading.contracts import Loaded, load, slos, watched
 from dq.cli.settings import Settings
 from dq.cli.spark import session
+from dq.cli.terminal import output
 from dq.cli.world import World, here
 from dq.contracts.shared.errors import UsageError
 from dq.dataquality.delivery.watch import tick
@@ -46,7 +47,7 @@ def command(
     """
     world = _world(folder)
     sources = producer.sources(world.state() / "cache")
-    with show.step("starting Spark"):
+    with output.step("starting Spark"):
         spark = session(world)
     _title("1. The gate: a pull request proposes a contract")
     _gate(world.folder / "proposals")
@@ -62,7 +63,7 @@ def command(
     _title("5. How the promises stand")
     last = list(scenario.events())[-1].at
     after = replace(world, as_of=scenario.instant(last))
-    status.show_all(after, [world.folder / "registry"], show.Format.TEXT)
+    status.show_all(after, [world.folder / "registry"], output.Format.TEXT)
     _goodbye(folder, after)
 
 
@@ -88,17 +89,17 @@ def _world(folder: Path) -> World:
 
 def _gate(path: Path) -> None:
     linted = judge(here(), [path])
-    show.block(reports_of()["text"].render(linted, show.screen()).rstrip("\n"))
+    output.block(reports_of()["text"].render(linted, output.screen()).rstrip("\n"))
 
 
 def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -> None:
     promises, _ = slos(loaded)
     watching = [watched(slo, None, world.reach) for slo in promises]
     objects = {one.name: (contract, one) for contract in loaded.contracts for one in contract.objects}
-    with show.step("reading the source data"):
+    with output.step("reading the source data"):
         frames = {name: made.read(one) for name, (_, one) in objects.items()}
         rows = {name: frame.count() for name, frame in frames.items()}
-    show.line("  " + ", ".join(f"{count:,} {name}" for name, count in rows.items()))
+    output.line("  " + ", ".join(f"{count:,} {name}" for name, count in rows.items()))
     for event in scenario.events():
         at = scenario.instant(event.at)
         now = replace(world, as_of=at)
@@ -107,27 +108,27 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
             day = event.day.isoformat() if event.day else None
             count = made.deliver(frames[event.object], one, day, at)
             word = f"  ← {event.word}" if event.word else ""
-            show.line(f"{event.at:%a %d %b %H:%M}  {one.name} {day or ''} delivered, {count:,} rows{word}")
+            output.line(f"{event.at:%a %d %b %H:%M}  {one.name} {day or ''} delivered, {count:,} rows{word}")
         done = tick(store, watching, now.now(), alerting.teller(now, loaded.contracts, CHANNEL), since=None)
         if event.object:
             partition = {one.partition_keys()[0].column: day} if day else None
             tell = alerting.teller(now, [contract], CHANNEL)
-            with show.step(f"checking {one.name} {day or check_runs.TABLE}"):
+            with output.step(f"checking {one.name} {day or check_runs.TABLE}"):
                 report = run(Setup(now, store, made.spark, tell), contract, one, partition)
             describe(report, quiet=True)
         watch.describe(done, quiet=True)
-        alerting.report(alerting.send(now, store, show.block))
+        alerting.report(alerting.send(now, store, output.block))
 
 
 def _title(text: str) -> None:
-    show.line()
-    show.line(show.styled(text, bold=True))
+    output.line()
+    output.line(output.styled(text, bold=True))
 
 
 def _goodbye(folder: Path, world: World) -> None:
     as_of = world.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-    show.line()
-    show.line(show.styled(f"All of it is in {folder}. Look around:", bold=True))
+    output.line()
+    output.line(output.styled(f"All of it is in {folder}. Look around:", bold=True))
     for text in (
         f"cd {folder}",
         "dq validate registry",
@@ -136,4 +137,4 @@ def _goodbye(folder: Path, world: World) -> None:
         "dq register registry",
         "dq explain decimal-without-precision",
     ):
-        show.line(f"  {text}")
+        output.line(f"  {text}")

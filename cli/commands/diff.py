@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import show
+from dq.cli.terminal import output
 from dq.cli.world import here
 from dq.contracts.access.files import Absent, listed, read
 from dq.contracts.model import Contract
@@ -31,7 +31,7 @@ def command(
     ),
     subscriptions: Path = typer.Option(None, "--subscriptions", help="A folder of subscription files."),
     today: str = typer.Option(None, "--today", help="Judge as of this date, such as 2026-05-01."),
-    format: show.Format = show.FORMAT,
+    format: output.Format = output.FORMAT,
 ) -> None:
     """Say what changed between two versions of a contract, and whom each change breaks.
 
@@ -51,8 +51,8 @@ def command(
         format=table_format,
         subscriptions=_subscriptions(subscriptions) if subscriptions else (),
     )
-    if format is show.Format.JSON:
-        show.as_json(found.as_dict())
+    if format is output.Format.JSON:
+        output.as_json(found.as_dict())
     else:
         _print(old, new, found, day)
     raise typer.Exit(1 if found.verdict is Verdict.BREAK else 0)
@@ -95,27 +95,27 @@ def _subscriptions(folder: Path) -> list[Subscription]:
 
 
 def _print(old: Contract, new: Contract, found: Comparison, today: date) -> None:
-    said = show.styled(found.verdict.value, fg=_COLORS[found.verdict], bold=True)
-    show.line(f"{new.id} {old.version} → {new.version}: {said}")
+    said = output.styled(found.verdict.value, fg=_COLORS[found.verdict], bold=True)
+    output.line(f"{new.id} {old.version} → {new.version}: {said}")
     if not found.changes:
-        show.line("  Nothing changed.")
+        output.line("  Nothing changed.")
     for change in found.changes:
         _print_change(change, today)
     if found.required_version and found.required_version != old.version:
-        show.line()
-        show.line(f"These changes need version {found.required_version} or later.")
+        output.line()
+        output.line(f"These changes need version {found.required_version} or later.")
 
 
 def _print_change(change: Judged, today: date) -> None:
-    mark = show.styled(f"{change.verdict.value:5}", fg=_COLORS[change.verdict])
-    show.line()
-    show.line(f"  {mark} {change.rule}  {change.at}")
-    show.line(f"        {change.problem}")
+    mark = output.styled(f"{change.verdict.value:5}", fg=_COLORS[change.verdict])
+    output.line()
+    output.line(f"  {mark} {change.rule}  {change.at}")
+    output.line(f"        {change.problem}")
     if change.verdict is Verdict.OK:
         return
     needs = "" if change.bump is Bump.NONE else f" · needs a {change.bump.value} version"
-    show.line(f"        Hits {', '.join(change.who)}{needs}.")
-    show.line(f"        {change.instead}")
-    show.line("        To accept it, put this into the policy:")
+    output.line(f"        Hits {', '.join(change.who)}{needs}.")
+    output.line(f"        {change.instead}")
+    output.line("        To accept it, put this into the policy:")
     for line in change.waiver(today).splitlines():
-        show.line(f"          {line}")
+        output.line(f"          {line}")

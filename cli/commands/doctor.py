@@ -13,8 +13,8 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import show
 from dq.cli.settings import TABLE, unknown
+from dq.cli.terminal import output
 from dq.cli.world import World, here
 from dq.contracts.access.files import find
 from dq.contracts.shared.errors import DqError
@@ -49,7 +49,7 @@ class Look:
     mend: str = ""
 
 
-def command(format: show.Format = show.FORMAT) -> None:
+def command(format: output.Format = output.FORMAT) -> None:
     """Say what is installed, what is missing, and the exact command that mends it.
 
     Exit codes: 0 nothing that is needed is missing, 3 something is broken.
@@ -58,15 +58,15 @@ def command(format: show.Format = show.FORMAT) -> None:
     """
     world = here()
     looks = list(_looks(world))
-    if format is show.Format.JSON:
-        show.as_json(
+    if format is output.Format.JSON:
+        output.as_json(
             [{"what": one.what, "ok": one.good, "seen": one.seen, "mend": one.mend} for one in looks]
         )
     else:
         for one in looks:
-            show.line(f"  {show.mark(one.good)} {one.what:<16} {one.seen}")
+            output.line(f"  {output.mark(one.good)} {one.what:<16} {one.seen}")
             if one.mend:
-                show.line(f"      {one.mend}")
+                output.line(f"      {one.mend}")
     raise typer.Exit(3 if any(one.good is False for one in looks) else 0)
 
 

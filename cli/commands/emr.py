@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from dq.cli import show
 from dq.cli.emr import Job, refused, request
+from dq.cli.terminal import output
 from dq.contracts.shared.errors import UsageError
 
 
@@ -55,7 +55,7 @@ def command(
     wrong = refused(made)
     if wrong:
         raise UsageError("AWS would refuse this request:", details=wrong)
-    show.as_json(made)
+    output.as_json(made)
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:

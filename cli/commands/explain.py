@@ -9,8 +9,8 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import show
 from dq.cli.loading.contracts import load
+from dq.cli.terminal import output
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.dataquality.clauses.coverage import Account, State, accounts
@@ -26,7 +26,7 @@ def command(
     what: str = typer.Argument(
         help="The id of a rule, such as cron-invalid, a custom check, or a contract's file."
     ),
-    format: show.Format = show.FORMAT,
+    format: output.Format = output.FORMAT,
 ) -> None:
     """Print the page of a rule or a custom check; of a contract, what becomes of each of its clauses.
 
@@ -37,14 +37,14 @@ def command(
     """
     path = Path(what)
     if not path.exists():
-        show.block(_page(what))
+        output.block(_page(what))
         return
     loaded = load([path])
     for finding in loaded.findings:
-        show.note(str(finding))
+        output.note(str(finding))
     found = [account for contract in loaded.contracts for account in _accounts(contract)]
-    if format is show.Format.JSON:
-        show.as_json([account.as_dict() for account in found])
+    if format is output.Format.JSON:
+        output.as_json([account.as_dict() for account in found])
     else:
         _describe(found)
     raise typer.Exit(3 if loaded.findings else 0)
@@ -86,8 +86,8 @@ def _describe(found: list[Account]) -> None:
         (account.state.value, account.property or account.object, account.clause, account.reason)
         for account in found
     ]
-    show.table(("state", "about", "clause", "how, or why not"), rows)
+    output.table(("state", "about", "clause", "how, or why not"), rows)
     counts = Counter(account.state for account in found)
     said = ", ".join(f"{counts[state]} {state.value}" for state in State if counts[state])
-    show.line()
-    show.line(f"{len(found)} clauses: {said}.")
+    output.line()
+    output.line(f"{len(found)} clauses: {said}.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import show
+from dq.cli.terminal import output
 from dq.contracts.access.files import Found, Refused, find, read, replace
 from dq.contracts.yaml.formatting import Formatted, formatted
 
@@ -35,25 +35,25 @@ def command(
             before = read(file)
         except Refused as error:
             refused += 1
-            show.note(str(error.finding(str(file))))
+            output.note(str(error.finding(str(file))))
             continue
         made = formatted(before, str(file))
         if not isinstance(made, Formatted):
             refused += 1
             for finding in made:
-                show.note(str(finding))
+                output.note(str(finding))
         elif made.why_not:
             refused += 1
-            show.note(f"{file}: left as it is: {made.why_not}")
+            output.note(f"{file}: left as it is: {made.why_not}")
         elif made.data != before:
             changed += 1
             if diff:
                 _show(file, before, made.data)
             else:
-                show.line(f"{'Would write' if dry else 'Wrote'} {file}.")
+                output.line(f"{'Would write' if dry else 'Wrote'} {file}.")
             if not dry:
                 replace(file, before, made.data)
-    show.note(_closing(len(files), changed, refused, dry))
+    output.note(_closing(len(files), changed, refused, dry))
     raise typer.Exit(1 if refused or (dry and changed) else 0)
 
 
@@ -69,4 +69,4 @@ def _show(file: Found, before: bytes, after: bytes) -> None:
 
     old, new = (data.decode("utf-8-sig").splitlines() for data in (before, after))
     for line in difflib.unified_diff(old, new, str(file), f"{file} (formatted)", lineterm=""):
-        show.line(line)
+        output.line(line)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import show
+from dq.cli.terminal import output
 from dq.cli.world import POLICY_FILE, here
 from dq.contracts.access.files import create
 from dq.contracts.schedule import Schedule, shortest_gap
@@ -177,14 +177,14 @@ def command(
     if found:
         raise UsageError(f"no contract with these answers would pass: {found[0].message}", found[0].mend)
     _create(contract, text)
-    show.line(f"Wrote {contract}.")
+    output.line(f"Wrote {contract}.")
     policy = folder / POLICY_FILE
     if not os.path.lexists(policy):
         _create(policy, POLICY)
-        show.line(f"Wrote {policy}.")
-    show.line()
-    show.line("Next: edit the columns, then run")
-    show.line(f"  dq validate {shlex.quote(str(folder))}")
+        output.line(f"Wrote {policy}.")
+    output.line()
+    output.line("Next: edit the columns, then run")
+    output.line(f"  dq validate {shlex.quote(str(folder))}")
 
 
 def _create(file: Path, text: str) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import typer
 from sqlalchemy import Connection
 
-from dq.cli import show
 from dq.cli.loading.contracts import chosen, load
 from dq.cli.spark import session
+from dq.cli.terminal import output
 from dq.cli.world import here, instant, located
 from dq.contracts.access.data_location import resolve
 from dq.contracts.access.hive_path import partition_folder
@@ -37,8 +37,8 @@ def command(
     rows: int = typer.Option(None, "--rows", min=0, help="How many rows it has, if known."),
     server: str = typer.Option(None, "--server", help="The server, where the contract has several."),
     catalog: str = typer.Option("local", "--catalog", help="Which catalog: local or hive."),
-    as_of: str = show.AS_OF,
-    format: show.Format = show.FORMAT,
+    as_of: str = output.AS_OF,
+    format: output.Format = output.FORMAT,
 ) -> None:
     """Say that a delivery is complete: partition, marker, receipt, and a word to consumers, once each.
 
@@ -71,12 +71,12 @@ def command(
         receipt=_receipt,
         notify=JsonLines(world.state() / NOTICES),
     )
-    if format is show.Format.JSON:
-        show.as_json({**done.event.as_json(), "done": list(done.done)})
+    if format is output.Format.JSON:
+        output.as_json({**done.event.as_json(), "done": list(done.done)})
     else:
         what = partition_folder(delivery.values) or "the snapshot"
         did = ", ".join(done.done) or "nothing, it was published before"
-        show.line(f"{document.id} {what}: {did}.")
+        output.line(f"{document.id} {what}: {did}.")
 
 
 def _receipt(tx: Connection, event: Event) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import show
 from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
 from dq.cli.loading.whole import Specify, doubts, whole
 from dq.cli.spark import session
+from dq.cli.terminal import output
 from dq.cli.world import World, here, located, registry_root
 from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
@@ -51,7 +51,7 @@ def command(
     allow_destructive: bool = typer.Option(
         False, "--allow-destructive", help="Allow changes that lose data."
     ),
-    format: show.Format = show.FORMAT,
+    format: output.Format = output.FORMAT,
 ) -> None:
     """Show what the catalog lacks to be as the contracts say; with --apply, make it so.
 
@@ -78,7 +78,7 @@ def command(
     wanted, refused = tables(loaded.contracts, server, specify)
     findings = [*loaded.findings, *refused]
     for finding in findings:
-        show.note(str(finding))
+        output.note(str(finding))
     target = open_catalog(catalog, Settings(store=store, session=lambda: session(world, hive=True)))
     unclear = doubts(places, loaded, findings)
     all_of_it = None if unclear else whole(registry, loaded.contracts, server, specify)
@@ -96,16 +96,16 @@ def command(
         if apply_it
         else []
     )
-    if format is show.Format.JSON:
+    if format is output.Format.JSON:
         orphans = {"judged": not unclear, "reasons": unclear or unpruned}
         rows = [as_row(finding) for finding in findings]
-        show.as_json({**as_dict(plan, results), "orphans": orphans, "findings": rows})
+        output.as_json({**as_dict(plan, results), "orphans": orphans, "findings": rows})
     else:
         describe(plan, results, applied=apply_it)
         for reason in unclear:
-            show.line(f"Orphans are not judged: {reason}.")
+            output.line(f"Orphans are not judged: {reason}.")
     for reason in unpruned:
-        show.note(f"dq: nothing is pruned: {reason}.")
+        output.note(f"dq: nothing is pruned: {reason}.")
     if unpruned or findings or any(one.error is not None for one in results):
         raise typer.Exit(3)
     raise typer.Exit(1 if check and not apply_it and any(action.writes for action in plan.actions) else 0)
@@ -121,7 +121,7 @@ def tables(
     in_force = []
     for contract in contracts:
         if contract.status in NOT_IN_FORCE:
-            show.note(f"dq: {contract.id} is {contract.status}, so it is not registered.")
+            output.note(f"dq: {contract.id} is {contract.status}, so it is not registered.")
         else:
             in_force.append(contract)
     found, refused = each(in_force, lambda one: one, lambda one: specify(one, server))
@@ -161,15 +161,15 @@ def run(world: World, contracts: list[Contract], store: Store, catalog: Catalog,
 def describe(plan: Plan, results: list[Result], *, applied: bool) -> None:
     """The plan as a diff, and what became of it."""
     for text in render(plan):
-        show.line(f"  {text}")
+        output.line(f"  {text}")
     for one in results:
         if one.error is not None:
-            show.line(f"  {show.mark(False)} {one.error}")
+            output.line(f"  {output.mark(False)} {one.error}")
     if applied:
         done = sum(one.ending is Ending.DONE for one in results)
-        show.line(f"Applied {done} of {sum(action.writes for action in plan.actions)} changes.")
+        output.line(f"Applied {done} of {sum(action.writes for action in plan.actions)} changes.")
     elif any(action.writes for action in plan.actions):
-        show.line("Nothing was written. Add --apply to make it so.")
+        output.line("Nothing was written. Add --apply to make it so.")
 
 
 def as_dict(plan: Plan, results: list[Result]) -> dict[str, object]:

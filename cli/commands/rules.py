@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dq.cli import show
+from dq.cli.terminal import output
 from dq.dataquality.clauses.plugins import installed, package
 from dq.validators import rule_page
 from dq.validators.lint import rules_of
 
 
-def command(format: show.Format = show.FORMAT) -> None:
+def command(format: output.Format = output.FORMAT) -> None:
     """List the rules of the gate, those of changes between two versions, and the custom checks.
 
     Example: dq rules
@@ -17,8 +17,8 @@ def command(format: show.Format = show.FORMAT) -> None:
 
     rules = rules_of()
     customs = [(name, ", ".join(package(one) for one in claims)) for name, claims in installed().items()]
-    if format is show.Format.JSON:
-        show.as_json(
+    if format is output.Format.JSON:
+        output.as_json(
             [
                 {"rule": rule.id, "severity": rule.severity, "summary": rule_page.parse(rule.page).summary}
                 for rule in rules.values()
@@ -28,9 +28,9 @@ def command(format: show.Format = show.FORMAT) -> None:
         )
         return
     rows = [(rule.id, rule.severity.value, rule_page.parse(rule.page).summary) for rule in rules.values()]
-    show.table(("rule", "severity", "what it finds"), rows)
-    show.line()
+    output.table(("rule", "severity", "what it finds"), rows)
+    output.line()
     changes = [(id_, rule.problem) for id_, rule in RULES.items()]
-    show.table(("change", "what it means"), changes)
-    show.line()
-    show.table(("custom check", "of the package"), customs)
+    output.table(("change", "what it means"), changes)
+    output.line()
+    output.table(("custom check", "of the package"), customs)

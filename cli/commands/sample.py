@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli import show
 from dq.cli.loading.contracts import load
+from dq.cli.terminal import output
 from dq.contracts.access.files import read
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import MissingTool, UsageError
@@ -53,14 +53,14 @@ def command(
         raise UsageError(f"--delimiter {delimiter!r} is not one character.", "Write --delimiter ';'.")
     loaded = load([contract])
     for finding in loaded.findings:
-        show.note(str(finding))
+        output.note(str(finding))
     if not loaded.contracts:
         raise typer.Exit(3)
     promised = loaded.contracts[0]
     pairs = [_pair(promised, text) for text in files]
     reports = [_report(promised, one, file, delimiter, encoding) for file, one in pairs]
     if format == "json":
-        show.as_json([report.as_dict() for report in reports])
+        output.as_json([report.as_dict() for report in reports])
     else:
         findings = [_finding(promised, one, place) for one, place in _open(reports, pairs)]
         listed = Linted(
@@ -69,7 +69,7 @@ def command(
             {str(contract): read(contract)},
         )
         if findings or format != "text":
-            show.report(report_of(format), listed)
+            output.report(report_of(format), listed)
         if format == "text":
             for report, (file, _) in zip(reports, pairs, strict=True):
                 _describe(report, file)
@@ -141,8 +141,8 @@ def _shown(sample: Row) -> str:
 
 def _describe(report: Report, file: Path) -> None:
     counts = ", ".join(f"{number} {status}" for status, number in report.counts().items() if number)
-    show.line(show.styled(f"{file} as {report.object}: {counts or 'no checks'}.", bold=True))
+    output.line(output.styled(f"{file} as {report.object}: {counts or 'no checks'}.", bold=True))
     untested = [one for one in report.accounts if one.state == "not evaluated" or one.reason == "dq watch"]
     for one in untested:
         reason = "deliveries are judged by 'dq watch'" if one.reason == "dq watch" else one.reason
-        show.line(f"  not tested: {one.property or one.object} {one.clause}: {reason}")
+        output.line(f"  not tested: {one.property or one.object} {one.clause}: {reason}")

@@ -7,7 +7,7 @@ from itertools import islice
 
 import typer
 
-from dq.cli import show
+from dq.cli.terminal import output
 from dq.cli.world import here, instant
 from dq.contracts.schedule import Dialect, DstPolicy, Note, parse, zone
 from dq.contracts.shared.fault import Fault
@@ -28,7 +28,7 @@ def following(
     count: int = typer.Option(5, "--count", min=1, max=10_000, help="How many instants."),
     dst: DstPolicy = typer.Option(None, "--dst", help="What a time inside a clock change means."),
     dialect: Dialect = typer.Option(Dialect.UNIX, "--dialect", help="How the expression is to be read."),
-    format: show.Format = show.FORMAT,
+    format: output.Format = output.FORMAT,
 ) -> None:
     """Print the next instants at which a schedule is due, in UTC, or the one thing that is wrong with it.
 
@@ -37,15 +37,15 @@ def following(
     start = instant(after) if after else here().now()
     schedule = parse(expression, timezone=tz, dialect=dialect, dst=dst)
     if isinstance(schedule, Fault):
-        if format is show.Format.JSON:
+        if format is output.Format.JSON:
             finding = {"rule": schedule.code, "message": schedule.message, "mend": schedule.mend}
-            show.as_json({"expression": expression, "timezone": tz, "next_due_utc": [], "finding": finding})
+            output.as_json({"expression": expression, "timezone": tz, "next_due_utc": [], "finding": finding})
         else:
-            show.line(f"{schedule.code}: {schedule.message} {schedule.mend}")
+            output.line(f"{schedule.code}: {schedule.message} {schedule.mend}")
         raise typer.Exit(1)
     dues = list(islice(schedule.after(start), count))
-    if format is show.Format.JSON:
-        show.as_json(
+    if format is output.Format.JSON:
+        output.as_json(
             {
                 "expression": expression,
                 "timezone": tz,
@@ -61,9 +61,9 @@ def following(
     for due in dues:
         note = "" if due.note is Note.NORMAL else f"  ({due.note.replace('_', ' ')})"
         there = "" if isinstance(local, Fault) else f"  {due.at.astimezone(local):%a %Y-%m-%d %H:%M %Z}"
-        show.line(f"{_utc(due.at)}{there}{note}")
+        output.line(f"{_utc(due.at)}{there}{note}")
     if len(dues) < count:
-        show.line("The schedule ends here.")
+        output.line("The schedule ends here.")
 
 
 def _utc(moment: datetime) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from dq.cli import show
+from dq.cli.terminal import output
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.yaml.type_errors import nearest
 
@@ -66,4 +66,4 @@ def command(
             f"there is no schema of {of!r}.",
             f"Did you mean {hint!r}?" if hint else f"Choose one of {', '.join(SCHEMAS)}.",
         )
-    show.as_json(SCHEMAS[of]())
+    output.as_json(SCHEMAS[of]())

@@ -11,10 +11,10 @@ from sqlalchemy import Connection
 
 from dq.alerts.incident import Incident
 from dq.alerts.ledger import unresolved
-from dq.cli import show
 from dq.cli.loading.contracts import PATHS, load, slos
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row
+from dq.cli.terminal import output
 from dq.cli.world import World, here
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CycleStatus, Status
@@ -49,8 +49,8 @@ class Standing:
 
 def command(
     paths: list[Path] = PATHS,
-    as_of: str = show.AS_OF,
-    format: show.Format = show.FORMAT,
+    as_of: str = output.AS_OF,
+    format: output.Format = output.FORMAT,
 ) -> None:
     """Show how the promises stand: deliveries, error budgets, failed checks, open incidents.
 
@@ -61,14 +61,14 @@ def command(
     raise typer.Exit(show_all(here(as_of, paths or [Path()]), paths or [Path()], format))
 
 
-def show_all(world: World, paths: list[Path], form: show.Format) -> int:
+def show_all(world: World, paths: list[Path], form: output.Format) -> int:
     """Shows how the promises stand; gives the exit code."""
     store = world.store()
     loaded = settled(world, store, load(paths))
     promises, wrong = slos(loaded)
     findings = [*loaded.findings, *wrong]
     for finding in findings:
-        show.note(str(finding))
+        output.note(str(finding))
     with store.read() as tx:
         standings = [_standing(tx, slo, world) for slo in promises]
         quality = {
@@ -77,8 +77,8 @@ def show_all(world: World, paths: list[Path], form: show.Format) -> int:
             for one in contract.objects
         }
         incidents = unresolved(tx, [contract.key for contract in loaded.contracts])
-    if form is show.Format.JSON:
-        show.as_json(
+    if form is output.Format.JSON:
+        output.as_json(
             {**as_dict(standings, quality, incidents), "findings": [as_row(one) for one in findings]}
         )
     else:
@@ -101,33 +101,33 @@ def describe(
     """Everything on one screen, for people."""
     _deliveries(standings)
     _checks(quality)
-    show.line()
-    show.line(show.styled("Open incidents", bold=True))
+    output.line()
+    output.line(output.styled("Open incidents", bold=True))
     if not incidents:
-        show.line("  none")
+        output.line("  none")
     for incident in incidents:
         since = f"{incident.opened_at:%Y-%m-%d %H:%M}Z"
-        show.line(
+        output.line(
             f"  {incident.severity}: {incident.title} (since {since}, {len(incident.open_subjects)} open)"
         )
     if not contracts:
-        show.line("No contract could be read.")
+        output.line("No contract could be read.")
 
 
 def _deliveries(standings: list[Standing]) -> None:
-    show.line(show.styled("Deliveries", bold=True) + "  ● in time  ◐ late  ○ missing  ? unknown")
+    output.line(output.styled("Deliveries", bold=True) + "  ● in time  ◐ late  ○ missing  ? unknown")
     if not standings:
-        show.line("  no contract promises a delivery")
+        output.line("  no contract promises a delivery")
     for one in standings:
         drawn = "".join(_sign(kept.status) for kept in one.cycles[-_DRAWN:])
         share = one.budget.attainment
         reached = f"{float(share):.1%}" if share is not None else "-"
-        show.line(f"  {one.slo.contract.key}/{one.slo.id}  {drawn}")
-        show.line(f"      {reached} in time, promised {float(one.slo.objective):.0%}: {one.budget.line()}")
+        output.line(f"  {one.slo.contract.key}/{one.slo.id}  {drawn}")
+        output.line(f"      {reached} in time, promised {float(one.slo.objective):.0%}: {one.budget.line()}")
         for kept in one.cycles:
             if kept.status.bad:
                 how = _lateness(one.slo, kept)
-                show.line(f"      {kept.status} {local(one.slo, kept.cycle.due_at)}{how}")
+                output.line(f"      {kept.status} {local(one.slo, kept.cycle.due_at)}{how}")
 
 
 def _lateness(slo: Slo, kept: Kept) -> str:
@@ -139,25 +139,25 @@ def _lateness(slo: Slo, kept: Kept) -> str:
 
 def _sign(status: CycleStatus) -> str:
     sign, color = _SIGNS.get(status, ("·", "white"))
-    return show.styled(sign, fg=color)
+    return output.styled(sign, fg=color)
 
 
 def _checks(quality: Quality) -> None:
-    show.line()
-    show.line(show.styled("Data", bold=True))
+    output.line()
+    output.line(output.styled("Data", bold=True))
     checked = {key: lines for key, lines in quality.items() if lines}
     if not checked:
-        show.line("  nothing has been checked yet")
+        output.line("  nothing has been checked yet")
     for (contract, one), lines in checked.items():
         counts = Counter(line.status for line in lines)
         said = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
         scopes = len({line.scope for line in lines})
-        show.line(f"  {contract}/{one}: {said} in {scopes} {'scope' if scopes == 1 else 'scopes'}")
+        output.line(f"  {contract}/{one}: {said} in {scopes} {'scope' if scopes == 1 else 'scopes'}")
         for line in lines:
             if line.status in (Status.FAIL, Status.ERROR):
                 what = f"{line.property} {line.check}".strip()
-                sign = show.mark(None if line.status is Status.ERROR else False)
-                show.line(f"      {sign} {line.scope}  {what}: {line.observed}, promised {line.allowed}")
+                sign = output.mark(None if line.status is Status.ERROR else False)
+                output.line(f"      {sign} {line.scope}  {what}: {line.observed}, promised {line.allowed}")
 
 
 def as_dict(standings: list[Standing], quality: Quality, incidents: list[Incident]) -> dict[str, object]:

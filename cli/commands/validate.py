@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli import show
 from dq.cli.gate import Gated, judge
+from dq.cli.terminal import output
 from dq.cli.world import World, here, registry_root
 from dq.contracts.access.files import UNREADABLE, Refused, write
 from dq.contracts.shared.errors import Unreadable, UsageError
@@ -64,9 +64,9 @@ def command(
     for made, file in files:
         named = _named(linted, made, root, world)
         _write(file, _summary(named, gated) if made.id == "markdown" else made.render(named, Screen()))
-    show.report(shown, _named(linted, shown, root, world))
+    output.report(shown, _named(linted, shown, root, world))
     if gated.comparison is not None and gated.comparison.required_version:
-        show.note(f"These changes need version {gated.comparison.required_version} or higher.")
+        output.note(f"These changes need version {gated.comparison.required_version} or higher.")
     raise typer.Exit(_code(linted))
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import alerting, routing, show
+from dq.cli import alerting, routing
 from dq.cli.alerting import CHANNEL
 from dq.cli.loading.contracts import PATHS, load, slos, watched
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
+from dq.cli.terminal import output
 from dq.cli.world import World, here, instant
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import Fault
@@ -24,7 +25,7 @@ from dq.dataquality.delivery.watch import Change, Tick, tick
 
 def command(
     paths: list[Path] = PATHS,
-    as_of: str = show.AS_OF,
+    as_of: str = output.AS_OF,
     since: str = typer.Option(
         None, "--since", help="Where an SLO begins that was never watched; now by default."
     ),
@@ -33,7 +34,7 @@ def command(
     ),
     server: str = typer.Option(None, "--server", help="The server to look at, where a contract has several."),
     channel: str = CHANNEL,
-    format: show.Format = show.FORMAT,
+    format: output.Format = output.FORMAT,
 ) -> None:
     """Judge every delivery that came due, open and resolve incidents, and send what has to be told.
 
@@ -57,7 +58,7 @@ def command(
 
 
 def _once(
-    world: World, paths: list[Path], since: str | None, server: str | None, channel: str, form: show.Format
+    world: World, paths: list[Path], since: str | None, server: str | None, channel: str, form: output.Format
 ) -> int:
     store = world.store()
     loaded = settled(world, store, load(paths), keep=True)
@@ -68,7 +69,7 @@ def _once(
     )
     findings = [*loaded.findings, *wrong, *refused]
     for finding in findings:
-        show.note(str(finding))
+        output.note(str(finding))
     done = tick(
         store,
         watching,
@@ -76,11 +77,11 @@ def _once(
         alerting.teller(world, loaded.contracts, channel),
         since=instant(since) if since else None,
     )
-    write = show.aside if form is show.Format.JSON else show.block
+    write = output.aside if form is output.Format.JSON else output.block
     drained = alerting.send(world, store, write, channel)
-    if form is show.Format.JSON:
+    if form is output.Format.JSON:
         left_out = [as_row(finding) for finding in findings]
-        show.as_json(
+        output.as_json(
             {**as_dict(done), "findings": left_out, "sent": drained.sent, "waiting": drained.waiting}
         )
     else:
@@ -99,12 +100,12 @@ def describe(done: Tick, *, quiet: bool = False) -> None:
         cycle = change.kept.cycle
         what = ", ".join(label(partition) for partition in cycle.partitions) or "snapshot"
         good = True if change.after.good else False if change.after.bad else None
-        show.line(f"  {show.mark(good)} {cycle.contract} {what}: {change.after}. {change.reason}")
+        output.line(f"  {output.mark(good)} {cycle.contract} {what}: {change.after}. {change.reason}")
     for unknown in done.unknown:
-        show.note(f"  ? {unknown.kept.cycle.contract}: {unknown.reason}")
+        output.note(f"  ? {unknown.kept.cycle.contract}: {unknown.reason}")
     if quiet:
         return
-    show.line(
+    output.line(
         f"{done.at:%Y-%m-%d %H:%M}Z, SLOs: {done.slos}, new cycles: {done.new_cycles}, "
         f"changed: {len(done.changes)}, still open: {done.open}"
     )

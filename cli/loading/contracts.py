@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import show
+from dq.cli.terminal import output
 from dq.contracts import extension
 from dq.contracts import slo as promise
 from dq.contracts.access.data_location import DataPlace, resolve
@@ -81,7 +81,7 @@ def slos(loaded: Loaded) -> tuple[list[Slo], list[Finding]]:
     findings: list[Finding] = []
     for contract in loaded.contracts:
         if contract.status in NOT_IN_FORCE:
-            show.note(f"dq: {contract.id} is {contract.status}, so its deliveries are not judged.")
+            output.note(f"dq: {contract.id} is {contract.status}, so its deliveries are not judged.")
             continue
         ready, wrong = promise.read(contract)
         found += ready

@@ -105,10 +105,16 @@ ALLOWED = {
     ("validators/git/work_tree.py", "file"): (".is_dir", "whether the registry's folder is there"),
     ("validators/git/base_root.py", "file"): (".is_dir", "whether a file or a folder was named"),
     # output
-    ("cli/stream.py", "output"): ("sys.stderr sys.stdout", "door: all that is printed, made printable"),
-    ("cli/stream.py", "file"): ("os.fdopen os.open", "door: where a reader that went away is written to"),
-    ("cli/stream.py", "environment"): ("os.environ", "door: NO_COLOR, FORCE_COLOR and TERM"),
-    ("cli/show.py", "output"): (
+    ("cli/terminal/stream.py", "output"): (
+        "sys.stderr sys.stdout",
+        "door: all that is printed, made printable",
+    ),
+    ("cli/terminal/stream.py", "file"): (
+        "os.fdopen os.open",
+        "door: where a reader that went away is written to",
+    ),
+    ("cli/terminal/stream.py", "environment"): ("os.environ", "door: NO_COLOR, FORCE_COLOR and TERM"),
+    ("cli/terminal/output.py", "output"): (
         "rich.console.Console rich.panel.Panel rich.text.Text",
         "door: help and mistakes of usage, drawn into that stream",
     ),

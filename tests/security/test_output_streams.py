@@ -28,11 +28,11 @@ from typer.main import get_command
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
-from dq.cli import show
 from dq.cli.checking import findings
 from dq.cli.checking.run import Failed
 from dq.cli.main import application, names, run
-from dq.cli.progress import Progress
+from dq.cli.terminal import output
+from dq.cli.terminal.progress import Progress
 from dq.contracts.shared import printable
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult, Finding, IncidentKey, Location, Severity, Status
@@ -139,7 +139,7 @@ def test_a_long_text_without_a_command_is_looked_through_once():
 def test_what_libraries_and_python_print_passes_too():
     out, err = Tape(), Tape()
 
-    with tapes(out, err), show.door():
+    with tapes(out, err), output.door():
         for text in TEXTS.values():
             print(text)  # noqa: T201  # what a library may do
             typer.echo(text)
@@ -171,7 +171,7 @@ def test_what_libraries_and_python_print_passes_too():
 def test_what_comes_in_pieces_is_seen_as_a_whole(pieces: tuple[str, ...]):
     out, err = Tape(), Tape()
 
-    with tapes(out, err), show.door():
+    with tapes(out, err), output.door():
         for piece in pieces:
             sys.stdout.write(piece)
 
@@ -206,9 +206,9 @@ def test_a_program_that_is_started_meanwhile_passes_too(tmp_path: Path):
 
 
 def test_what_a_program_says_before_it_cannot_start_stands_before_what_is_said_of_it(capfd):
-    with pytest.raises(subprocess.CalledProcessError), show.others():
+    with pytest.raises(subprocess.CalledProcessError), output.others():
         subprocess.run(["sh", "-c", "echo last words; exit 1"], check=True)
-    show.note("it did not start")
+    output.note("it did not start")
 
     assert capfd.readouterr().err == "last words\nit did not start\n"
 
@@ -260,7 +260,7 @@ def test_colours_are_for_terminals_unless_their_user_says_otherwise(
     out = Tape(terminal=terminal)
 
     with tapes(out, Tape()):
-        show.line(show.styled("bad", fg="red", bold=True))
+        output.line(output.styled("bad", fg="red", bold=True))
 
     assert out.written == ("\x1b[31;1mbad\x1b[0m\n" if colored else "bad\n")
 
@@ -269,7 +269,7 @@ def test_a_colour_cannot_be_asked_for_by_who_does_not_know_how():
     out = Tape(terminal=True)
 
     with tapes(out, Tape()):
-        show.line(f"\x1b[31m \x1b{'0' * 16}[31m \x1b{'f' * 16}[0m")
+        output.line(f"\x1b[31m \x1b{'0' * 16}[31m \x1b{'f' * 16}[0m")
 
     assert "\x1b" not in out.written
 
@@ -292,15 +292,15 @@ def test_the_help_has_its_colours_on_a_terminal(monkeypatch, words: list[str]):
 def test_a_progress_that_is_written_over_stays_one_line():
     err = Tape(terminal=True)
 
-    with tapes(Tape(), err), show.door():
+    with tapes(Tape(), err), output.door():
         for text in TEXTS.values():
             progress = Progress(1)
             with progress.step(text):
                 pass
             progress.close()
-            with contextlib.suppress(ValueError), show.step(text):
+            with contextlib.suppress(ValueError), output.step(text):
                 raise ValueError
-            with show.step(text):
+            with output.step(text):
                 pass
 
     plain = SGR.sub("", err.written.replace("\r\x1b[K", "\n"))
@@ -368,9 +368,9 @@ def test_a_mistake_on_the_command_line_looks_as_typer_shows_it(tmp_path: Path):
 # --- what a check found in the data
 
 
-@pytest.mark.parametrize("form", list(show.Format))
+@pytest.mark.parametrize("form", list(output.Format))
 @pytest.mark.parametrize("name", TEXTS)
-def test_what_data_say_is_shown_and_does_nothing(name: str, form: show.Format):
+def test_what_data_say_is_shown_and_does_nothing(name: str, form: output.Format):
     text, out, err = TEXTS[name], Tape(), Tape()
     at = Location(text, 1, 1)
     results = [
@@ -402,18 +402,18 @@ def test_what_data_say_is_shown_and_does_nothing(name: str, form: show.Format):
     outline = Outline(text, text, text, partitions, (), ((text, text),), accounts)
     finding = Finding(text, Severity.ERROR, text, text, at)
 
-    with tapes(out, err), show.door():
+    with tapes(out, err), output.door():
         findings.reports([*reports, failed], [finding], form)
         findings.outlines([outline, failed], [finding], form)
-        show.note(repr(reports[0]))
-        show.aside(repr(reports[0]))
+        output.note(repr(reports[0]))
+        output.aside(repr(reports[0]))
         with contextlib.suppress(Violated):
             reports[0].raise_for_status()
-        show.problem(Unreadable(text, text, [text]))
+        output.problem(Unreadable(text, text, [text]))
 
     assert steering(out.written) == []
     assert steering(err.written) == []
-    if form is show.Format.JSON:
+    if form is output.Format.JSON:
         documents = json.JSONDecoder().raw_decode(out.written)[0]
         assert documents[1]["results"][0]["samples"][0] == {text: text, "b": text}
 
@@ -453,7 +453,7 @@ def test_numbers_that_json_does_not_have_are_texts():
     out = Tape()
 
     with tapes(out, Tape()):
-        show.as_json({"a": float("nan"), "b": [float("-inf"), 1.5], "c": ({"d": float("inf")},)})
+        output.as_json({"a": float("nan"), "b": [float("-inf"), 1.5], "c": ({"d": float("inf")},)})
 
     assert json.loads(out.written, parse_constant=pytest.fail) == {
         "a": "nan",
@@ -549,8 +549,8 @@ def test_an_alert_in_a_file_is_a_line_of_json_and_on_the_console_it_does_nothing
     message = render(step(None, odd, odd.at).incident, "create")
     file = tmp_path / "alerts.jsonl"
 
-    with tapes(out, Tape()), show.door():
-        load()["console"].open({}, show.block).sender.create("", message, "a")
+    with tapes(out, Tape()), output.door():
+        load()["console"].open({}, output.block).sender.create("", message, "a")
     load()["file"].open({}, print).sender.create(str(file), message, "a")
 
     assert steering(out.written) == []

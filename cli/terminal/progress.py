@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from dq.cli import show
+from dq.cli.terminal import output
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class Progress:
 
     total: int
     clock: Callable[[], float] = time.monotonic
-    live: bool = field(default_factory=show.is_live)
+    live: bool = field(default_factory=output.is_live)
     _running: list[str] = field(default_factory=list)
     _done: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -36,14 +36,14 @@ class Progress:
                 self._running.remove(what)
                 self._done += 1
                 if not self.live:
-                    show.note(f"  done: checking {what} ({self.clock() - begun:.1f} s)")
+                    output.note(f"  done: checking {what} ({self.clock() - begun:.1f} s)")
                 self._draw()
 
     def close(self) -> None:
         """Wipes the line, so that what follows stands alone."""
         if self.live:
-            show.live("")
+            output.live("")
 
     def _draw(self) -> None:
         if self.live:
-            show.live(f"  … {self._done} of {self.total} checked; now {', '.join(self._running)}")
+            output.live(f"  … {self._done} of {self.total} checked; now {', '.join(self._running)}")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dq.cli.stream import paint, relay, standing_in, stream
+from dq.cli.terminal.stream import paint, relay, standing_in, stream
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.printable import in_json, one_line
 
