@@ -15,13 +15,13 @@ from dq.cli.checking import findings
 from dq.cli.checking.quarantining import QUARANTINE, UNMASKED
 from dq.cli.checking.run import Failed, Setup, T, Work, foresee, refused, run, run_all
 from dq.cli.checking.selection import Task, asked, formats, name_of, objects, tasks, with_places, with_rules
+from dq.cli.concurrency import at_once, together
+from dq.cli.environment import here, processors
 from dq.cli.loading.contracts import Loaded, load
 from dq.cli.loading.holding import settled
 from dq.cli.spark import session
 from dq.cli.terminal import output
 from dq.cli.terminal.progress import Progress
-from dq.cli.together import at_once, together
-from dq.cli.world import here, processors
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality import Report
 from dq.dataquality.results import results_table as results

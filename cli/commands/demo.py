@@ -14,12 +14,12 @@ from dq.cli.checking.findings import describe
 from dq.cli.checking.run import Setup, run
 from dq.cli.commands import register, status, watch
 from dq.cli.demo import producer, scenario
+from dq.cli.environment import World, here
 from dq.cli.gate import judge
 from dq.cli.loading.contracts import Loaded, load, slos, watched
 from dq.cli.settings import Settings
 from dq.cli.spark import session
 from dq.cli.terminal import output
-from dq.cli.world import World, here
 from dq.contracts.shared.errors import UsageError
 from dq.dataquality.delivery.watch import tick
 from dq.dataquality.results import check_runs

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dq.cli.environment import World, here, registry_root
 from dq.cli.gate import Gated, judge
 from dq.cli.terminal import output
-from dq.cli.world import World, here, registry_root
 from dq.contracts.access.files import UNREADABLE, Refused, write
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.yaml.type_errors import nearest

@@ -10,11 +10,11 @@ import typer
 
 from dq.cli import alerting, routing
 from dq.cli.alerting import CHANNEL
+from dq.cli.environment import World, here, instant
 from dq.cli.loading.contracts import PATHS, load, slos, watched
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
 from dq.cli.terminal import output
-from dq.cli.world import World, here, instant
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import CycleStatus

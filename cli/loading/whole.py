@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from dq.cli.environment import POLICY_FILE, is_root, registry_root
 from dq.cli.loading.contracts import NOT_IN_FORCE, Loaded
-from dq.cli.world import POLICY_FILE, is_root, registry_root
 from dq.contracts.access.data_location import is_lake
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError

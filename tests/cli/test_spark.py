@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 PROGRAM = """
 import sys
 from dq.cli.spark import session
-from dq.cli.world import here
+from dq.cli.environment import here
 context = session(here()).sparkContext
 print(context.parallelize([0], 1).map(lambda _: sys.prefix).first() == sys.prefix)
 """

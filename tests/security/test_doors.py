@@ -120,7 +120,7 @@ ALLOWED = {
     ),
     # operator settings
     ("cli/settings.py", "file"): ("os.fdopen os.open", "door: dq.toml, which the operator names"),
-    ("cli/world.py", "environment"): ("os.environ", "door: the environment becomes a value"),
+    ("cli/environment.py", "environment"): ("os.environ", "door: the environment becomes a value"),
     ("cli/spark.py", "environment"): ("os.environ", "tells Spark's workers which Python is ours"),
     # hosts, and the lake of the operator
     ("contracts/access/filesystem.py", "host"): (
@@ -160,7 +160,7 @@ ALLOWED = {
         ".extract .iterdir .mkdir os.utime zipfile.ZipFile",
         "the demonstration's data, out of an installed package",
     ),
-    ("cli/world.py", "file"): (
+    ("cli/environment.py", "file"): (
         ".is_dir .resolve",
         "whether a folder was named, and whether dq.toml lies in it",
     ),

@@ -16,7 +16,7 @@ MODULES = ("numbers", "select", "socket", "traceback", "random", "decimal", "dq"
 TASKS = """
 from pathlib import Path
 from dq.cli.spark import session
-from dq.cli.world import here
+from dq.cli.environment import here
 
 def work(number):
     import decimal, random, sys
