@@ -17,9 +17,9 @@ from dq.contracts.shared.errors import UsageError
 from dq.dataquality.delivery.ledger import write_receipt
 from dq.dataquality.delivery.probe import label
 from dq.registry.catalog import Settings, open_catalog
-from dq.registry.notify import JsonLines
-from dq.registry.publication import Event, publication
-from dq.registry.publish import publish
+from dq.registry.publishing.notify import JsonLines
+from dq.registry.publishing.publication import Event, publication
+from dq.registry.publishing.publish import publish
 from dq.registry.specify import specs
 
 NOTICES = "published.jsonl"

@@ -17,10 +17,10 @@ from sqlalchemy import Connection, text
 
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.registry.catalog import Catalog, Settings, open_catalog
-from dq.registry.marker import require_folder, write_marker
-from dq.registry.notify import JsonLines
-from dq.registry.publication import Event, Publication, publication
-from dq.registry.publish import STEPS, Published, publish
+from dq.registry.publishing.marker import require_folder, write_marker
+from dq.registry.publishing.notify import JsonLines
+from dq.registry.publishing.publication import Event, Publication, publication
+from dq.registry.publishing.publish import STEPS, Published, publish
 from dq.store.engine import Store
 
 NOW = datetime(2026, 11, 20, 6, 5, tzinfo=UTC)

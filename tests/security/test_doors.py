@@ -80,7 +80,7 @@ ALLOWED = {
         ".is_dir .iterdir .mkdir .read_bytes .write_bytes tempfile.TemporaryDirectory",
         "our own migrations, copied out of a wheel that is read as it is",
     ),
-    ("registry/notify.py", "file"): (
+    ("registry/publishing/notify.py", "file"): (
         ".mkdir open",
         "the notices in the state folder, opened through `beneath`",
     ),
@@ -145,7 +145,7 @@ ALLOWED = {
         "pyarrow.fs.LocalFileSystem",
         "the files that Spark lists for a table",
     ),
-    ("registry/marker.py", "file"): (".is_dir .mkdir .touch", "door: the marker in a local lake"),
+    ("registry/publishing/marker.py", "file"): (".is_dir .mkdir .touch", "door: the marker in a local lake"),
     ("cli/emr.py", "host"): (
         "botocore.session.Session botocore.validate.ParamValidator",
         "the forms of AWS as they ship; nothing is sent",

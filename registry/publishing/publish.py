@@ -14,8 +14,8 @@ from sqlalchemy import Connection, Insert, insert, select
 
 from dq.contracts.shared.errors import DqError
 from dq.registry.catalog import Catalog
-from dq.registry.marker import require_folder, write_marker
-from dq.registry.publication import Event, Publication
+from dq.registry.publishing.marker import require_folder, write_marker
+from dq.registry.publishing.publication import Event, Publication
 from dq.registry.tables import publish_step
 from dq.store.engine import Store
 

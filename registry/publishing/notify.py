@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from dq.contracts.access import open_beneath
 from dq.contracts.shared.errors import Undeliverable
-from dq.registry.publication import Event
+from dq.registry.publishing.publication import Event
 
 
 @dataclass(frozen=True, slots=True)

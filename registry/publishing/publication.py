@@ -13,7 +13,7 @@ from dq.contracts.identity import identity, key
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError
 from dq.registry.catalog import Values
-from dq.registry.partition import partition_values
+from dq.registry.publishing.partition import partition_values
 from dq.registry.table import OPEN_FORMATS, TableSpec
 
 # Any fixed value does; with another one, every delivery ever published would be news again.

@@ -1,0 +1,1 @@
+"""One delivery made known: partition, marker, receipt, notice."""
