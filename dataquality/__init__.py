@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dq.dataquality.check import check
+    from dq.dataquality.object_check import check
     from dq.dataquality.report import Report, Violated
 
 __all__ = ["Report", "Violated", "check"]
@@ -17,7 +17,7 @@ __all__ = ["Report", "Violated", "check"]
 _HOMES = {
     "Report": "dq.dataquality.report",
     "Violated": "dq.dataquality.report",
-    "check": "dq.dataquality.check",
+    "check": "dq.dataquality.object_check",
 }
 
 

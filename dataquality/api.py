@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.load import read
 from dq.contracts.model import Contract
-from dq.dataquality import check as suite
+from dq.dataquality import object_check
 from dq.dataquality.report import Report
 from dq.dataquality.spark.dataset import Dataset
 
@@ -30,11 +30,11 @@ def check(
     """Every clause of one object of the contract, tested on its data, as `dq check` does.
 
     `contract` is the path of its file, its YAML as a text, or one already read; `object` may be left out
-    when it has one object. The other arguments are those of `dataquality.suite.check`.
+    when it has one object. The other arguments are those of `dataquality.object_check.check`.
 
     Raises BrokenContract with every finding for a contract that has errors. What is wrong with the data is
     in the report: call its `raise_for_status()` before you publish.
     """
-    return suite.check(
+    return object_check.check(
         read(contract), data, object, spark=spark, partitions=partitions, now=now, others=others
     )

@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.check import on, opened, pick
 from dq.dataquality.clauses.clause import Clause, Rows
 from dq.dataquality.clauses.coverage import Account, JsonObject, State, accounts
 from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted, without
 from dq.dataquality.model.metric import SCHEMA, Failure, Kind, Metric
 from dq.dataquality.model.run_context import Earlier, Occasion
+from dq.dataquality.object_check import on, opened, pick
 from dq.dataquality.report import Partition
 from dq.dataquality.spark.dataset import Dataset, only
 from dq.dataquality.spark.measure import schema_of

@@ -13,12 +13,12 @@ from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.check import check, opened, others_of, pick
 from dq.dataquality.clauses.clause import Clause, Rows
 from dq.dataquality.clauses.judge import questions
 from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
 from dq.dataquality.model.metric import Failure, Kind, Metric
 from dq.dataquality.model.predicate import Predicate
+from dq.dataquality.object_check import check, opened, others_of, pick
 from dq.dataquality.quarantine.masking import hidden, masked, masked_where_repeated, repeats
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.spark.dataset import Dataset, only

@@ -9,12 +9,12 @@ from typing import Any
 
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.check import answered
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.local.offline.answers import measure
 from dq.dataquality.local.offline.rows import Rows
 from dq.dataquality.local.pandera.export import Export
+from dq.dataquality.object_check import answered
 from dq.dataquality.report import Violated
 
 Results = Mapping[str, CheckResult]

@@ -14,11 +14,11 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
 from dq.contracts.yaml.type_errors import nearest
-from dq.dataquality.check import pick
 from dq.dataquality.clauses.clause import Clause, Unit
 from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
 from dq.dataquality.model.term import FLOATS
+from dq.dataquality.object_check import pick
 from dq.dataquality.sql.literal import logical
 
 # Backend -> the module of ours that fills it.

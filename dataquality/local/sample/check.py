@@ -10,7 +10,6 @@ from pandera.errors import SchemaErrors
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Row, Severity, Status
-from dq.dataquality.check import answered
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.judge import result
@@ -21,6 +20,7 @@ from dq.dataquality.local.pandera import _pandas
 from dq.dataquality.local.pandera.export import Export, untestable
 from dq.dataquality.local.sample.read import Sample, Unread
 from dq.dataquality.model.metric import Answer, Failure, Metric
+from dq.dataquality.object_check import answered
 from dq.dataquality.quarantine.masking import MASK, classified
 from dq.dataquality.report import Report
 from dq.dataquality.spark.failing_rows import MOST, MOST_CHARACTERS
