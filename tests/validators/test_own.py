@@ -139,6 +139,22 @@ def test_a_policy_can_set_an_own_rule_for_some_contracts(rules: dict[str, Rule])
         ("A B: {select: object, assert: {name: {exists: true}}, message: a.}", "is not a rule's id"),
         ("missing-owner: {select: object, assert: {}, message: a.}", "rule 'missing-owner' exists already."),
         ("a: 1", "a must be a mapping."),
+        (
+            "a: {select: property, assert: {name: {matches: }}, message: m}",
+            "matches says nothing of what name must be.",
+        ),
+        (
+            "a: {select: property, assert: {name: {min-length: }}, message: m}",
+            "min-length says nothing of what name must be.",
+        ),
+        (
+            "a: {select: property, assert: {name: {one-of: }}, message: m}",
+            "one-of says nothing of what name must be.",
+        ),
+        (
+            "a: {select: property, assert: {name: {at-most: }}, message: m}",
+            "at-most says nothing of what name must be.",
+        ),
     ],
 )
 def test_a_mistake_in_an_own_rule_is_a_finding(rules: dict[str, Rule], own: str, message: str) -> None:

@@ -192,9 +192,16 @@ def _tests(written: Mapping[str, Any], select: str, findings: list[Finding]) -> 
         else:
             made, form, _ = typed(Predicate, value)
             findings += form
-            for operator in made.place.keys if made is not None else ():
-                if made is not None and operator in own.OPERATORS:
-                    yield own.Test(steps, operator, getattr(made, operator.replace("-", "_")))
+            if made is None:
+                continue
+            for operator in sorted(own.OPERATORS.keys() & made.place.keys, key=list(own.OPERATORS).index):
+                wanted = getattr(made, operator.replace("-", "_"))
+                if wanted is not None:
+                    yield own.Test(steps, operator, wanted)
+                    continue
+                message = f"{operator} says nothing of what {key} must be."
+                at, path = made.at(operator), f"{place.below(key)}.{operator}"
+                findings.append(_finding("wrong-type", message, "Write a value, or remove it.", at, path))
 
 
 def _waivers(
