@@ -1,6 +1,6 @@
 """What SQL of a contract costs and does is bounded, and the gate and the check bound it alike (S9).
 
-Of queries that only the data shows to be expensive, `tests/dataquality/test_time_limit.py` tells.
+Of queries that only the data shows to be expensive, `tests/dataquality/spark/test_time_limit.py` tells.
 """
 
 from __future__ import annotations

@@ -182,14 +182,14 @@ def test_a_program_that_is_started_meanwhile_passes_too(tmp_path: Path):
     program = (
         "import subprocess, sys\n"
         "from fakes.strangers import TEXTS\n"
-        "from dq.cli import show\n"
+        "from dq.cli.terminal import output\n"
         "words = '\\n'.join(TEXTS.values()).encode('utf-8', 'surrogatepass') + b'\\xff\\x9b\\n'\n"
         "other = 'import os, sys; os.write(1, sys.stdin.buffer.read()); os.write(2, b\" ::error::x\")'\n"
-        "with show.door():\n"
-        "    with show.others():\n"
+        "with output.door():\n"
+        "    with output.others():\n"
         "        done = subprocess.Popen([sys.executable, '-c', other], stdin=subprocess.PIPE)\n"
         "    done.communicate(words)\n"
-        "    show.line('the result')\n"
+        "    output.line('the result')\n"
         "import time; time.sleep(0.5)\n"
     )
     found = subprocess.run(

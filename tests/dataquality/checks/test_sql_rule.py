@@ -19,7 +19,7 @@ from dq.dataquality import Report, check
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CASES = Path(__file__).parent.parent / "contracts" / "sql" / "legitimate.yaml"
+CASES = Path(__file__).parents[2] / "contracts" / "sql" / "legitimate.yaml"
 LEGITIMATE = yaml.safe_load(CASES.read_text())
 
 DDL = (

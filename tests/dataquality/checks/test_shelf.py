@@ -49,7 +49,7 @@ def test_a_kind_has_a_page_and_examples_of_both_ends(kind: CheckKind) -> None:
 
 
 def test_every_file_on_disk_is_on_the_shelf() -> None:
-    folder = Path(__file__).parents[2] / "dataquality" / "checks"
+    folder = Path(__file__).parents[3] / "dataquality" / "checks"
 
     names = {file.stem for file in folder.glob("*.py")} - {"__init__"}
 
@@ -57,7 +57,7 @@ def test_every_file_on_disk_is_on_the_shelf() -> None:
 
 
 def test_no_check_knows_spark() -> None:
-    folder = Path(__file__).parents[2] / "dataquality" / "checks"
+    folder = Path(__file__).parents[3] / "dataquality" / "checks"
 
     assert [file.name for file in folder.glob("*.py") if "pyspark" in file.read_text()] == []
 

@@ -242,10 +242,10 @@ COMMITS = 6  # begun; partition in the catalog; partition, marker, receipt, noti
 
 def child(store: Store, lake: Path, when: str, count: int) -> int:
     url = f"sqlite:///{store.engine.url.database}"
-    tests = Path(__file__).parent
+    here = Path(__file__).parent
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(CHILD), url, str(lake), when, str(count)],
-        env=os.environ | {"PYTHONPATH": f"{tests}{os.pathsep}{tests.parent}"},
+        env=os.environ | {"PYTHONPATH": f"{here}{os.pathsep}{here.parents[1]}"},
         check=False,
     ).returncode
 
@@ -269,11 +269,11 @@ def test_there_are_as_many_commits_as_are_killed(catalog: Catalog, store: Store,
 
 def test_two_processes_at_once_publish_once(catalog: Catalog, store: Store, lake: Path) -> None:
     url = f"sqlite:///{store.engine.url.database}"
-    tests = Path(__file__).parent
+    here = Path(__file__).parent
     both = [
         subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(CHILD), url, str(lake), "before", "0"],
-            env=os.environ | {"PYTHONPATH": f"{tests}{os.pathsep}{tests.parent}"},
+            env=os.environ | {"PYTHONPATH": f"{here}{os.pathsep}{here.parents[1]}"},
         )
         for _ in range(2)
     ]

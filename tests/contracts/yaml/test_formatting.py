@@ -17,7 +17,7 @@ from dq.contracts.yaml.key_order import ORDER, REST, kind_below
 from dq.contracts.yaml.parse import parse
 from dq.contracts.yaml.source_map import PLACE, plain
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").rglob("*.odcs.yaml"))
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").rglob("*.odcs.yaml"))
 
 
 def done(text: str | bytes) -> str:
