@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,10 +26,17 @@ from dq.alerts.channel import (
 from dq.alerts.message import Message
 from dq.contracts.shared.printable import in_json
 
+# Nobody else may lay a link or a pipe where alerts are written: what they say is not for everyone.
+_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_BROKEN = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EINVAL}
+
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """Appends to the file that a route names as its target, and waits until the disk has it."""
+    """Appends to the file that a route names as its target, and waits until the disk has it.
+
+    A new file is for its owner alone; a link or a pipe in its place is a broken route.
+    """
 
     def create(self, target: str, message: Message, key: str) -> Answer:
         return _append(target, message, "create", key)
@@ -52,16 +61,20 @@ def _append(target: str, message: Message, operation: str, key: str) -> Answer:
         path.parent.mkdir(parents=True, exist_ok=True)
         if key not in _keys(path):
             _write(path, in_json(json.dumps({"key": key, "operation": operation, **_fields(message)})))
-    except (PermissionError, IsADirectoryError, NotADirectoryError) as error:
-        return Refused(f"{target}: {error.strerror}", Scope.ROUTE)
-    except OSError as error:  # a full disk, a share that went away: half a line is no line
-        return NotSent(f"{target}: {error.strerror}")
+    except OSError as error:
+        if error.errno in _BROKEN:
+            return Refused(f"{target}: {error.strerror}", Scope.ROUTE)
+        return NotSent(
+            f"{target}: {error.strerror}"
+        )  # a full disk, a share that went away: half a line is no line
     return Sent(Receipt(target, key))
 
 
 def _write(path: Path, line: str) -> None:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _CAREFULLY, 0o600)
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file")
         # A crash may have left half a line: let the next one start on its own.
         torn = os.fstat(descriptor).st_size > 0 and _last(descriptor) != b"\n"
         os.write(descriptor, ("\n" * torn + line + "\n").encode())
@@ -77,7 +90,7 @@ def _last(descriptor: int) -> bytes:
 
 def _keys(path: Path) -> Iterator[str]:
     """The keys of all whole lines; none when there is no file."""
-    if not path.exists():
+    if not path.is_file():
         return
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
+import stat
 import subprocess
 import sys
 from dataclasses import replace
@@ -174,6 +176,29 @@ def test_the_file_survives_half_a_line(tmp_path):
     sender.create(str(path), CREATED, "key-1")
 
     assert [line[:15] for line in path.read_text().splitlines()] == ['{"key": "key-1"'] * 2
+
+
+@pytest.mark.parametrize("what", ["link", "pipe"])
+def test_what_stands_in_the_place_of_a_file_is_a_broken_route(tmp_path, what):
+    canary, place = tmp_path / "canary", tmp_path / "alerts.jsonl"
+    canary.write_text("mine\n")
+    if what == "link":
+        place.symlink_to(canary)
+    else:
+        os.mkfifo(place)
+
+    answer = CHANNELS["file"].open({}, print).sender.create(str(place), CREATED, "key-1")
+
+    assert isinstance(answer, Refused)
+    assert canary.read_text() == "mine\n"
+
+
+def test_a_new_file_of_alerts_is_for_its_owner_alone(tmp_path):
+    place = tmp_path / "alerts.jsonl"
+
+    CHANNELS["file"].open({}, print).sender.create(str(place), CREATED, "key-1")
+
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
 
 
 def test_a_file_that_cannot_be_written_is_a_broken_route(tmp_path):
