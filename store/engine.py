@@ -65,7 +65,7 @@ def open_store(url: str) -> Store:
 
     `url` is `sqlite:///path` (relative) or `sqlite:////path` (absolute), or `postgresql+psycopg://…`.
     Raises UsageError for another form, MissingTool without psycopg, StoreError when the database cannot be
-    used or was written by a newer dq. No message holds the password.
+    used or was written by a newer dq or an unreleased one. No message holds the password.
     """
     parsed = parse(url)
     store = Store(_sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgres(parsed))
@@ -94,6 +94,12 @@ def _is_older(store: Store) -> bool:
         raise StoreError(
             f"{place(store.engine.url)} has schema {found}, and this dq knows up to {version.head()}.",
             f"Upgrade dq on this machine: {upgrade_command()}",
+        )
+    if version.is_unreleased(found):
+        raise StoreError(
+            f"{place(store.engine.url)} has schema {found} of a dq that was never released.",
+            "Name a new file or database in DQ_STORE_URL, or move this one away: dq makes a new one, "
+            "in which incidents, deliveries and counts start afresh.",
         )
     return version.is_older(found)
 

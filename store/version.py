@@ -19,9 +19,14 @@ MIGRATIONS = files("dq.store.migrations")
 
 @cache
 def head() -> str:
-    """The newest schema this dq knows, read off the files' names: '0001_alerts.py' is version '0001'."""
+    """The newest schema this dq knows."""
+    return _known()[-1]
+
+
+def _known() -> list[str]:
+    """All schemas in order, read off the files' names: '0010_first_release.py' is version '0010'."""
     names = (file.name for file in (MIGRATIONS / "versions").iterdir())
-    return max(name[:4] for name in names if re.fullmatch(r"\d{4}_\w+\.py", name))
+    return sorted(name[:4] for name in names if re.fullmatch(r"\d{4}_\w+\.py", name))
 
 
 @contextmanager
@@ -57,6 +62,11 @@ def current(connection: Connection) -> str | None:
 def is_older(found: str | None) -> bool:
     """Whether a database of version `found` needs a migration."""
     return found is None or found < head()
+
+
+def is_unreleased(found: str | None) -> bool:
+    """Whether a development version has written it, before the first release: no migration starts there."""
+    return found is not None and found < _known()[0]
 
 
 def is_newer(found: str | None) -> bool:

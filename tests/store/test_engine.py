@@ -82,6 +82,17 @@ def test_a_store_of_a_newer_dq_is_left_alone(url):
         open_store(url)
 
 
+@pytest.mark.parametrize("schema", ["0001", "0005"])
+def test_a_store_of_a_version_before_the_first_release_is_left_alone(url, schema):
+    store = open_store(url)
+    with store.write() as tx:
+        tx.execute(text("UPDATE alembic_version SET version_num = :schema"), {"schema": schema})
+    store.close()
+
+    with pytest.raises(StoreError, match=rf"has schema {schema} of a dq that was never released\. Name a"):
+        open_store(url)
+
+
 def test_what_a_block_wrote_is_gone_when_the_block_fails(url):
     store = open_store(url)
     table = Table("kept", MetaData(), Column("id", Integer, primary_key=True))
