@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dq.validators.report import Report, Screen
 
 _COLORS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "white": "37"}
-# What is rewritten on a terminal must stay one of its lines.
+# What is rewritten on a terminal must stay one of its lines, however wide the terminal is.
 _WIDTH = 100
 _LAST_WORDS_SECONDS = 2.0
 
@@ -158,10 +158,12 @@ def screen() -> Screen:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], indent: str = "  ") -> None:
     """Columns as wide as their widest cell; the last one is not padded."""
+    from rich.cells import cell_len, set_cell_size
+
     cells = [[one_line(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(len(row[index]) for row in cells) for index in range(len(header))]
+    widths = [max(cell_len(row[index]) for row in cells) for index in range(len(header))]
     for number, row in enumerate(cells):
-        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        padded = [set_cell_size(cell, width) for cell, width in zip(row, widths, strict=True)]
         text = (indent + "  ".join(padded)).rstrip()
         line(styled(text, bold=True) if number == 0 else text)
 
@@ -180,8 +182,11 @@ def is_live() -> bool:
 
 def live(text: str) -> None:
     """Says on a terminal how far things are, over what was said so before; "" wipes it."""
+    from rich.cells import cell_len, set_cell_size
+
     shown = one_line(text)
-    stream(err=True).live(shown if len(shown) <= _WIDTH else shown[: _WIDTH - 1] + "…")
+    width = min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns)
+    stream(err=True).live(shown if cell_len(shown) <= width else set_cell_size(shown, width - 1) + "…")
 
 
 @contextmanager

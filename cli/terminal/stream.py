@@ -1,7 +1,7 @@
 """What stands in for stdout and stderr while a command runs, so that nobody can write past the door.
 
 Python's warnings, the loggers of libraries, tracebacks and typer's help go the same way as what dq itself
-prints: what could steer a terminal or a CI runner is shown. Only `cli.show` uses this.
+prints: what could steer a terminal or a CI runner is shown. Only `cli.terminal.output` uses this.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def paint(text: str, code: str) -> str:
 
 
 class Stream(io.TextIOBase):
-    """One of the two streams. `write` is for all who know nothing of it, the rest for `cli.show`.
+    """One of the two streams. `write` is for all who know nothing of it, the rest for `cli.terminal.output`.
 
     A reader who has gone away (a closed pipe) is no failure: what is written for nobody is dropped.
     """
