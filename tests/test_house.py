@@ -84,3 +84,8 @@ def test_validate_imports_no_engine_no_cloud_and_no_database(tmp_path):
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
     )
     assert done.stderr.strip().splitlines()[-1] == "0 []"
+
+
+def test_every_decision_has_a_number_of_its_own():
+    numbers = sorted(file.name[:4] for file in (ROOT / "docs" / "decisions").glob("*.md"))
+    assert numbers == [f"{number:04}" for number in range(1, len(numbers) + 1)]

@@ -115,7 +115,7 @@ ALLOWED = {
     ),
     ("cli/terminal/stream.py", "environment"): ("os.environ", "door: NO_COLOR, FORCE_COLOR and TERM"),
     ("cli/terminal/output.py", "output"): (
-        "rich.console.Console rich.panel.Panel rich.text.Text",
+        "rich.cells.cell_len rich.cells.set_cell_size rich.console.Console rich.panel.Panel rich.text.Text",
         "door: help and mistakes of usage, drawn into that stream",
     ),
     # operator settings
