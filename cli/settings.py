@@ -17,7 +17,7 @@ from typing import Any
 
 from dq.contracts.access.address import is_uri
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 
 CONFIG = "DQ_CONFIG"
 _MOST_BYTES = 64 * 1024

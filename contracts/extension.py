@@ -30,8 +30,8 @@ from dq.contracts.model import (
 )
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.contracts.yaml.parse import typed
-from dq.contracts.yaml.source_map import PLACE, Place, plain
+from dq.contracts.shared.source_map import PLACE, Place, plain
+from dq.contracts.typed import typed
 
 VENDOR = "dq"
 _LONGEST_NAME = 255

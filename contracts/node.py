@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticOmit
 
 from dq.contracts.shared.outcome import Location
-from dq.contracts.yaml.source_map import PLACE, Place
+from dq.contracts.shared.source_map import PLACE, Place
 
 
 class _NotInJsonSchema:

@@ -19,8 +19,8 @@ from dq.contracts.node import Node
 from dq.contracts.schedule import Calendar, Cycle, Dialect, DstPolicy, Schedule, check, cycles, parse
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.contracts.units import parse_duration
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.units import parse_duration
 
 # A missing snapshot is given up when three more were due; a missing partition can still be delivered.
 GIVE_UP_PARTITION = timedelta(days=14)

@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.load import read
 from dq.contracts.model import Contract
+from dq.contracts.yaml.load import read
 from dq.dataquality import object_check
 from dq.dataquality.report import Report
 from dq.dataquality.spark.dataset import Dataset

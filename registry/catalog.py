@@ -9,7 +9,7 @@ from typing import Protocol
 
 from dq.contracts.shared import shelf
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 from dq.registry import catalogs as shelf_of_catalogs
 from dq.registry.action import Action, LiveTable
 from dq.store.engine import Store

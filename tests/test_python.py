@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import dq
-from dq.contracts.load import BrokenContract, read
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult, Location, Severity, Status
+from dq.contracts.yaml.load import BrokenContract, read
 from dq.dataquality.report import Report
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from dq.contracts import versions
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 from dq.validators import rule_page
 from dq.validators.rule import Rule, Scope
 

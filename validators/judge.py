@@ -11,7 +11,8 @@ from dq.contracts import extension
 from dq.contracts.access.files import Refused
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.contracts.yaml.parse import MAX_FINDINGS, parse
+from dq.contracts.typed import MAX_FINDINGS
+from dq.contracts.yaml.parse import parse
 from dq.validators.consequences import Folds
 from dq.validators.context import Context, Promises, Walk
 from dq.validators.policy.policy import Policy

@@ -14,7 +14,7 @@ from dq.cli.loading.contracts import Loaded
 from dq.contracts import slo as promise
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted
 from dq.dataquality.delivery import ledger

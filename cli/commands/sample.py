@@ -15,7 +15,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
 from dq.contracts.shared.outcome import CheckResult, Finding, Row, Status
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 from dq.validators.lint import Linted
 from dq.validators.report import names
 from dq.validators.report import report as report_of

@@ -8,7 +8,7 @@ import typer
 
 from dq.cli.terminal import output
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 
 Schema = dict[str, object]
 

@@ -13,7 +13,7 @@ from dq.cli.gate import Gated, judge
 from dq.cli.terminal import output
 from dq.contracts.access.files import UNREADABLE, Refused, write
 from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 from dq.validators.lint import Linted
 from dq.validators.report import From, Report, Screen, moved, names
 from dq.validators.report import report as report_of

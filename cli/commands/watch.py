@@ -18,7 +18,7 @@ from dq.cli.terminal import output
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import CycleStatus
-from dq.contracts.units import parse_duration
+from dq.contracts.shared.units import parse_duration
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.delivery.watch import Change, Tick, tick
 

@@ -12,7 +12,7 @@ from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, SchemaObject, Server
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import Fault
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 
 # Which of its keys says where the data lies, by server type; the first that is written counts.
 _PATH_KEYS: dict[str, tuple[str, ...]] = {

@@ -11,8 +11,8 @@ from typing import Any
 
 from dq.contracts import types
 from dq.contracts.node import Node
+from dq.contracts.shared.source_map import PLACE
 from dq.contracts.types import DataType, NotAType
-from dq.contracts.yaml.source_map import PLACE
 
 # (model, key) -> the value that ODCS means when the key is absent. Source: the JSON Schema of ODCS 3.2.0.
 DEFAULTS: Mapping[tuple[str, str], object] = {

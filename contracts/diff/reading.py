@@ -10,7 +10,7 @@ from dq.contracts.diff.canonical import canonical, fields, unordered, written
 from dq.contracts.diff.element import Kind, Value
 from dq.contracts.model import CustomProperty, Extensible
 from dq.contracts.node import Node
-from dq.contracts.yaml.source_map import PLACE, plain
+from dq.contracts.shared.source_map import PLACE, plain
 
 # TABLE: keys that are not compared as they stand, and the attribute, part or key that they become.
 FOLDED: Mapping[Kind, Mapping[str, str]] = {

@@ -15,8 +15,8 @@ from dq.contracts.extension import Delivery, Scope
 from dq.contracts.model import Contract, Quality, SlaProperty
 from dq.contracts.node import Node
 from dq.contracts.shared.fault import Fault
-from dq.contracts.units import parse_duration
-from dq.contracts.yaml.source_map import PLACE
+from dq.contracts.shared.source_map import PLACE
+from dq.contracts.shared.units import parse_duration
 
 # What of the delivery terms says when a delivery is due is compared with the cron, by its fire times.
 _TIMING = frozenset({"timezone", "dialect", "dst", "calendar"})

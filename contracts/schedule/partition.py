@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from dq.contracts.schedule.words import Due
 from dq.contracts.shared.fault import Fault
-from dq.contracts.units import MONTHS, SECONDS
+from dq.contracts.shared.units import MONTHS, SECONDS
 
 # Own renderings and not strftime: its answers for %y, %e or a year below 1000 depend on the platform.
 _DIRECTIVES: dict[str, Callable[[datetime], str]] = {

@@ -8,9 +8,9 @@ from enum import Enum
 
 from sqlglot import Token, TokenType, exp
 
+from dq.contracts.shared.spelling import nearest
 from dq.contracts.sql.allowlist import FUNCTIONS, INSTEAD, NODES, TYPES, UNITS
 from dq.contracts.sql.dialect import Dialect
-from dq.contracts.yaml.type_errors import nearest
 
 MAX_NODES = 2_000
 # Of parentheses and brackets in the text, and of nodes in the tree.

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import cst_reader, source
 from dq.contracts.yaml.cst import Entry, Odd, Shape, Value, Written
 from dq.contracts.yaml.key_order import kind_below, position
-from dq.contracts.yaml.source_map import plain
 
 WIDTH = 100
 _STEP = 2

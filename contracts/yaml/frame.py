@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dq.contracts.shared.source_map import Place, Spot
 from dq.contracts.yaml.scalar import Value
-from dq.contracts.yaml.source_map import Place, Spot
 
 
 class Refusal(Exception):

@@ -9,9 +9,9 @@ from dq.contracts import servers, versions
 from dq.contracts.model import Contract, Server, Team
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Finding, Location, Severity
-from dq.contracts.yaml.scalar import read_as
-from dq.contracts.yaml.source_map import PLACE
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.source_map import PLACE
+from dq.contracts.shared.spelling import nearest
+from dq.contracts.type_errors import read_as
 
 # Where the standard allows a key without a value.
 _MAY_BE_EMPTY = {

@@ -72,21 +72,6 @@ def other_number(text: str, made: Value) -> Value:
 _WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "timestamp": "a date"}
 
 
-def read_as(value: object) -> str:
-    """The kind of value that YAML gave, in a reader's words."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return f"{str(value).lower()} (true or false)"
-    if isinstance(value, (int, float)):
-        return f"the number {value}"
-    if isinstance(value, dt.date):
-        return "a date"
-    if isinstance(value, str):
-        return f"the text {value!r}" if len(value) < 40 else "a text"
-    return "a list" if isinstance(value, list) else "a mapping"
-
-
 def _matched(text: str) -> str:
     """The tag of a plain scalar."""
     for tag, match in _BY_FIRST_CHARACTER.get(text[0], ()):

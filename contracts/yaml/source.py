@@ -10,8 +10,8 @@ import yaml
 
 from dq.contracts.access.files import MAX_BYTES
 from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.type_errors import read_as
 from dq.contracts.yaml.frame import OddNumber, Refusal
-from dq.contracts.yaml.scalar import read_as
 from dq.contracts.yaml.yaml_builder import Builder
 
 

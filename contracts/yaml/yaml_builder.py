@@ -20,11 +20,11 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from dq.contracts.shared.source_map import MAX_DEPTH, PLACE, Place, Spot
+from dq.contracts.type_errors import read_as
 from dq.contracts.yaml.frame import Frame, OddNumber, Refusal, Twin
-from dq.contracts.yaml.scalar import Unusable, Value, other_number, read_as, value
-from dq.contracts.yaml.source_map import PLACE, Place, Spot
+from dq.contracts.yaml.scalar import Unusable, Value, other_number, value
 
-MAX_DEPTH = 64
 MAX_EXPANSION = 10_000
 MAX_EVENTS = 200_000
 MAX_TWINS = 1_000

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult
-from dq.contracts.yaml.source_map import plain
+from dq.contracts.shared.source_map import plain
 from dq.dataquality.clauses import judge as counted
 from dq.dataquality.clauses.clause import Clause, Told, Unit, of_quality, refuse
 from dq.dataquality.clauses.judge import Values

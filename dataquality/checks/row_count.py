@@ -23,7 +23,7 @@ from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.service_levels import time_unit
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.contracts.units import Duration, parse_duration
+from dq.contracts.shared.units import Duration, parse_duration
 from dq.dataquality.clauses.clause import Clause, Unit, of_quality, refuse
 from dq.dataquality.clauses.judge import Values, judged, percent, result
 from dq.dataquality.clauses.kind import CheckKind, Example

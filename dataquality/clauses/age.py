@@ -12,7 +12,7 @@ from dq.contracts.model import Contract, SchemaObject, SlaProperty
 from dq.contracts.service_levels import time_unit
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.units import MONTHS, SECONDS, Duration, parse_duration
+from dq.contracts.shared.units import MONTHS, SECONDS, Duration, parse_duration
 from dq.dataquality.clauses.clause import Clause, Rows, refuse
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
 from dq.dataquality.model.threshold import Unusable

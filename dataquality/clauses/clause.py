@@ -11,7 +11,7 @@ from dq.contracts.extension import scope as scope_of
 from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import Location, Severity
-from dq.contracts.units import Duration, parse_duration
+from dq.contracts.shared.units import Duration, parse_duration
 from dq.dataquality.clauses.foreign_key import Target
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
 from dq.dataquality.model.column import Column

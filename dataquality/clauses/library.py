@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Property, Quality, SchemaObject
-from dq.contracts.yaml.source_map import plain
+from dq.contracts.shared.source_map import plain
 from dq.dataquality.clauses.clause import Clause, of_quality, refuse
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Predicate

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 from dq.dataquality.clauses.judge import Values
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Failure, Kind, Merge, Metric, Number, one_number

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.coverage import Account, State, accounts
 

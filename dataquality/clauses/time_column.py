@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.schedule.partition import add_months
-from dq.contracts.units import Duration
+from dq.contracts.shared.units import Duration
 from dq.dataquality.clauses.foreign_key import single_columns
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Kind, Merge, Metric

@@ -27,9 +27,9 @@ from pathlib import Path
 import pytest
 
 from dq.cli.main import run
-from dq.contracts import load
 from dq.contracts.access import files
 from dq.contracts.shared.errors import Unreadable
+from dq.contracts.yaml import load
 from dq.store.engine import open_store
 
 CANARY = "CANARY-7f3a"

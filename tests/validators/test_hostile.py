@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.yaml.parse import MAX_FINDINGS
+from dq.contracts.typed import MAX_FINDINGS
 from dq.validators import rule_page
 from dq.validators.judge import MAX_OF_ONE_RULE
 from dq.validators.lint import MAX_TEXT, lint, rules_of

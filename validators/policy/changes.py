@@ -12,8 +12,8 @@ from typing import Any
 
 from dq.contracts.access.files import Found
 from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import source
-from dq.contracts.yaml.source_map import plain
 from dq.validators.git import base_root, tree, work_tree
 from dq.validators.git.base import Base
 from dq.validators.git.tree import Entry, Kind

@@ -16,7 +16,7 @@ from dq.contracts.extension import VENDOR
 from dq.contracts.model import Contract, CustomProperty, Extensible
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Location
-from dq.contracts.yaml.source_map import PLACE, Place
+from dq.contracts.shared.source_map import PLACE, Place
 from dq.validators.context import Walk
 from dq.validators.rule import Fault
 

@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import create_model
 
 from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.shared.source_map import PLACE, Place, plain
+from dq.contracts.shared.spelling import nearest
+from dq.contracts.typed import typed
 from dq.contracts.yaml import source
-from dq.contracts.yaml.parse import typed
-from dq.contracts.yaml.source_map import PLACE, Place, plain
-from dq.contracts.yaml.type_errors import nearest
 from dq.validators.policy import own_rules as own
 from dq.validators.policy.form import OFF, File, For, OwnForm, Predicate, SchemasForm, SettingForm, WaiverForm
 from dq.validators.policy.policy import DEFAULT, Policy, Section, Setting

@@ -26,7 +26,7 @@ from dq.contracts.model import (
 from dq.contracts.node import Node
 from dq.contracts.servers import SERVER_TYPES
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.yaml.source_map import PLACE
+from dq.contracts.shared.source_map import PLACE
 from dq.validators.context import Context, Walk
 from dq.validators.facts.values import shown
 from dq.validators.rule import Fault, Rule

@@ -26,7 +26,7 @@ from typing import Any
 
 from dq.contracts.model import Contract, Property, TypeOptions
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, absence, fault
 

@@ -45,8 +45,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from dq.contracts.shared.outcome import Severity
+from dq.contracts.shared.spelling import nearest
 from dq.contracts.slo import Slo
-from dq.contracts.yaml.type_errors import nearest
 from dq.validators.facts.promises import of_each
 from dq.validators.rule import Fault, Rule, fault
 

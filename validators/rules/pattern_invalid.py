@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract
 from dq.contracts.patterns import pattern
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.yaml.source_map import PLACE, Place
+from dq.contracts.shared.source_map import PLACE, Place
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule
 

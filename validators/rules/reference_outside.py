@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 from dq.validators.registry import Entry, Registry
 from dq.validators.rule import Fault, among_others
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 from dq.validators.context import Context
 from dq.validators.facts import elements
 from dq.validators.facts.promises import of_promise

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dq.contracts import service_levels
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 

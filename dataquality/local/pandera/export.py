@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from dq.contracts.columns import physical_type
-from dq.contracts.load import read
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
-from dq.contracts.yaml.type_errors import nearest
+from dq.contracts.shared.spelling import nearest
+from dq.contracts.yaml.load import read
 from dq.dataquality.clauses.clause import Clause, Unit
 from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of

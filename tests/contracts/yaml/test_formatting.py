@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.node import Node
+from dq.contracts.shared.source_map import PLACE, plain
 from dq.contracts.yaml import cst_reader, source
 from dq.contracts.yaml.formatting import Formatted, formatted
 from dq.contracts.yaml.key_order import ORDER, REST, kind_below
 from dq.contracts.yaml.parse import parse
-from dq.contracts.yaml.source_map import PLACE, plain
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").rglob("*.odcs.yaml"))
 

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from dq.contracts.shared.outcome import Location
+from dq.contracts.shared.source_map import PLACE, Place, plain
 from dq.contracts.yaml.source import MAX_BYTES, read
-from dq.contracts.yaml.source_map import PLACE, Place, plain
 from dq.contracts.yaml.yaml_builder import MAX_DEPTH, MAX_EXPANSION
 
 

@@ -11,7 +11,7 @@ import pytest
 from dq.contracts.model import Contract, SlaProperty
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.contracts.units import Duration
+from dq.contracts.shared.units import Duration
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import check
 from dq.dataquality.clauses.age import promised

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dq.contracts.schedule import Cycle, Note, Schedule, cycles, parse
 from dq.contracts.shared.outcome import CycleStatus
-from dq.contracts.units import Duration, parse_duration
+from dq.contracts.shared.units import Duration, parse_duration
 from dq.dataquality.delivery.evidence import Evidence, Source
 from dq.dataquality.delivery.status import Judgement, judge
 

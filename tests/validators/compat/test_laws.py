@@ -20,7 +20,7 @@ from dq.contracts.diff import Action, Change, Kind
 from dq.contracts.diff.reading import FOLDED
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Location
-from dq.contracts.yaml.source_map import PLACE
+from dq.contracts.shared.source_map import PLACE
 from dq.validators.compat import RULES, Effect, Level, Mode, Verdict, diff
 from dq.validators.compat.door import Terms, content
 from dq.validators.compat.setting import Setting

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from dq.contracts.shared.fault import Fault
-from dq.contracts.units import Duration, parse_duration
+from dq.contracts.shared.units import Duration, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ from dq.contracts.shared.outcome import Location
 # because NUL is refused before parsing.
 PLACE = "\0place"
 
+# The reader refuses a document whose values lie deeper.
+MAX_DEPTH = 64
+
 Spot = tuple[int, int]
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import typing
-from collections.abc import Iterable
-from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 from pydantic_core import ErrorDetails
 
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Finding, Location, Severity
-from dq.contracts.yaml.scalar import read_as
-from dq.contracts.yaml.source_map import PLACE, Place
+from dq.contracts.shared.source_map import PLACE, Place
+from dq.contracts.shared.spelling import nearest
 
 # pydantic's error type -> what the value must be, and an example of it.
 _WANTED = {
@@ -33,42 +30,19 @@ _WANTED = {
 }
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most like this one, whatever the case, or None when none is near.
-
-    Among more than a hundred words only some that begin alike are compared. Hand in a frozenset where there
-    are many words and many questions: what is made of it is remembered.
-    """
-    lower = word.lower()
-    if not lower or len(lower) > 100:
-        return None
-    if not isinstance(known, frozenset):
-        listed = tuple(islice(known, 1_000))
-        if len(listed) <= 100:
-            return _nearest(lower, listed)
-        known = frozenset(listed)
-    return _nearest(lower, _by_beginning(known).get(lower[:3], ()))
-
-
-@lru_cache(4)
-def _by_beginning(known: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """At most forty words for each of their beginnings."""
-    found: dict[str, list[str]] = {}
-    for one in sorted(known):
-        beside = found.setdefault(one[:3].lower(), [])
-        if len(beside) < 40:
-            beside.append(one)
-    return {beginning: tuple(words) for beginning, words in found.items()}
-
-
-@lru_cache(2048)
-def _nearest(lower: str, known: tuple[str, ...]) -> str | None:
-    # Imported here: a contract without a misspelt word needs none of it.
-    from difflib import get_close_matches
-
-    by_lower = {one.lower(): one for one in known}
-    near = get_close_matches(lower, by_lower, n=1, cutoff=0.6)
-    return by_lower[near[0]] if near else None
+def read_as(value: object) -> str:
+    """The kind of value that YAML gave, in a reader's words."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return f"{str(value).lower()} (true or false)"
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    if isinstance(value, dt.date):
+        return "a date"
+    if isinstance(value, str):
+        return f"the text {value!r}" if len(value) < 40 else "a text"
+    return "a list" if isinstance(value, list) else "a mapping"
 
 
 def explain(
