@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from dq.cli import settings, state
 from dq.cli.settings import Settings
+from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.access.reach import Reach, reach
 from dq.contracts.shared.errors import UsageError
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 # Beyond these, what is some days or years away from an instant may be none.
 _FIRST_YEAR, _LAST_YEAR = 1900, 9000
-POLICY_FILE = "dq-policy.yaml"
 
 CONFIG: ContextVar[str | None] = ContextVar("CONFIG", default=None)
 """The file of the global option `--config`, for the time of one command line."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.cli.environment import POLICY_FILE, World, processors, registry_root
-from dq.contracts.access.files import Absent, exists, read
+from dq.cli.environment import World, processors, registry_root
+from dq.contracts.access.files import POLICY_FILE, Absent, exists, read
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.validators.lint import Linted, Rules, lint_paths, rules_of
 from dq.validators.policy.policy import DEFAULT, Policy

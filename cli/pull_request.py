@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.cli.environment import POLICY_FILE, World
+from dq.cli.environment import World
 from dq.cli.gate import Gated, policy_of, written
 from dq.contracts.access import files
-from dq.contracts.access.files import Found
+from dq.contracts.access.files import POLICY_FILE, Found
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.validators.compat import Comparison, Terms, Waiver, findings

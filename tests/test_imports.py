@@ -15,7 +15,7 @@ HEAVY = (
 GATE = (
     "import datetime\n"
     "from dq.validators.lint import lint, rules_of\n"
-    "from dq.validators.report import reports_of\n"
+    "from dq.validators.reports import reports_of\n"
     "reports_of()\n"
     "lint(b'kind: DataContract', 'a.odcs.yaml', rules=rules_of(), today=datetime.date(2026, 1, 1))\n"
 )

@@ -10,8 +10,8 @@ from typing import Generic, NamedTuple, TypeVar
 from dq.contracts import slo
 from dq.contracts.model import Contract, Property, Quality, Relationship, SchemaObject
 from dq.contracts.shared.outcome import Finding
-from dq.validators.facts import elements
-from dq.validators.facts.elements import Reference
+from dq.validators import elements
+from dq.validators.elements import Reference
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from typing import TypeVar
 from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Location
+from dq.validators import elements
+from dq.validators.alike import alike
 from dq.validators.context import Context
-from dq.validators.facts import elements
-from dq.validators.facts.alike import alike
 
 K = TypeVar("K")
 

@@ -26,7 +26,7 @@ from dq.dataquality.results import check_runs
 from dq.registry.catalog import Settings as CatalogSettings
 from dq.registry.catalog import open_catalog
 from dq.store.engine import Store
-from dq.validators.report import reports_of
+from dq.validators.reports import reports_of
 
 CHANNEL = "console"
 SIGN = ".dq-demo"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.environment import POLICY_FILE, here
+from dq.cli.environment import here
 from dq.cli.terminal import output
-from dq.contracts.access.files import create
+from dq.contracts.access.files import POLICY_FILE, create
 from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule
 from dq.contracts.shared.errors import UsageError

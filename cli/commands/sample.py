@@ -17,8 +17,8 @@ from dq.contracts.shared.install import install_command
 from dq.contracts.shared.outcome import CheckResult, Finding, Row, Status
 from dq.contracts.shared.spelling import nearest
 from dq.validators.lint import Linted
-from dq.validators.report import names
-from dq.validators.report import report as report_of
+from dq.validators.reports import names
+from dq.validators.reports import report as report_of
 
 if TYPE_CHECKING:
     from dq.dataquality import Report

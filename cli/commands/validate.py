@@ -15,8 +15,9 @@ from dq.contracts.access.files import UNREADABLE, Refused, write
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.spelling import nearest
 from dq.validators.lint import Linted
-from dq.validators.report import From, Report, Screen, moved, names
-from dq.validators.report import report as report_of
+from dq.validators.lint.report import From, Report, Screen, moved
+from dq.validators.reports import names
+from dq.validators.reports import report as report_of
 
 if TYPE_CHECKING:
     from dq.validators.compat import Mode

@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dq.cli.environment import POLICY_FILE, is_root, registry_root
+from dq.cli.environment import is_root, registry_root
 from dq.cli.loading.contracts import NOT_IN_FORCE, Loaded
 from dq.contracts.access.data_location import is_lake
+from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding

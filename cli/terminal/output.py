@@ -25,7 +25,7 @@ from dq.contracts.shared.printable import in_json, one_line
 
 if TYPE_CHECKING:
     from dq.validators.lint import Linted
-    from dq.validators.report import Report, Screen
+    from dq.validators.lint.report import Report, Screen
 
 _COLORS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "white": "37"}
 # What is rewritten on a terminal must stay one of its lines, however wide the terminal is.
@@ -151,7 +151,7 @@ def report(form: Report, linted: Linted) -> None:
 
 def screen() -> Screen:
     """The reader's screen, as reports want to know it."""
-    from dq.validators.report import Screen
+    from dq.validators.lint.report import Screen
 
     return Screen(paint, shutil.get_terminal_size((100, 24)).columns)
 

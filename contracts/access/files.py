@@ -52,6 +52,7 @@ __all__ = [
 ]
 
 ENDING = ".odcs.yaml"
+POLICY_FILE = "dq-policy.yaml"  # where one lies, a registry begins
 ENDINGS = (ENDING, ".odcs.yml")
 
 MAX_BYTES = 5_000_000

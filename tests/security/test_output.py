@@ -22,7 +22,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from dq.contracts.shared.printable import one_line
-from dq.validators.report import names
+from dq.validators.reports import names
 from dq.validators.reports._findings_schema import findings_schema
 
 BUG = 70

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.typed import MAX_FINDINGS
 from dq.validators import rule_page
-from dq.validators.judge import MAX_OF_ONE_RULE
-from dq.validators.lint import MAX_TEXT, lint, rules_of
+from dq.validators.lint import lint, rules_of
+from dq.validators.lint.judge import MAX_OF_ONE_RULE
+from dq.validators.lint.run import MAX_TEXT
 
 RULES = rules_of()
 TODAY = date(2026, 11, 21)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dq.validators.judge import MAX_OF_ONE_RULE
-from dq.validators.lint import MAX_TEXT
+from dq.validators.lint.judge import MAX_OF_ONE_RULE
+from dq.validators.lint.run import MAX_TEXT
 
 
 def test_one_rule_lists_at_most_a_hundred_findings_of_a_file(lint_fragment) -> None:

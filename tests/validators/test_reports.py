@@ -13,9 +13,9 @@ from jsonschema import Draft202012Validator
 
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.validators.lint import Linted, lint_files
+from dq.validators.lint.report import From, Screen, moved
 from dq.validators.policy import file as policy_file
-from dq.validators.report import From, Screen, moved, names, reports_of
-from dq.validators.reports import markdown
+from dq.validators.reports import markdown, names, reports_of
 from dq.validators.reports._findings_schema import findings_schema
 from dq.validators.rule import Rule
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from dq.contracts.access.files import ENDINGS, Found, Refused
+from dq.contracts.access.files import ENDINGS, POLICY_FILE, Found, Refused
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
@@ -29,9 +29,8 @@ from dq.validators.git.objects import (
 )
 from dq.validators.git.repository import BaseUnavailable, Repository
 from dq.validators.git.tree import Entry, Kind
+from dq.validators.git.version_history import deprecated_since, has_deprecated, newest_first
 from dq.validators.git.work_tree import Content
-from dq.validators.policy.policy import FILE as POLICY
-from dq.validators.version_history import deprecated_since, has_deprecated, newest_first
 
 Files = Mapping[str, Entry]
 
@@ -76,9 +75,9 @@ class Base:
 
     def policy(self) -> bytes | None:
         """The policy at the tip of the reference, which judges: a branch may have left it long ago."""
-        entry = self.last.get(self._inside(POLICY))
+        entry = self.last.get(self._inside(POLICY_FILE))
         if entry is not None and entry.kind is not Kind.FILE:
-            raise Unreadable(f"{POLICY} at the base is no plain file.", "Put the policy itself there.")
+            raise Unreadable(f"{POLICY_FILE} at the base is no plain file.", "Put the policy itself there.")
         return tree.content(self.repo, entry)
 
     def changed(self) -> Changed:

@@ -7,12 +7,12 @@ import posixpath
 from pathlib import Path
 from typing import NamedTuple
 
+from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.shared.errors import Unreadable
 from dq.validators.git import tree, work_tree
 from dq.validators.git.objects import commit_of, merge_base, repository
 from dq.validators.git.repository import BaseUnavailable, Repository, find
 from dq.validators.git.tree import Kind
-from dq.validators.policy.policy import FILE as POLICY
 
 _MEND = "Judge its contracts in a pull request of its own repository."
 
@@ -40,7 +40,7 @@ def root(path: Path, ref: str) -> Root:
     start = named if folder else named.parent
     (files,) = tree.files(repo, [tip], below(start, repo.top), deep=False)
     folders = [one for one in (start, *start.parents) if one.is_relative_to(repo.top)]
-    ruled = (one for one in folders if posixpath.join(below(one, repo.top), POLICY) in files)
+    ruled = (one for one in folders if posixpath.join(below(one, repo.top), POLICY_FILE) in files)
     return Root(next(ruled, repo.top), tip)
 
 

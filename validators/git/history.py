@@ -12,8 +12,8 @@ from dq.validators.git import tree
 from dq.validators.git.objects import commits_of, objects, tags
 from dq.validators.git.repository import Repository
 from dq.validators.git.tree import Entry, Kind
+from dq.validators.git.version_history import Dated
 from dq.validators.registry import identity
-from dq.validators.version_history import Dated
 
 _NEWEST = 200
 _NEVER = date(9000, 1, 1)

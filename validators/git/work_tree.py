@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from dq.contracts.access import files
-from dq.contracts.access.files import Found, Refused
+from dq.contracts.access.files import POLICY_FILE, Found, Refused
 from dq.contracts.shared.errors import Unreadable
 from dq.validators.git.objects import id_of, ignored
 from dq.validators.git.repository import Repository
 from dq.validators.git.tree import Entry, Kind
-from dq.validators.policy.policy import FILE as POLICY
 
 Content = bytes | Refused
 """The bytes of a file, or why they are not read: it is a link, say."""
@@ -28,8 +27,8 @@ def contracts(root: Path) -> list[Found]:
 
 def policies(root: Path) -> list[str]:
     """The policies below a folder, in order."""
-    listed = files.below(root, (POLICY,)) if root.is_dir() else []
-    return [one.name for one in listed if PurePosixPath(one.name).name == POLICY]
+    listed = files.below(root, (POLICY_FILE,)) if root.is_dir() else []
+    return [one.name for one in listed if PurePosixPath(one.name).name == POLICY_FILE]
 
 
 def content(file: Found) -> Content:

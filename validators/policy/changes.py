@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from dq.contracts.access.files import Found
+from dq.contracts.access.files import POLICY_FILE, Found
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import source
@@ -18,7 +18,6 @@ from dq.validators.git import base_root, tree, work_tree
 from dq.validators.git.base import Base
 from dq.validators.git.tree import Entry, Kind
 from dq.validators.git.work_tree import Content
-from dq.validators.policy.policy import FILE as POLICY
 from dq.validators.policy.policy import Policy
 from dq.validators.rule import Rule
 
@@ -48,7 +47,7 @@ def changed(found: Base) -> list[ChangedPolicy]:
     theirs = tuple(f"{name}/" for name, one in found.head.items() if one.kind is Kind.SUBMODULE)
     names = work_tree.policies(found.root)
     now = {name for name in names if not posixpath.normpath(f"{way}/{name}").startswith(theirs)}
-    above = ["../" * steps + POLICY for steps in range(len(PurePosixPath(way).parts) + 1)]
+    above = ["../" * steps + POLICY_FILE for steps in range(len(PurePosixPath(way).parts) + 1)]
     now |= {name for name in above if os.path.lexists(found.root / name)}
     made: list[ChangedPolicy] = []
     for name in sorted(then.keys() | now):
@@ -62,7 +61,7 @@ def changed(found: Base) -> list[ChangedPolicy]:
 def _file(root: Path, name: str) -> Found:
     """A policy below the root, or in a folder above it: the door leads only down."""
     steps = name.count("../")
-    return Found(root, name) if not steps else Found(root.parents[steps - 1], POLICY)
+    return Found(root, name) if not steps else Found(root.parents[steps - 1], POLICY_FILE)
 
 
 def _policies(files: Mapping[str, Entry], way: str) -> dict[str, Entry]:
@@ -71,7 +70,7 @@ def _policies(files: Mapping[str, Entry], way: str) -> dict[str, Entry]:
 
 def _is_policy(name: str) -> bool:
     path = PurePosixPath(name)
-    return path.name == POLICY and not any(part.startswith(".") and part != ".." for part in path.parts)
+    return path.name == POLICY_FILE and not any(part.startswith(".") and part != ".." for part in path.parts)
 
 
 def severity(rule: Rule, policies: Iterable[Policy]) -> Severity | None:

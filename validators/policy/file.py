@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import create_model
 
+from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.shared.source_map import PLACE, Place, plain
 from dq.contracts.shared.spelling import nearest
@@ -248,7 +249,7 @@ def json_schema(rules: Rules) -> dict[str, Any]:
     schema["properties"]["own"] = {"type": "object", "additionalProperties": {"$ref": "#/$defs/OwnForm"}}
     schema["properties"]["rules"] = {"$ref": "#/$defs/rules"}
     definitions["SectionForm"]["properties"]["rules"] = {"$ref": "#/$defs/rules"}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "dq-policy.yaml"}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": POLICY_FILE}
 
 
 def _of_policy(finding: Finding) -> Finding | None:

@@ -15,8 +15,6 @@ from dq.contracts.shared.outcome import Severity
 from dq.validators.policy.waivers import Waiver
 from dq.validators.rule import Rule
 
-FILE = "dq-policy.yaml"
-
 Profile = Literal["default", "strict"]
 
 # Profile -> what it makes of a rule's own severity. What is absent stays.

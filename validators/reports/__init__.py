@@ -1,1 +1,30 @@
-"""SHELF: one file per report format."""
+"""SHELF: one file per format of a report, and where they are found."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from types import ModuleType
+
+from dq.contracts.shared import shelf
+from dq.validators.lint.report import Report
+
+# The package itself: a shelf is asked for by its package.
+_SHIPPED = sys.modules[__name__]
+
+
+def reports_of(package: ModuleType = _SHIPPED) -> dict[str, Report]:
+    """The formats on a shelf by id; without an argument, the ones that ship."""
+    return shelf.load(package, "REPORT", Report)
+
+
+def names(package: ModuleType = _SHIPPED) -> list[str]:
+    """The formats on a shelf, found without importing them."""
+    return sorted(one.name for one in pkgutil.iter_modules(package.__path__) if not one.name.startswith("_"))
+
+
+def report(name: str) -> Report:
+    """One of the formats that ship, without importing the others."""
+    made: Report = importlib.import_module(f"{__name__}.{name}").REPORT
+    return made

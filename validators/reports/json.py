@@ -7,7 +7,7 @@ import json
 from dq.contracts.shared import printable
 from dq.contracts.shared.outcome import Finding
 from dq.validators.lint import Linted
-from dq.validators.report import Report, Screen, counts
+from dq.validators.lint.report import Report, Screen, counts
 
 
 def render(linted: Linted, _screen: Screen) -> str:

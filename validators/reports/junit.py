@@ -12,7 +12,7 @@ from html import escape
 from dq.contracts.shared import printable
 from dq.contracts.shared.outcome import Finding
 from dq.validators.lint import Linted
-from dq.validators.report import From, Report, Screen
+from dq.validators.lint.report import From, Report, Screen
 
 
 def render(linted: Linted, _screen: Screen) -> str:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.shared.outcome import Severity
-from dq.validators.facts.alike import note
+from dq.validators.alike import note
 from dq.validators.registry import Entry, Registry
 from dq.validators.rule import Fault, among_others
 

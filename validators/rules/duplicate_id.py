@@ -22,9 +22,9 @@ from collections.abc import Iterator, Sequence
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Severity
+from dq.validators import elements
+from dq.validators.alike import alike, note
 from dq.validators.context import Context
-from dq.validators.facts import elements
-from dq.validators.facts.alike import alike, note
 from dq.validators.facts.promises import of_promise
 from dq.validators.rule import Fault, Rule, fault
 

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import Severity
+from dq.validators.alike import alike, note
 from dq.validators.context import Context
-from dq.validators.facts.alike import alike, note
 from dq.validators.rule import Fault, Rule, fault
 
 

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
+from dq.validators import elements
 from dq.validators.context import Context
-from dq.validators.facts import elements
 from dq.validators.rule import Fault, Rule, fault
 
 # `StableId` in the JSON Schemas of ODCS 3.1.0 and 3.2.0.

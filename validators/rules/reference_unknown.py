@@ -28,8 +28,8 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import nearest
+from dq.validators import elements
 from dq.validators.context import Context
-from dq.validators.facts import elements
 from dq.validators.rule import Fault, Rule, fault
 
 

@@ -21,8 +21,8 @@ from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import nearest
+from dq.validators import elements
 from dq.validators.context import Context
-from dq.validators.facts import elements
 from dq.validators.facts.promises import of_promise
 from dq.validators.rule import Fault, Rule, fault
 

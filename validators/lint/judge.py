@@ -13,8 +13,8 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.typed import MAX_FINDINGS
 from dq.contracts.yaml.parse import parse
-from dq.validators.consequences import Folds
 from dq.validators.context import Context, Promises, Walk
+from dq.validators.lint.consequences import Folds
 from dq.validators.policy.policy import Policy
 from dq.validators.registry import Entry, Registry
 from dq.validators.rule import Fault, Rule, Scope

@@ -13,9 +13,9 @@ from dq.contracts.access import files
 from dq.contracts.access.files import Found, Refused, find, shown
 from dq.contracts.shared import shelf
 from dq.contracts.shared.outcome import Finding
-from dq.validators import bulk
 from dq.validators import rules as rules_shelf
-from dq.validators.judge import Gate, Judged, among_others, judge
+from dq.validators.lint import bulk
+from dq.validators.lint.judge import Gate, Judged, among_others, judge
 from dq.validators.policy import waivers
 from dq.validators.policy.policy import DEFAULT, Policy
 from dq.validators.rule import Rule

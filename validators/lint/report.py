@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
-from types import ModuleType
 
-from dq.contracts.shared import shelf
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.validators import reports
-from dq.validators.lint import Linted
+from dq.validators.lint.run import Linted
 
 
 def _unpainted(text: str, _code: str) -> str:
@@ -57,22 +52,6 @@ class Report:
     render: Callable[[Linted, Screen], str]
     files: From = From.REGISTRY
     steers: bool = False
-
-
-def reports_of(package: ModuleType = reports) -> dict[str, Report]:
-    """The formats on a shelf by id; without an argument, the ones that ship."""
-    return shelf.load(package, "REPORT", Report)
-
-
-def names(package: ModuleType = reports) -> list[str]:
-    """The formats on a shelf, found without importing them."""
-    return sorted(one.name for one in pkgutil.iter_modules(package.__path__) if not one.name.startswith("_"))
-
-
-def report(name: str) -> Report:
-    """One of the formats that ship, without importing the others."""
-    made: Report = importlib.import_module(f"{reports.__name__}.{name}").REPORT
-    return made
 
 
 def moved(linted: Linted, folder: PurePosixPath) -> Linted:
