@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from dq.registry.table import SPEC_HASH, Key, TableSpec
@@ -69,10 +70,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class LiveTable:
-    """A table as a catalog has it. `version` is the catalog's own, and changes with every write."""
+    """A table as a catalog has it. `version` is the catalog's own, and changes with every write.
+
+    `updated` is when that was, with its zone, where the catalog knows.
+    """
 
     spec: TableSpec
     version: str
+    updated: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.spelling import nearest
 from dq.registry import catalogs as shelf_of_catalogs
 from dq.registry.action import Action, LiveTable
+from dq.registry.table import TableSpec
 from dq.store.engine import Store
 
 Values = tuple[tuple[str, str], ...]
@@ -32,6 +33,13 @@ class Partition:
 
 class Catalog(Protocol):
     """Tables and partitions in one catalog. Every method raises Unreadable when it does not answer."""
+
+    @property
+    def id(self) -> str:
+        """Which catalog it is: what dq remembers of one is never taken for another's."""
+
+    def vet(self, spec: TableSpec) -> None:
+        """Raises UsageError, with all that is wrong, for a table that it would not take. Asks nobody."""
 
     @property
     def formats(self) -> frozenset[str]:
@@ -61,10 +69,15 @@ class Catalog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a catalog may need to open. `session` makes or gives a Spark session."""
+    """What a catalog may need to open. `session` makes or gives a Spark session.
+
+    In AWS: `role_arn` is the role to be, `catalog_id` the account whose catalog it is; "" for one's own.
+    """
 
     store: Store | None = None
     session: Callable[[], object] | None = None
+    role_arn: str = ""
+    catalog_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

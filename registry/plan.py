@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import UTC
 
 from dq.contracts.identity import identity
 from dq.registry.action import Action, Change, Grade, Kind, LiveTable, Plan
@@ -78,7 +79,7 @@ def _decide(
     if not live.spec.parameter(MANAGED_BY):
         # A writer that replaces all properties wipes our mark; the memory of the store tells.
         if last is not None and last.location in ("", live.spec.location):
-            note = "Its dq properties are gone; " + _who(live.spec)
+            note = "Its dq properties are gone; " + _who(live)
             return _compare(Kind.DRIFT, spec, live, last, note)
         return _nobodys(spec, live, adopt)
     if owner != spec.parameter(CONTRACT):
@@ -133,7 +134,7 @@ def _compare(
     if kind is None:
         kind = Kind.DRIFT if drift else Kind.UPDATE if _touches(found) else Kind.NOOP
     if kind is Kind.DRIFT and not note:
-        note = _who(live.spec)
+        note = _who(live)
     return Action(kind, spec.key, found, live, merged(live.spec, spec, found), spec, note)
 
 
@@ -141,13 +142,14 @@ def _touches(found: tuple[Change, ...]) -> bool:
     return any(not change.kept for change in found)
 
 
-def _who(live: TableSpec) -> str:
-    present = dict(live.parameters)
+def _who(live: LiveTable) -> str:
+    present = dict(live.spec.parameters)
+    when = f" at {live.updated.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if live.updated else ""
     writers = sorted({writer for key, writer in _WRITERS.items() if key in present})
     # An open table always carries its writer's properties: they accuse nobody.
-    if not writers or live.format in OPEN_FORMATS:
-        return "someone else changed it."
-    return f"someone else changed it; {' and '.join(writers)} was here."
+    if not writers or live.spec.format in OPEN_FORMATS:
+        return f"someone else changed it{when}."
+    return f"someone else changed it{when}; {' and '.join(writers)} was here."
 
 
 def _conflict(spec: TableSpec, live: LiveTable, note: str) -> Action:

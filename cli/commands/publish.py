@@ -7,16 +7,15 @@ from pathlib import Path
 import typer
 from sqlalchemy import Connection
 
+from dq.cli.catalogs import ACCOUNT, CATALOG, ROLE, opened
 from dq.cli.environment import here, instant, located
 from dq.cli.loading.contracts import chosen, load
-from dq.cli.spark import session
 from dq.cli.terminal import output
 from dq.contracts.access.data_location import resolve
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.shared.errors import UsageError
 from dq.dataquality.delivery.ledger import write_receipt
 from dq.dataquality.delivery.probe import label
-from dq.registry.catalog import Settings, open_catalog
 from dq.registry.publishing.notify import JsonLines
 from dq.registry.publishing.publication import Event, publication
 from dq.registry.publishing.publish import publish
@@ -36,7 +35,9 @@ def command(
     ),
     rows: int = typer.Option(None, "--rows", min=0, help="How many rows it has, if known."),
     server: str = typer.Option(None, "--server", help="The server, where the contract has several."),
-    catalog: str = typer.Option("local", "--catalog", help="Which catalog: local or hive."),
+    catalog: str = CATALOG,
+    role_arn: str = ROLE,
+    catalog_id: str = ACCOUNT,
     as_of: str = output.AS_OF,
     format: output.Format = output.FORMAT,
 ) -> None:
@@ -65,7 +66,7 @@ def command(
         raise UsageError(f"{contract}: {delivery.folder} {linked.message}.", linked.mend)
     done = publish(
         delivery,
-        catalog=open_catalog(catalog, Settings(store=store, session=lambda: session(world, hive=True))),
+        catalog=opened(world, store, catalog, role_arn, catalog_id),
         store=store,
         now=world.now(),
         receipt=_receipt,

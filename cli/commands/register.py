@@ -8,19 +8,20 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.catalogs import ACCOUNT, CATALOG, ROLE, opened
 from dq.cli.environment import World, here, located, registry_root
 from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
 from dq.cli.loading.whole import Specify, doubts, whole
-from dq.cli.spark import session
 from dq.cli.terminal import output
 from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.registry.action import Grade, Plan
 from dq.registry.apply import Ending, Result, apply, propose
-from dq.registry.catalog import Catalog, Settings, open_catalog
+from dq.registry.catalog import Catalog
 from dq.registry.orphans import limit
 from dq.registry.render import render
 from dq.registry.specify import specs
@@ -34,9 +35,9 @@ def command(
         False, "--apply", help="Make the catalog so. Without it nothing is written."
     ),
     check: bool = typer.Option(False, "--check", help="Exit with 1 when something would change."),
-    catalog: str = typer.Option(
-        "local", "--catalog", help="Which catalog: local (in the state store) or hive."
-    ),
+    catalog: str = CATALOG,
+    role_arn: str = ROLE,
+    catalog_id: str = ACCOUNT,
     server: str = typer.Option(
         None, "--server", help="The server to register, where a contract has several."
     ),
@@ -74,20 +75,20 @@ def command(
     places = paths or [Path()]
     registry = registry_root(places[0]).name
     loaded = settled(world, store, load(places))
-    specify = partial(_specs, world, registry, catalog)
+    target = opened(world, store, catalog, role_arn, catalog_id)
+    specify = partial(_specs, world, registry, catalog, target)
     wanted, refused = tables(loaded.contracts, server, specify)
     findings = [*loaded.findings, *refused]
     for finding in findings:
         output.note(str(finding))
-    target = open_catalog(catalog, Settings(store=store, session=lambda: session(world, hive=True)))
     unclear = doubts(places, loaded, findings)
     all_of_it = None if unclear else whole(registry, loaded.contracts, server, specify)
-    plan = propose(target, catalog, wanted, store, adopt=adopt, whole=all_of_it)
+    plan = propose(target, target.id, wanted, store, adopt=adopt, whole=all_of_it)
     unpruned = (unclear or _too_many(plan, prune_limit)) if prune else []
     results = (
         apply(
             target,
-            catalog,
+            target.id,
             plan,
             store,
             allow=_allowed(allow_breaking, allow_destructive),
@@ -129,12 +130,18 @@ def tables(
 
 
 def _specs(
-    world: World, registry: str, catalog: str, contract: Contract, server: str | None
+    world: World, registry: str, catalog: str, target: Catalog, contract: Contract, server: str | None
 ) -> list[TableSpec]:
     def place(one: SchemaObject) -> DataPlace:
         return located(world, resolve(contract, one, server, world.reach), catalog)
 
-    return specs(contract, place, registry)
+    made = specs(contract, place, registry)
+    for spec, one in zip(made, contract.objects, strict=True):
+        try:
+            target.vet(spec)
+        except UsageError as error:
+            raise UsageError(error.what, error.mend, error.details, at=one.at()) from error
+    return made
 
 
 def _too_many(plan: Plan, most: int | None) -> list[str]:
@@ -153,7 +160,7 @@ def _allowed(breaking: bool, destructive: bool) -> frozenset[Grade]:
 
 def run(world: World, contracts: list[Contract], store: Store, catalog: Catalog, name: str) -> None:
     """Plans and applies, and shows both: what the demonstration does."""
-    wanted, _ = tables(contracts, None, partial(_specs, world, world.folder.name, "local"))
+    wanted, _ = tables(contracts, None, partial(_specs, world, world.folder.name, "local", catalog))
     plan = propose(catalog, name, wanted, store)
     describe(plan, apply(catalog, name, plan, store), applied=True)
 

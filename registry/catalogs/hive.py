@@ -47,6 +47,11 @@ class Hive:
 
     spark: SparkSession
     formats: frozenset[str] = frozenset({*sql.CREATES, *sql.HIVE_SERDES})
+    id: str = "hive"
+
+    def vet(self, spec: TableSpec) -> None:
+        sql.refuse_reserved(spec)
+        _refuse_relative(spec)
 
     def read(self, database: str, name: str) -> LiveTable | None:
         with _explained():

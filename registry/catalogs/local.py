@@ -18,7 +18,7 @@ from dq.registry.catalog import (
     no_table,
     stale,
 )
-from dq.registry.table import spec_of
+from dq.registry.table import TableSpec, spec_of
 from dq.registry.tables import catalog_partition, catalog_table
 from dq.store.engine import Store
 
@@ -31,6 +31,10 @@ class Local:
 
     store: Store
     formats: frozenset[str] = _FORMATS
+    id: str = "local"
+
+    def vet(self, spec: TableSpec) -> None:
+        """It takes what a specification can say."""
 
     def read(self, database: str, name: str) -> LiveTable | None:
         with self.store.read() as connection:

@@ -240,6 +240,7 @@ LIGHT = (
     _lacking("spark", "check orders.odcs.yaml --all --dry-run"),
     _lacking("spark", "sample orders.odcs.yaml orders.csv"),
     _lacking("spark", "register orders.odcs.yaml --catalog hive"),
+    _lacking("aws", "register orders.odcs.yaml --catalog glue"),
     _lacking("spark", "publish orders.odcs.yaml --partition day=2026-05-10 --catalog hive"),
     _lacking("spark,demo", "demo"),
     _lacking("aws", "emr --application a --role r --entry e --environment e -- check x"),

@@ -1,4 +1,4 @@
-"""What the tests of this room share: a store."""
+"""What the tests of this room share: a store, and Glue behind its strict shim."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fakes.glue import GlueShim, serving
 
+from dq.registry.glue.client import connect
+from dq.registry.glue.rates import Rate
+from dq.registry.glue.tables import Glue
 from dq.store.engine import Store, open_store
+
+QUICK = Rate(10_000, 10_000)
 
 
 @pytest.fixture
@@ -15,3 +21,32 @@ def store(tmp_path: Path) -> Iterator[Store]:
     made = open_store(f"sqlite:///{tmp_path}/state.db")
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def glue_server() -> Iterator[GlueShim]:
+    with serving() as shim:
+        yield shim
+
+
+@pytest.fixture(scope="session")
+def glue_catalog(glue_server: GlueShim) -> Iterator[Glue]:
+    """One client for all: making one reads AWS's models for a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        _point(patch, glue_server)
+        yield Glue(connect(rates={"read": QUICK, "write": QUICK}))
+
+
+def _point(patch: pytest.MonkeyPatch, shim: GlueShim) -> None:
+    for name, text in shim.environment.items():
+        patch.setenv(name, text)
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_GLUE", "AWS_REGION"):
+        patch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def glue(glue_server: GlueShim, monkeypatch: pytest.MonkeyPatch) -> GlueShim:
+    """Makes Glue empty, and an environment in which boto3 finds no other."""
+    _point(monkeypatch, glue_server)
+    glue_server.reset()
+    return glue_server

@@ -146,6 +146,11 @@ ALLOWED = {
         "the files that Spark lists for a table",
     ),
     ("registry/publishing/marker.py", "file"): (".is_dir .mkdir .touch", "door: the marker in a local lake"),
+    ("registry/glue/client.py", "host"): (
+        "boto3.Session botocore.config.Config botocore.credentials.AssumeRoleCredentialFetcher "
+        "botocore.credentials.DeferredRefreshableCredentials botocore.session.get_session",
+        "door: AWS Glue, as boto3's own chain finds it",
+    ),
     ("cli/emr.py", "host"): (
         "botocore.session.Session botocore.validate.ParamValidator",
         "the forms of AWS as they ship; nothing is sent",

@@ -1,0 +1,102 @@
+"""The client of Glue: whose credentials, how often it may call, and who looks at each request before it goes.
+
+Endpoints, regions and credentials are found by boto3's own chain: environment, profiles, roles of machines
+and of OIDC, `AWS_ENDPOINT_URL`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+import botocore.session
+from botocore.config import Config
+from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
+
+from dq.contracts.shared.errors import UsageError
+from dq.registry.glue.errors import explained
+from dq.registry.glue.rates import Bucket, Rate
+from dq.registry.glue.validation import refuse
+
+# AWS publishes no rates; these are polite beside the crawlers and queries of the same account.
+RATES = {"read": Rate(10, 100), "write": Rate(5, 50)}
+_READS = ("Get", "BatchGet", "Search", "List")
+_ROLE_PARTS = 6
+# A retry that is sent though the first one arrived is found by reading back.
+ATTEMPTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A client of Glue. `id` is the catalog: its account and region. `catalog` is given to every call."""
+
+    client: Any
+    id: str
+    catalog: Mapping[str, str]
+
+
+def connect(
+    role_arn: str = "",
+    catalog_id: str = "",
+    *,
+    rates: Mapping[str, Rate] = RATES,
+    attempts: int = ATTEMPTS,
+    read_timeout: float = 60,
+) -> Connection:
+    """Opens Glue as the role, if one is named, and on the catalog of the account `catalog_id`, if any.
+
+    Raises UsageError without a region or credentials and for a role that is none, Unreadable when AWS does
+    not answer.
+    """
+    if role_arn and (len(role_arn.split(":")) != _ROLE_PARTS or ":role/" not in role_arn):
+        raise UsageError(
+            f"--role-arn {role_arn!r} is no role.", "Write arn:aws:iam::123456789012:role/registrar."
+        )
+    with explained("open Glue"):
+        session = boto3.Session()
+        if role_arn:
+            session = _as_role(session, role_arn)
+        session.events.register("provide-client-params.glue.*", _refuse)
+        config = Config(
+            retries={"mode": "adaptive", "total_max_attempts": attempts},
+            connect_timeout=10,
+            read_timeout=read_timeout,
+            user_agent_extra="dq-register",
+        )
+        client = session.client("glue", config=config)
+        buckets = {family: Bucket(rate) for family, rate in rates.items()}
+
+        def wait(event_name: str, **_: Any) -> None:
+            buckets["read" if event_name.split(".")[-1].startswith(_READS) else "write"].take()
+
+        client.meta.events.register("before-send.glue.*", wait)
+        account = catalog_id or (role_arn.split(":")[4] if role_arn else "")
+        account = account or session.client("sts", config=config).get_caller_identity()["Account"]
+    catalog = {"CatalogId": catalog_id} if catalog_id else {}
+    return Connection(client, f"glue:{account}:{client.meta.region_name}", catalog)
+
+
+def _refuse(params: Mapping[str, Any], model: Any, **_: Any) -> None:
+    refuse(model, params)
+
+
+def _as_role(session: boto3.Session, role_arn: str) -> boto3.Session:
+    """A session of the role, whose credentials renew themselves while a long run goes on."""
+    region = session.region_name
+
+    def create(*names: Any, **options: Any) -> Any:
+        return session.client(*names, **({"region_name": region} | options))
+
+    fetcher = AssumeRoleCredentialFetcher(
+        create,
+        session.get_credentials(),
+        role_arn,
+        extra_args={"RoleSessionName": "dq-register"},
+    )
+    made = botocore.session.get_session()
+    made._credentials = DeferredRefreshableCredentials(
+        method="assume-role", refresh_using=fetcher.fetch_credentials
+    )
+    return boto3.Session(botocore_session=made, region_name=region)

@@ -1,0 +1,132 @@
+"""Between our specification of a table and Glue's: both ways, and without loss of what belongs to others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dq.registry.action import LiveTable
+from dq.registry.glue.formats import FORMATS, format_of, own_parameters
+from dq.registry.glue.types import EXACT_TYPE, glue_type, spark_type
+from dq.registry.table import OPEN_FORMATS, Column, TableSpec, fold_location, folded
+
+Raw = Mapping[str, Any]
+
+# What UpdateTable takes of what GetTable gives; the rest is Glue's own.
+_INPUT = (
+    "Name", "Description", "Owner", "LastAccessTime", "LastAnalyzedTime", "Retention", "StorageDescriptor",
+    "PartitionKeys", "ViewOriginalText", "ViewExpandedText", "TableType", "Parameters", "TargetTable",
+)  # fmt: skip
+
+
+def live_table(raw: Raw) -> LiveTable:
+    """A table as Glue answers it, folded. What only says its format is not among the parameters."""
+    storage = raw.get("StorageDescriptor") or {}
+    kind = format_of(raw)
+    own = own_parameters(kind)
+    parameters = raw.get("Parameters") or {}
+    spec = TableSpec(
+        raw["DatabaseName"],
+        raw["Name"],
+        storage.get("Location") or "",
+        kind,
+        tuple(_column(column) for column in storage.get("Columns") or []),
+        tuple(_column(column) for column in raw.get("PartitionKeys") or []),
+        tuple((key, text) for key, text in parameters.items() if own.get(key) != text),
+        raw.get("Description") or "",
+    )
+    return LiveTable(folded(spec), str(raw.get("VersionId", "")), raw.get("UpdateTime"))
+
+
+def _column(raw: Raw) -> Column:
+    exact = (raw.get("Parameters") or {}).get(EXACT_TYPE)
+    return Column(raw["Name"], spark_type(raw.get("Type") or "", exact), raw.get("Comment") or "")
+
+
+def new_table(spec: TableSpec) -> dict[str, Any]:
+    """The TableInput of a table that is not there yet. Raises NotAType for a type that Glue has not."""
+    made = {
+        "Name": spec.name,
+        "TableType": "EXTERNAL_TABLE",
+        "StorageDescriptor": {
+            "Columns": [_input(column) for column in spec.columns],
+            "Location": _folder(spec.location),
+            "NumberOfBuckets": -1,
+            "StoredAsSubDirectories": False,
+            **_classes(spec.format),
+        },
+        # Athena wants the member even where there are none.
+        "PartitionKeys": [_input(column) for column in spec.partitions],
+        "Parameters": own_parameters(spec.format) | dict(spec.parameters),
+    }
+    return made | ({"Description": spec.description} if spec.description else {})
+
+
+def changed_table(raw: Raw, after: TableSpec) -> dict[str, Any]:
+    """The TableInput that turns the live table into `after`, with all that nobody speaks of as it was.
+
+    Of Iceberg, Delta and Hudi tables only parameters and description change.
+    """
+    before = live_table(raw).spec
+    made = {key: raw[key] for key in _INPUT if key in raw}
+    parameters = dict(raw.get("Parameters") or {})
+    for key in {key for key, _ in before.parameters} - {key for key, _ in after.parameters}:
+        del parameters[key]
+    parameters |= {key: text for key, text in after.parameters if before.parameter(key) != text}
+    if after.description != before.description:
+        made["Description"] = after.description
+    if after.format not in OPEN_FORMATS:
+        if after.format != before.format:
+            for key in own_parameters(before.format):
+                parameters.pop(key, None)
+        parameters |= own_parameters(after.format)
+        made["StorageDescriptor"] = _changed_storage(raw.get("StorageDescriptor") or {}, before, after)
+    return made | {"Parameters": parameters}
+
+
+def _changed_storage(raw: Raw, before: TableSpec, after: TableSpec) -> dict[str, Any]:
+    made = dict(raw)
+    live = {column["Name"].lower(): column for column in raw.get("Columns") or []}
+    made["Columns"] = [
+        _changed_column(live.get(column.name), before.column(column.name), column) for column in after.columns
+    ]
+    if after.location != before.location:
+        made["Location"] = _folder(after.location)
+    if after.format != before.format:
+        made |= _classes(after.format)
+    return made
+
+
+def _changed_column(raw: Raw | None, before: Column | None, after: Column) -> dict[str, Any]:
+    if raw is None or before is None:
+        return _input(after)
+    made = dict(raw)
+    if after.comment != before.comment:
+        made["Comment"] = after.comment
+    if after.type != before.type:
+        fresh = _input(after)
+        others = {key: text for key, text in (raw.get("Parameters") or {}).items() if key != EXACT_TYPE}
+        made |= {"Type": fresh["Type"], "Parameters": others | fresh.get("Parameters", {})}
+    return made
+
+
+def _input(column: Column) -> dict[str, Any]:
+    kind = glue_type(column.type)
+    made: dict[str, Any] = {"Name": column.name, "Type": kind}
+    if column.comment:
+        made["Comment"] = column.comment
+    return made if kind == column.type else made | {"Parameters": {EXACT_TYPE: column.type}}
+
+
+def _classes(name: str) -> dict[str, Any]:
+    kind = FORMATS[name]
+    return {
+        "InputFormat": kind.input,
+        "OutputFormat": kind.output,
+        "SerdeInfo": {"SerializationLibrary": kind.serde, "Parameters": dict(kind.serde_parameters)},
+    }
+
+
+def _folder(location: str) -> str:
+    """With the slash that says "all below", and not "all that begins so"."""
+    return f"{fold_location(location)}/" if location else ""
