@@ -35,9 +35,8 @@ def refuse(operation: Any, params: Raw) -> None:
     wrong = list(dict.fromkeys(wrong))
     more = [f"and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else []
     raise UsageError(
-        f"{_subject(params)}: Glue would not take this {operation.name}:",
+        f"{_subject(params)}: Glue would not take this {operation.name}: {'; '.join(wrong[:_SHOWN] + more)}.",
         "Nothing was sent; mend the contract.",
-        [f"{text};" for text in wrong[:_SHOWN]] + more,
     )
 
 
