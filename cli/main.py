@@ -17,8 +17,8 @@ import typer
 from typer.main import get_command
 
 from dq.cli import commands
-from dq.cli.environment import CONFIG
 from dq.cli.terminal import output
+from dq.cli.world.environment import CONFIG
 from dq.contracts.shared.errors import DqError
 
 BUG = 70

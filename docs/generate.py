@@ -11,7 +11,7 @@ from typing import Any
 import typer.main
 
 from dq.cli.main import application, names
-from dq.cli.settings import TABLE
+from dq.cli.world.settings import TABLE
 from dq.contracts.extension import MODELS
 from dq.contracts.model import Quality
 from dq.contracts.types import CARRIERS

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import typer
 
-from dq.cli.environment import World
-from dq.cli.spark import session
+from dq.cli.world.environment import World
+from dq.cli.world.spark import session
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError
 from dq.dataquality import Report

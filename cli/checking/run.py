@@ -10,10 +10,10 @@ from sqlalchemy import Connection
 
 from dq.cli.checking.quarantining import set_apart
 from dq.cli.checking.selection import Partition, Task, name_of
-from dq.cli.environment import World
-from dq.cli.spark import label
 from dq.cli.terminal import output
 from dq.cli.terminal.progress import Progress
+from dq.cli.world.environment import World
+from dq.cli.world.spark import label
 from dq.contracts.identity import key
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError

@@ -9,8 +9,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from dq.cli.environment import World, instant
 from dq.cli.loading.contracts import Loaded
+from dq.cli.world.environment import World, instant
 from dq.contracts import slo as promise
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli import alerting, routing
-from dq.cli.alerting import CHANNEL
+from dq.cli.alerting import routing, sending
+from dq.cli.alerting.sending import CHANNEL
 from dq.cli.checking import findings
 from dq.cli.checking.quarantining import QUARANTINE, UNMASKED
 from dq.cli.checking.run import Failed, Setup, T, Work, foresee, refused, run, run_all
 from dq.cli.checking.selection import Task, asked, formats, name_of, objects, tasks, with_places, with_rules
-from dq.cli.concurrency import at_once, together
-from dq.cli.environment import here, processors
 from dq.cli.loading.contracts import Loaded, load
 from dq.cli.loading.holding import settled
-from dq.cli.spark import session
 from dq.cli.terminal import output
 from dq.cli.terminal.progress import Progress
+from dq.cli.world.concurrency import at_once, together
+from dq.cli.world.environment import here, processors
+from dq.cli.world.spark import session
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality import Report
 from dq.dataquality.results import results_table as results
@@ -93,7 +93,7 @@ def command(
     pairs = with_rules(objects(loaded, object), rule)
     todo = with_places(world, tasks(store, pairs, what), server)
     read = formats(world, pairs, server)
-    tell = alerting.teller(world, loaded.contracts, channel)
+    tell = sending.teller(world, loaded.contracts, channel)
     # Without a metastore, Spark would forget a table's name with the end of this process.
     hive = bool(results_table) and not results.is_path(results.place(results_table))
     threads = parallel or at_once(processors())
@@ -110,7 +110,7 @@ def command(
         done, bugs = [failed for task in todo for failed in refused(task)], []
     findings.reports(done, loaded.findings, format)
     write = output.aside if format is output.Format.JSON else output.block
-    undelivered = alerting.report(alerting.send(world, store, write, channel))
+    undelivered = sending.report(sending.send(world, store, write, channel))
     if results_table:
         _append(session(world, hive=hive), done, loaded, world.now(), results_table)
     _raise(bugs)

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import alerting
+from dq.cli.alerting import sending
 from dq.cli.checking.findings import describe
 from dq.cli.checking.run import Setup, run
 from dq.cli.commands import register, status, watch
 from dq.cli.demo import producer, scenario
-from dq.cli.environment import World, here
-from dq.cli.gate import judge
+from dq.cli.gating.gate import judge
 from dq.cli.loading.contracts import Loaded, load, slos, watched
-from dq.cli.settings import Settings
-from dq.cli.spark import session
 from dq.cli.terminal import output
+from dq.cli.world.environment import World, here
+from dq.cli.world.settings import Settings
+from dq.cli.world.spark import session
 from dq.contracts.shared.errors import UsageError
 from dq.dataquality.delivery.watch import tick
 from dq.dataquality.results import check_runs
@@ -109,15 +109,15 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
             count = made.deliver(frames[event.object], one, day, at)
             word = f"  ← {event.word}" if event.word else ""
             output.line(f"{event.at:%a %d %b %H:%M}  {one.name} {day or ''} delivered, {count:,} rows{word}")
-        done = tick(store, watching, now.now(), alerting.teller(now, loaded.contracts, CHANNEL), since=None)
+        done = tick(store, watching, now.now(), sending.teller(now, loaded.contracts, CHANNEL), since=None)
         if event.object:
             partition = {one.partition_keys()[0].column: day} if day else None
-            tell = alerting.teller(now, [contract], CHANNEL)
+            tell = sending.teller(now, [contract], CHANNEL)
             with output.step(f"checking {one.name} {day or check_runs.TABLE}"):
                 report = run(Setup(now, store, made.spark, tell), contract, one, partition)
             describe(report, quiet=True)
         watch.describe(done, quiet=True)
-        alerting.report(alerting.send(now, store, output.block))
+        sending.report(sending.send(now, store, output.block))
 
 
 def _title(text: str) -> None:

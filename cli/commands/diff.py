@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.environment import here
 from dq.cli.terminal import output
+from dq.cli.world.environment import here
 from dq.contracts.access.files import Absent, listed, read
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError

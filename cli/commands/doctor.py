@@ -13,9 +13,9 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.environment import World, here
-from dq.cli.settings import TABLE, unknown
 from dq.cli.terminal import output
+from dq.cli.world.environment import World, here
+from dq.cli.world.settings import TABLE, unknown
 from dq.contracts.access.files import find
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.install import NAME, install_command

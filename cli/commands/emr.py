@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from dq.cli.emr import Job, refused, request
+from dq.cli.checking.emr import Job, refused, request
 from dq.cli.terminal import output
 from dq.contracts.shared.errors import UsageError
 

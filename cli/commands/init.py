@@ -12,8 +12,8 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.environment import here
 from dq.cli.terminal import output
+from dq.cli.world.environment import here
 from dq.contracts.access.files import POLICY_FILE, create
 from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule

@@ -7,10 +7,10 @@ from pathlib import Path
 import typer
 from sqlalchemy import Connection
 
-from dq.cli.catalogs import ACCOUNT, CATALOG, ROLE, opened
-from dq.cli.environment import here, instant, located
 from dq.cli.loading.contracts import chosen, load
 from dq.cli.terminal import output
+from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
+from dq.cli.world.environment import here, instant, located
 from dq.contracts.access.data_location import resolve
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.shared.errors import UsageError

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.catalogs import ACCOUNT, CATALOG, ROLE, opened
-from dq.cli.environment import World, here, located, registry_root
 from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
 from dq.cli.loading.whole import Specify, doubts, whole
 from dq.cli.terminal import output
+from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
+from dq.cli.world.environment import World, here, located, registry_root
 from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError

@@ -7,8 +7,8 @@ from itertools import islice
 
 import typer
 
-from dq.cli.environment import here, instant
 from dq.cli.terminal import output
+from dq.cli.world.environment import here, instant
 from dq.contracts.schedule import Dialect, DstPolicy, Note, parse, zone
 from dq.contracts.shared.fault import Fault
 

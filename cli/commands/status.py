@@ -11,11 +11,11 @@ from sqlalchemy import Connection
 
 from dq.alerts.incident import Incident
 from dq.alerts.ledger import unresolved
-from dq.cli.environment import World, here
 from dq.cli.loading.contracts import PATHS, load, slos
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row
 from dq.cli.terminal import output
+from dq.cli.world.environment import World, here
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CycleStatus, Status
 from dq.contracts.slo import Slo

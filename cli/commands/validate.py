@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli.environment import World, here, registry_root
-from dq.cli.gate import Gated, judge
+from dq.cli.gating.gate import Gated, judge
 from dq.cli.terminal import output
+from dq.cli.world.environment import World, here, registry_root
 from dq.contracts.access.files import UNREADABLE, Refused, write
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.spelling import nearest
@@ -56,7 +56,7 @@ def command(
     places = paths or [Path()]
     if base:
         # All that reads Git and judges changes comes with it.
-        from dq.cli.pull_request import compared
+        from dq.cli.gating.pull_request import compared
 
         gated = compared(world, places, base, _mode(mode), policy)
     else:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import typer
 
-from dq.cli import alerting, routing
-from dq.cli.alerting import CHANNEL
-from dq.cli.environment import World, here, instant
+from dq.cli.alerting import routing, sending
+from dq.cli.alerting.sending import CHANNEL
 from dq.cli.loading.contracts import PATHS, load, slos, watched
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
 from dq.cli.terminal import output
+from dq.cli.world.environment import World, here, instant
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import CycleStatus
@@ -74,11 +74,11 @@ def _once(
         store,
         watching,
         world.now(),
-        alerting.teller(world, loaded.contracts, channel),
+        sending.teller(world, loaded.contracts, channel),
         since=instant(since) if since else None,
     )
     write = output.aside if form is output.Format.JSON else output.block
-    drained = alerting.send(world, store, write, channel)
+    drained = sending.send(world, store, write, channel)
     if form is output.Format.JSON:
         left_out = [as_row(finding) for finding in findings]
         output.as_json(
@@ -86,7 +86,7 @@ def _once(
         )
     else:
         describe(done)
-    undelivered = alerting.report(drained)
+    undelivered = sending.report(drained)
     if undelivered:
         return undelivered
     if done.unknown or findings:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from dq.cli.environment import World, outermost_root
 from dq.cli.loading.contracts import Loaded, load
+from dq.cli.world.environment import World, outermost_root
 from dq.contracts.access.files import Refused
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import Finding, Severity

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dq.cli.environment import is_root, registry_root
 from dq.cli.loading.contracts import NOT_IN_FORCE, Loaded
+from dq.cli.world.environment import is_root, registry_root
 from dq.contracts.access.data_location import is_lake
 from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.model import Contract

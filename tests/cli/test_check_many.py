@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.lake import write_days
 
-from dq.cli.concurrency import together
+from dq.cli.world.concurrency import together
 from dq.dataquality.results.results_table import COLUMNS
 
 SMALL = """\

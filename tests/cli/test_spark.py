@@ -14,8 +14,8 @@ pytestmark = pytest.mark.spark
 
 PROGRAM = """
 import sys
-from dq.cli.spark import session
-from dq.cli.environment import here
+from dq.cli.world.spark import session
+from dq.cli.world.environment import here
 context = session(here()).sparkContext
 print(context.parallelize([0], 1).map(lambda _: sys.prefix).first() == sys.prefix)
 """

@@ -67,11 +67,11 @@ ALLOWED = {
         "door: finds, reads and writes what strangers may have laid there",
     ),
     # state of ours
-    ("cli/state.py", "file"): (
+    ("cli/world/state.py", "file"): (
         "os.chmod os.fchmod os.listdir os.mkdir os.scandir",
         "door: makes and vets the state folder",
     ),
-    ("cli/state.py", "output"): ("os.write", "the .gitignore of the state folder"),
+    ("cli/world/state.py", "output"): ("os.write", "the .gitignore of the state folder"),
     ("store/engine.py", "file"): (
         ".mkdir os.open",
         "the database that the operator, or the state folder, names",
@@ -119,9 +119,9 @@ ALLOWED = {
         "door: help and mistakes of usage, drawn into that stream",
     ),
     # operator settings
-    ("cli/settings.py", "file"): ("os.fdopen os.open", "door: dq.toml, which the operator names"),
-    ("cli/environment.py", "environment"): ("os.environ", "door: the environment becomes a value"),
-    ("cli/spark.py", "environment"): ("os.environ", "tells Spark's workers which Python is ours"),
+    ("cli/world/settings.py", "file"): ("os.fdopen os.open", "door: dq.toml, which the operator names"),
+    ("cli/world/environment.py", "environment"): ("os.environ", "door: the environment becomes a value"),
+    ("cli/world/spark.py", "environment"): ("os.environ", "tells Spark's workers which Python is ours"),
     # hosts, and the lake of the operator
     ("contracts/access/filesystem.py", "host"): (
         ".from_uri pyarrow.fs.FileSystem.from_uri",
@@ -151,7 +151,7 @@ ALLOWED = {
         "botocore.credentials.DeferredRefreshableCredentials botocore.session.get_session",
         "door: AWS Glue, as boto3's own chain finds it",
     ),
-    ("cli/emr.py", "host"): (
+    ("cli/checking/emr.py", "host"): (
         "botocore.session.Session botocore.validate.ParamValidator",
         "the forms of AWS as they ship; nothing is sent",
     ),
@@ -165,14 +165,17 @@ ALLOWED = {
         ".extract .iterdir .mkdir os.utime zipfile.ZipFile",
         "the demonstration's data, out of an installed package",
     ),
-    ("cli/environment.py", "file"): (
+    ("cli/world/environment.py", "file"): (
         ".is_dir .resolve",
         "whether a folder was named, and whether dq.toml lies in it",
     ),
-    ("cli/pull_request.py", "file"): (".resolve", "whether a policy that is named lies in the checkout"),
+    ("cli/gating/pull_request.py", "file"): (
+        ".resolve",
+        "whether a policy that is named lies in the checkout",
+    ),
     ("cli/commands/doctor.py", "process"): ("subprocess.run", "java -version, of JAVA_HOME or the PATH"),
     # what ships with dq
-    ("cli/spark.py", "file"): (".is_file", "the settings of logging beside the module"),
+    ("cli/world/spark.py", "file"): (".is_file", "the settings of logging beside the module"),
     ("contracts/shared/install.py", "file"): (".read_text", "what pip noted of this package"),
     ("contracts/schedule/zone.py", "file"): (".open .read_text", "the zones of the package tzdata"),
     ("contracts/schedule/zone.py", "code"): ("importlib.import_module", "where the package tzdata lies"),
@@ -196,7 +199,7 @@ ALLOWED = {
         "our own report formats, by their files",
     ),
     # methods that only have the name of a path's
-    ("cli/alerting.py", "file"): (".open", "opens a channel"),
+    ("cli/alerting/sending.py", "file"): (".open", "opens a channel"),
     ("registry/catalog.py", "file"): (".open", "opens a catalog"),
     ("contracts/sql/guard.py", "file"): (".replace/1", "a node of a statement"),
 }

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from fakes import postgres
 
-from dq.cli.environment import here
 from dq.cli.main import run
+from dq.cli.world.environment import here
 from dq.contracts.shared.errors import DqError
 from dq.store.engine import open_store
 from dq.store.errors import address

@@ -15,8 +15,8 @@ MODULES = ("numbers", "select", "socket", "traceback", "random", "decimal", "dq"
            "typing", "sitecustomize", "usercustomize", "pathlib", "json", "click", "typer")  # fmt: skip
 TASKS = """
 from pathlib import Path
-from dq.cli.spark import session
-from dq.cli.environment import here
+from dq.cli.world.spark import session
+from dq.cli.world.environment import here
 
 def work(number):
     import decimal, random, sys

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.cli import settings, state
-from dq.cli.settings import Settings
+from dq.cli.world import settings, state
+from dq.cli.world.settings import Settings
 from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.access.reach import Reach, reach
 from dq.contracts.shared.errors import UsageError

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.cli.environment import World
-from dq.cli.gate import Gated, policy_of, written
+from dq.cli.gating.gate import Gated, policy_of, written
+from dq.cli.world.environment import World
 from dq.contracts.access import files
 from dq.contracts.access.files import POLICY_FILE, Found
 from dq.contracts.shared.errors import UsageError

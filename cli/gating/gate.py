@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.cli.environment import World, processors, registry_root
+from dq.cli.world.environment import World, processors, registry_root
 from dq.contracts.access.files import POLICY_FILE, Absent, exists, read
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.validators.lint import Linted, Rules, lint_paths, rules_of

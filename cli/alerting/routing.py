@@ -10,7 +10,7 @@ from pathlib import Path
 from dq.alerts import channels
 from dq.alerts.route import Route
 from dq.cli.loading.contracts import NOT_IN_FORCE
-from dq.cli.settings import Settings
+from dq.cli.world.settings import Settings
 from dq.contracts import extension
 from dq.contracts.access.alert_target import FILES, hears, target_fault
 from dq.contracts.model import Contract, SupportChannel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from dq.cli.environment import World
-from dq.cli.spark import session
+from dq.cli.world.environment import World
+from dq.cli.world.spark import session
 from dq.registry.catalog import Catalog, Settings, open_catalog
 from dq.store.engine import Store
 

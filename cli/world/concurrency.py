@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from dq.cli.spark import cancel, spark_context
+from dq.cli.world.spark import cancel, spark_context
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,9 +15,9 @@ from dq.alerts import channels
 from dq.alerts.channel import Channel, Open, Setting
 from dq.alerts.deliver import Drained, drain
 from dq.alerts.record import record
-from dq.cli.environment import World
-from dq.cli.routing import FROM_CONTRACT, routes
+from dq.cli.alerting.routing import FROM_CONTRACT, routes
 from dq.cli.terminal import output
+from dq.cli.world.environment import World
 from dq.contracts.access.alert_target import FILES
 from dq.contracts.access.files import Refused, read_own
 from dq.contracts.model import Contract

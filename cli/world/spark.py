@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.cli.environment import World, hand_down
 from dq.cli.terminal import output
+from dq.cli.world.environment import World, hand_down
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.contracts.shared.install import install_command
 from dq.dataquality.spark import jars as lakehouse

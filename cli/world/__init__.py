@@ -1,0 +1,1 @@
+"""What a command takes from the world: settings, clock, environment, state, Spark, processors."""
