@@ -1,16 +1,12 @@
-"""What a catalog must be able to do, and the shelf of those we have."""
+"""What a catalog must be able to do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Protocol
 
-from dq.contracts.shared import shelf
-from dq.contracts.shared.errors import DqError, UsageError
-from dq.contracts.shared.spelling import nearest
-from dq.registry import catalogs as shelf_of_catalogs
+from dq.contracts.shared.errors import DqError
 from dq.registry.action import Action, LiveTable
 from dq.registry.table import TableSpec
 from dq.store.engine import Store
@@ -86,21 +82,6 @@ class CatalogKind:
 
     id: str
     open: Callable[[Settings], Catalog]
-
-
-def catalogs(package: ModuleType = shelf_of_catalogs) -> dict[str, CatalogKind]:
-    """The catalogs on the shelf by id."""
-    return shelf.load(package, "CATALOG", CatalogKind)
-
-
-def open_catalog(name: str, settings: Settings) -> Catalog:
-    """The catalog of this id. Raises UsageError for an unknown one and for a setting that it misses."""
-    kinds = catalogs()
-    if name not in kinds:
-        hint = nearest(name, kinds)
-        mend = f"Did you mean {hint!r}?" if hint else f"Choose one of {', '.join(kinds)}."
-        raise UsageError(f"There is no catalog {name!r}.", mend)
-    return kinds[name].open(settings)
 
 
 def stale(database: str, name: str) -> StalePlan:

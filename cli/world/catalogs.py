@@ -6,7 +6,8 @@ import typer
 
 from dq.cli.world.environment import World
 from dq.cli.world.spark import session
-from dq.registry.catalog import Catalog, Settings, open_catalog
+from dq.registry.catalog import Catalog, Settings
+from dq.registry.catalogs import open_catalog
 from dq.store.engine import Store
 
 CATALOG: str = typer.Option(

@@ -1,1 +1,29 @@
-"""SHELF: one file per catalog."""
+"""SHELF: one file per catalog, and how one is opened."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from dq.contracts.shared import shelf
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.spelling import nearest
+from dq.registry.catalog import Catalog, CatalogKind, Settings
+
+# The package itself: a shelf is asked for by its package.
+_SHIPPED = sys.modules[__name__]
+
+
+def catalogs(package: ModuleType = _SHIPPED) -> dict[str, CatalogKind]:
+    """The catalogs on the shelf by id."""
+    return shelf.load(package, "CATALOG", CatalogKind)
+
+
+def open_catalog(name: str, settings: Settings) -> Catalog:
+    """The catalog of this id. Raises UsageError for an unknown one and for a setting that it misses."""
+    kinds = catalogs()
+    if name not in kinds:
+        hint = nearest(name, kinds)
+        mend = f"Did you mean {hint!r}?" if hint else f"Choose one of {', '.join(kinds)}."
+        raise UsageError(f"There is no catalog {name!r}.", mend)
+    return kinds[name].open(settings)

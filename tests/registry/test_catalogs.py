@@ -18,7 +18,8 @@ from dq.contracts.types import CANONICAL
 from dq.registry import catalogs as shelf_package
 from dq.registry.action import Action, Grade, Kind, LiveTable
 from dq.registry.apply import Ending, apply, propose
-from dq.registry.catalog import Catalog, Partition, Settings, StalePlan, catalogs, open_catalog
+from dq.registry.catalog import Catalog, Partition, Settings, StalePlan
+from dq.registry.catalogs import catalogs, open_catalog
 from dq.registry.orphans import Whole
 from dq.registry.plan import plan
 from dq.registry.render import render

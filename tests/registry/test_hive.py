@@ -17,7 +17,8 @@ from fakes.flights import flights
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.registry.action import Action, Grade, Kind
 from dq.registry.apply import Ending, apply, propose
-from dq.registry.catalog import Catalog, Settings, open_catalog
+from dq.registry.catalog import Catalog, Settings
+from dq.registry.catalogs import open_catalog
 from dq.registry.table import marked
 from dq.store.engine import Store
 
@@ -112,7 +113,8 @@ SECOND = """
     import sys
     from pyspark.sql import SparkSession
     from dq.contracts.shared.errors import DqError
-    from dq.registry.catalog import Settings, open_catalog
+    from dq.registry.catalog import Settings
+    from dq.registry.catalogs import open_catalog
 
     def session():
         build = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")

@@ -15,7 +15,8 @@ from sqlalchemy import event
 from dq.contracts.shared.errors import UsageError
 from dq.registry.action import Kind
 from dq.registry.apply import apply, propose
-from dq.registry.catalog import Settings, catalogs, open_catalog
+from dq.registry.catalog import Settings
+from dq.registry.catalogs import catalogs, open_catalog
 from dq.registry.orphans import Whole
 from dq.registry.table import marked
 from dq.store.engine import Store
@@ -24,7 +25,8 @@ WRITER = """
     import sys
     from fakes.flights import flights
     from dq.registry.apply import Ending, apply, propose
-    from dq.registry.catalog import Settings, open_catalog
+    from dq.registry.catalog import Settings
+    from dq.registry.catalogs import open_catalog
     from dq.store.engine import open_store
 
     store = open_store(sys.argv[1])

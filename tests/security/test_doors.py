@@ -200,7 +200,7 @@ ALLOWED = {
     ),
     # methods that only have the name of a path's
     ("cli/alerting/sending.py", "file"): (".open", "opens a channel"),
-    ("registry/catalog.py", "file"): (".open", "opens a catalog"),
+    ("registry/catalogs/__init__.py", "file"): (".open", "opens a catalog"),
     ("contracts/sql/guard.py", "file"): (".replace/1", "a node of a statement"),
 }
 

@@ -14,7 +14,8 @@ from fakes.glue import Answer, Call, GlueShim, refused
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.registry.action import Grade, Kind
 from dq.registry.apply import Ending, Result, apply, propose
-from dq.registry.catalog import Partition, Settings, open_catalog
+from dq.registry.catalog import Partition, Settings
+from dq.registry.catalogs import open_catalog
 from dq.registry.glue.client import connect
 from dq.registry.glue.rates import Bucket, Rate
 from dq.registry.glue.tables import Glue

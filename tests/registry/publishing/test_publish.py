@@ -16,7 +16,8 @@ from fakes.s3 import FakeS3
 from sqlalchemy import Connection, text
 
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.registry.catalog import Catalog, Settings, open_catalog
+from dq.registry.catalog import Catalog, Settings
+from dq.registry.catalogs import open_catalog
 from dq.registry.publishing.marker import require_folder, write_marker
 from dq.registry.publishing.notify import JsonLines
 from dq.registry.publishing.publication import Event, Publication, publication
@@ -218,7 +219,8 @@ CHILD = """
     from pathlib import Path
     from sqlalchemy import event
     from test_publish import delivery, run
-    from dq.registry.catalog import Settings, open_catalog
+    from dq.registry.catalog import Settings
+    from dq.registry.catalogs import open_catalog
     from dq.store.engine import open_store
 
     state, folder, when, count = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
