@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+# One file per thing, found by its folder: they may grow.
+SHELVES = {"cli/commands", "dataquality/checks", "validators/rules"}
 ROOMS = ("alerts", "cli", "contracts", "dataquality", "registry", "store", "validators")
 HEAVY = (
     "pyspark", "boto3", "pandas", "pandera", "slack_sdk", "pyarrow", "sqlalchemy", "alembic", "git",
@@ -89,3 +93,50 @@ def test_validate_imports_no_engine_no_cloud_and_no_database(tmp_path):
 def test_every_decision_has_a_number_of_its_own():
     numbers = sorted(file.name[:4] for file in (ROOT / "docs" / "decisions").glob("*.md"))
     assert numbers == [f"{number:04}" for number in range(1, len(numbers) + 1)]
+
+
+def test_no_folder_has_more_modules_than_a_reader_takes_in():
+    modules = defaultdict(int)
+    for file in _product():
+        modules[str(file.parent.relative_to(ROOT))] += file.name != "__init__.py"
+
+    assert {folder for folder, count in modules.items() if count > 15} == SHELVES
+
+
+def test_no_two_folders_import_each_other():
+    imports = {
+        (_folder(file), _folder(target))
+        for file in _product()
+        for target in _imported(file)
+        if _folder(file) != _folder(target)
+    }
+
+    pairs = {tuple(sorted(pair)) for pair in imports if pair[::-1] in imports}
+    assert {pair for pair in pairs if not all(folder.startswith("dataquality") for folder in pair)} == set()
+
+
+def _product() -> list[Path]:
+    return [file for room in ("api", *ROOMS) for file in (ROOT / room).rglob("*.py")]
+
+
+def _folder(file: Path) -> str:
+    return str(file.parent.relative_to(ROOT))
+
+
+def _imported(file: Path) -> set[Path]:
+    """Our own modules and packages that a module imports, also in functions and for types alone."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {_module(f"{node.module}.{alias.name}") or _module(node.module) for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {_module(alias.name) for alias in node.names}
+    return {path for path in found if path is not None}
+
+
+def _module(name: str) -> Path | None:
+    """The file of one of our modules or packages."""
+    if not name.startswith("dq."):
+        return None
+    path = ROOT / name.split(".", 1)[1].replace(".", "/")
+    return next((one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()), None)

@@ -14,7 +14,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat import Bump, Comparison, Judged, Mode, Subscription, Verdict, diff
-from dq.validators.compat.setting import DEFAULT_ENGINES
+from dq.validators.compat.judgement.setting import DEFAULT_ENGINES
 from dq.validators.compat.subscribers import read as read_subscriptions
 from dq.validators.git.base import at
 

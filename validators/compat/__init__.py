@@ -3,11 +3,11 @@
 from dq.validators.compat.door import Terms, diff
 from dq.validators.compat.findings import findings
 from dq.validators.compat.judged import Comparison, Judged
+from dq.validators.compat.judgement.words import Bump, Effect, Level, Mode, Verdict
 from dq.validators.compat.registry import History, compare
 from dq.validators.compat.rules import RULES
 from dq.validators.compat.subscribers import Subscription
 from dq.validators.compat.waive import Waiver
-from dq.validators.compat.words import Bump, Effect, Level, Mode, Verdict
 
 __all__ = [
     "RULES",

@@ -11,13 +11,14 @@ from dq.contracts.diff import Change, Element, Kind
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
-from dq.validators.compat import lifecycle, subscribers, table, version, waive
+from dq.validators.compat import lifecycle, subscribers, version, waive
 from dq.validators.compat.judged import Comparison, Judged, Place, comparison, judged, lowered
-from dq.validators.compat.setting import DEFAULT_ENGINES, NOTICE_DAYS, Setting, engine, formats_of
+from dq.validators.compat.judgement import table
+from dq.validators.compat.judgement.setting import DEFAULT_ENGINES, NOTICE_DAYS, Setting, engine, formats_of
+from dq.validators.compat.judgement.words import Bump, Judgement, Mode, Verdict, neutral
+from dq.validators.compat.judgement.words import replace as replaced
 from dq.validators.compat.subscribers import Subscription
 from dq.validators.compat.waive import Waiver
-from dq.validators.compat.words import Bump, Judgement, Mode, Verdict, neutral
-from dq.validators.compat.words import replace as replaced
 from dq.validators.registry import identity
 
 

@@ -6,7 +6,7 @@ from datetime import date
 
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.validators.compat.judged import Comparison, Judged
-from dq.validators.compat.words import Bump, Verdict
+from dq.validators.compat.judgement.words import Bump, Verdict
 
 _SEVERITY = {Verdict.BREAK: Severity.ERROR, Verdict.WARN: Severity.WARNING, Verdict.OK: Severity.INFO}
 # It breaks no reader, and shows to all what was hidden: whoever owns the data has to say so in a waiver.

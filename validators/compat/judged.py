@@ -10,8 +10,17 @@ from hashlib import sha256
 
 from dq.contracts.diff import Change
 from dq.contracts.shared.outcome import Location
+from dq.validators.compat.judgement.words import (
+    Bump,
+    Effect,
+    Judgement,
+    Level,
+    Mode,
+    Verdict,
+    required_bump,
+    verdict,
+)
 from dq.validators.compat.rules import RULES
-from dq.validators.compat.words import Bump, Effect, Judgement, Level, Mode, Verdict, required_bump, verdict
 
 _WAIVER_DAYS = 30
 _HIT = {

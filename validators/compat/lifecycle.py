@@ -7,8 +7,8 @@ from datetime import date, timedelta
 
 from dq.contracts.diff.level import date_of, name_of
 from dq.contracts.model import Contract
-from dq.validators.compat.setting import Setting
-from dq.validators.compat.words import Bump, Judgement, neutral, policy, weaken
+from dq.validators.compat.judgement.setting import Setting
+from dq.validators.compat.judgement.words import Bump, Judgement, neutral, policy, weaken
 
 DRAFT, ACTIVE, DEPRECATED, RETIRED = "draft", "active", "deprecated", "retired"
 _STAGES = {"draft": DRAFT, "proposed": DRAFT, "deprecated": DEPRECATED, "retired": RETIRED}

@@ -15,7 +15,7 @@ from dq.contracts.shared.outcome import Location
 from dq.validators.compat import door, lifecycle
 from dq.validators.compat.door import Terms
 from dq.validators.compat.judged import Comparison, Judged, Place, comparison, judged
-from dq.validators.compat.words import Bump, Judgement, Level, Mode, neutral, policy, weaken
+from dq.validators.compat.judgement.words import Bump, Judgement, Level, Mode, neutral, policy, weaken
 from dq.validators.registry import identity
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from dq.validators.compat.words import Bump, Judgement, neutral, policy
+from dq.validators.compat.judgement.words import Bump, Judgement, neutral, policy
 
 _SEMVER = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?", re.ASCII)
 

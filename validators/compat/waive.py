@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from fnmatch import fnmatchcase
 
 from dq.validators.compat.judged import Judged, lowered
-from dq.validators.compat.words import Bump, Effect, Level, Verdict
+from dq.validators.compat.judgement.words import Bump, Effect, Level, Verdict
 
 _WILDCARD_DAYS = timedelta(days=90)
 

@@ -13,7 +13,7 @@ from fragments.compat import TODAY, contract, document
 
 from dq.contracts.model import Contract
 from dq.validators.compat import RULES, Comparison, Mode, Terms, Waiver, compare, diff
-from dq.validators.compat.setting import DEFAULT_ENGINES
+from dq.validators.compat.judgement.setting import DEFAULT_ENGINES
 
 FILE = cases("compat-cases.yaml")
 MORE: dict[str, Any] = yaml.safe_load((OURS / "compat-more.yaml").read_text("utf-8"))

@@ -23,10 +23,10 @@ from dq.contracts.shared.outcome import Location
 from dq.contracts.shared.source_map import PLACE
 from dq.validators.compat import RULES, Effect, Level, Mode, Verdict, diff
 from dq.validators.compat.door import Terms, content
-from dq.validators.compat.setting import Setting
-from dq.validators.compat.symmetry import ASYMMETRIC
-from dq.validators.compat.table import BY_POLICY, TABLE, classify, row
-from dq.validators.compat.words import verdict
+from dq.validators.compat.judgement.setting import Setting
+from dq.validators.compat.judgement.symmetry import ASYMMETRIC
+from dq.validators.compat.judgement.table import BY_POLICY, TABLE, classify, row
+from dq.validators.compat.judgement.words import verdict
 
 CASES = Path(__file__).parents[2] / "cases"
 ROWS = [

@@ -10,8 +10,8 @@ import yaml
 from fragments.compat import TODAY, contract, document
 
 from dq.validators.compat import Bump, Judged, Mode, Subscription, Verdict, Waiver, diff
+from dq.validators.compat.judgement.setting import engine
 from dq.validators.compat.rules import RULES
-from dq.validators.compat.setting import engine
 from dq.validators.compat.subscribers import read
 
 

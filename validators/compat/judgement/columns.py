@@ -6,8 +6,8 @@ from datetime import date, timedelta
 
 from dq.contracts.diff import Action, Change, Element
 from dq.contracts.diff.level import date_of
-from dq.validators.compat.setting import Setting
-from dq.validators.compat.words import Judgement, Level, neutral, replace, strengthen, weaken
+from dq.validators.compat.judgement.setting import Setting
+from dq.validators.compat.judgement.words import Judgement, Level, neutral, replace, strengthen, weaken
 
 _PARTS = ("[]", "{key}", "{}")
 

@@ -10,11 +10,20 @@ from collections.abc import Mapping
 
 from dq.contracts.diff import Change, Kind
 from dq.contracts.diff.normalize import COORDINATES
-from dq.validators.compat import columns, partitions, promises, types
-from dq.validators.compat import comparators as by
-from dq.validators.compat.comparators import Bound, Comparator, Key, Measured, Presence, Ranked, Same, flag
-from dq.validators.compat.setting import Setting
-from dq.validators.compat.words import Bump, Judgement, Level, neutral, replace, strengthen, weaken
+from dq.validators.compat.judgement import columns, partitions, promises, types
+from dq.validators.compat.judgement import comparators as by
+from dq.validators.compat.judgement.comparators import (
+    Bound,
+    Comparator,
+    Key,
+    Measured,
+    Presence,
+    Ranked,
+    Same,
+    flag,
+)
+from dq.validators.compat.judgement.setting import Setting
+from dq.validators.compat.judgement.words import Bump, Judgement, Level, neutral, replace, strengthen, weaken
 
 _DOCUMENTED = Same(neutral("description-changed", Bump.PATCH))
 _TAGS = Same(neutral("tags-changed", Bump.PATCH))

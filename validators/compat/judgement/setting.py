@@ -10,8 +10,8 @@ from datetime import date
 from dq.contracts.diff import Element
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, SchemaObject
-from dq.validators.compat.formats import Structure, profile, structure
-from dq.validators.compat.matrix import ENGINE_COLUMN
+from dq.validators.compat.judgement.formats import Structure, profile, structure
+from dq.validators.compat.judgement.matrix import ENGINE_COLUMN
 
 DEFAULT_ENGINES = ("athena", "spark", "redshift-spectrum")
 NOTICE_DAYS = 90

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from dq.contracts.diff import Change
-from dq.validators.compat.formats import HIDDEN, HIDDEN_V1, STRUCTURES
-from dq.validators.compat.setting import Setting
-from dq.validators.compat.words import Judgement, Level, neutral, replace
+from dq.validators.compat.judgement.formats import HIDDEN, HIDDEN_V1, STRUCTURES
+from dq.validators.compat.judgement.setting import Setting
+from dq.validators.compat.judgement.words import Judgement, Level, neutral, replace
 
 _PART_OF_TIME = re.compile(
     r"(^|_)(year|month|week|day|date|dt|ds|hour|minute|hh|mm|yyyy|dd)s?(_|$)", re.IGNORECASE

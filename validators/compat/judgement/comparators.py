@@ -8,8 +8,17 @@ from dataclasses import dataclass, field
 from dq.contracts.diff import Action, Change
 from dq.contracts.diff.schedule_compare import Fires
 from dq.contracts.diff.threshold import Threshold
-from dq.validators.compat.setting import Setting
-from dq.validators.compat.words import Bump, Judgement, Level, neutral, policy, replace, strengthen, weaken
+from dq.validators.compat.judgement.setting import Setting
+from dq.validators.compat.judgement.words import (
+    Bump,
+    Judgement,
+    Level,
+    neutral,
+    policy,
+    replace,
+    strengthen,
+    weaken,
+)
 
 Comparator = Callable[[Change, Setting], Judgement]
 

@@ -7,10 +7,10 @@ from datetime import date, timedelta
 
 from dq.contracts.diff import Action, Change
 from dq.contracts.diff.level import date_of
-from dq.validators.compat import partitions, types
-from dq.validators.compat.comparators import Measured
-from dq.validators.compat.setting import Setting
-from dq.validators.compat.words import Judgement, Level, neutral, replace, strengthen, weaken
+from dq.validators.compat.judgement import partitions, types
+from dq.validators.compat.judgement.comparators import Measured
+from dq.validators.compat.judgement.setting import Setting
+from dq.validators.compat.judgement.words import Judgement, Level, neutral, replace, strengthen, weaken
 
 
 def text_format(change: Change, setting: Setting) -> Judgement:

@@ -7,10 +7,19 @@ import math
 from dq.contracts.diff import Action, Change
 from dq.contracts.diff.canonical import Physical
 from dq.contracts.types import DataType
-from dq.validators.compat.formats import STRUCTURES
-from dq.validators.compat.matrix import narrows, readable
-from dq.validators.compat.setting import Setting
-from dq.validators.compat.words import Bump, Effect, Judgement, Level, neutral, replace, strengthen, weaken
+from dq.validators.compat.judgement.formats import STRUCTURES
+from dq.validators.compat.judgement.matrix import narrows, readable
+from dq.validators.compat.judgement.setting import Setting
+from dq.validators.compat.judgement.words import (
+    Bump,
+    Effect,
+    Judgement,
+    Level,
+    neutral,
+    replace,
+    strengthen,
+    weaken,
+)
 
 _TEXT = frozenset({"string", "varchar", "char"})
 _HARM = {Effect.NEUTRAL: 0, Effect.STRENGTHEN: 1, Effect.WEAKEN: 1, Effect.REPLACE: 2, Effect.POLICY: 2}
