@@ -10,7 +10,7 @@ from json import dumps
 from types import MappingProxyType
 from uuid import UUID, uuid5
 
-from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.shared.outcome import Breach, End, IncidentKey, Recovery, Severity
 
 REOPEN_WINDOW = timedelta(hours=1)
 """A breach this soon after the resolve reopens the incident in its old thread."""
@@ -30,16 +30,34 @@ class State(StrEnum):
     OPEN = "open"
     ACKED = "acked"
     RESOLVED = "resolved"
+    EXCUSED = "excused"
+    WITHDRAWN = "withdrawn"
+    GIVEN_UP = "given_up"
+
+    @property
+    def closed(self) -> bool:
+        """Nobody waits for anything any more; only RESOLVED says that all is well."""
+        return self not in (State.OPEN, State.ACKED)
+
+
+CLOSED_AS: Mapping[End, State] = {
+    End.KEPT: State.RESOLVED,
+    End.EXCUSED: State.EXCUSED,
+    End.WITHDRAWN: State.WITHDRAWN,
+    End.GIVEN_UP: State.GIVEN_UP,
+}
+"""An incident of several ends has the one that stands last here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One cycle or run that broke the promise; `closed_at` is None while it is broken."""
+    """One cycle or run that broke the promise; `closed_at` and `end` are None while it is broken."""
 
     opened_at: datetime
     closed_at: datetime | None = None
     facts: Facts = ()
     closing_facts: Facts = ()
+    end: End | None = None
 
     @property
     def settled_at(self) -> datetime:
@@ -49,9 +67,9 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """An open or resolved breach of one promise.
+    """An open or closed breach of one promise.
 
-    `opened_at` is when the promise broke, `resolved_at` when we learnt that all is well again.
+    `opened_at` is when the promise broke, `resolved_at` when we learnt that it is over, whatever its end.
     """
 
     id: str
@@ -103,6 +121,7 @@ class _Is(StrEnum):
     BREACH = "a breach of a subject that is not broken yet"
     ONE = "a recovery of one broken subject of several"
     LAST = "a recovery of the last broken subject"
+    AFTER_ALL = "a recovery of a subject that had another end"
     ACK = "an acknowledgement"
     NEWS = "nothing new"
 
@@ -119,11 +138,15 @@ _TRANSITIONS: Mapping[tuple[State | None, _Is], _Row] = {
     (None, _Is.BREACH): _Row(State.OPEN, "opened"),
     (State.OPEN, _Is.BREACH): _Row(State.OPEN, "joined", reply="count"),
     (State.ACKED, _Is.BREACH): _Row(State.ACKED, "joined", reply="count"),
-    (State.RESOLVED, _Is.BREACH): _Row(State.OPEN, "reopened", reply="reopened"),
+    **{(state, _Is.BREACH): _Row(State.OPEN, "reopened", reply="reopened") for state in CLOSED_AS.values()},
     (State.OPEN, _Is.ONE): _Row(State.OPEN, "recovered"),
     (State.ACKED, _Is.ONE): _Row(State.ACKED, "recovered"),
-    (State.OPEN, _Is.LAST): _Row(State.RESOLVED, "resolved", reply="resolved"),
-    (State.ACKED, _Is.LAST): _Row(State.RESOLVED, "resolved", reply="resolved"),
+    # Which state it is closed in, and what that is called, its subjects say.
+    (State.OPEN, _Is.LAST): _Row(State.RESOLVED, "", reply="resolved"),
+    (State.ACKED, _Is.LAST): _Row(State.RESOLVED, "", reply="resolved"),
+    **{(state, _Is.AFTER_ALL): _Row(State.RESOLVED, "", reply="resolved") for state in CLOSED_AS.values()},
+    (State.OPEN, _Is.AFTER_ALL): _Row(State.OPEN, "recovered"),
+    (State.ACKED, _Is.AFTER_ALL): _Row(State.ACKED, "recovered"),
     (State.OPEN, _Is.ACK): _Row(State.ACKED, "acked", reply="acked"),
 }
 
@@ -143,7 +166,7 @@ def step(incident: Incident | None, event: Event, now: datetime) -> Step | None:
     if incident is None:
         return Step(_opened(event), row.kind, (CREATE,)) if isinstance(event, Breach) else None
     after = _changed(incident, event, row.state, now)
-    return Step(after, row.kind, _tell(incident, after, row))
+    return Step(after, row.kind or after.state.value, _tell(incident, after, row))
 
 
 def _classify(incident: Incident | None, event: Event) -> _Is:
@@ -154,8 +177,11 @@ def _classify(incident: Incident | None, event: Event) -> _Is:
         # The same breach again, whether its subject is still broken or has recovered since.
         stale = known is not None and (known.closed_at is None or event.at <= known.settled_at)
         return _Is.NEWS if stale else _Is.BREACH
-    if incident is None or known is None or known.closed_at is not None:
+    if incident is None or known is None:
         return _Is.NEWS
+    if known.closed_at is not None:
+        # What was given up may come after all; what is kept stays kept.
+        return _Is.AFTER_ALL if known.end is not End.KEPT and event.end is End.KEPT else _Is.NEWS
     return _Is.LAST if len(incident.open_subjects) == 1 else _Is.ONE
 
 
@@ -179,14 +205,19 @@ def _opened(breach: Breach) -> Incident:
 
 
 def _changed(incident: Incident, event: Event, state: State, now: datetime) -> Incident:
-    resolved_at = now if state is State.RESOLVED else None
+    resolved_at = now if state.closed else None
     after = replace(incident, state=state, revision=incident.revision + 1, resolved_at=resolved_at)
     if isinstance(event, Ack):
         return replace(after, acked_at=now, acked_by=event.who)
     if isinstance(event, Recovery):
-        closed = replace(incident.subjects[event.subject], closed_at=event.at, closing_facts=event.facts)
-        return replace(after, subjects=MappingProxyType({**incident.subjects, event.subject: closed}))
-    reopened = incident.state is State.RESOLVED
+        closed = replace(
+            incident.subjects[event.subject], closed_at=event.at, closing_facts=event.facts, end=event.end
+        )
+        subjects = {**incident.subjects, event.subject: closed}
+        return replace(
+            after, subjects=MappingProxyType(subjects), state=_end(subjects) if state.closed else state
+        )
+    reopened = incident.state.closed
     return replace(
         after,
         severity=max(incident.severity, event.severity, key=lambda severity: severity.rank),
@@ -196,6 +227,11 @@ def _changed(incident: Incident, event: Event, state: State, now: datetime) -> I
         acked_by=None if reopened else incident.acked_by,
         subjects=MappingProxyType({**incident.subjects, event.subject: Subject(event.at, facts=event.facts)}),
     )
+
+
+def _end(subjects: Mapping[str, Subject]) -> State:
+    ends = {CLOSED_AS[subject.end or End.KEPT] for subject in subjects.values()}
+    return max(ends, key=list(CLOSED_AS.values()).index)
 
 
 def _tell(before: Incident, after: Incident, row: _Row) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from dq.alerts.incident import Facts, Incident, State, Subject
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import incident_event, incident_subject
-from dq.contracts.shared.outcome import IncidentKey, Severity
+from dq.contracts.shared.outcome import End, IncidentKey, Severity
 
 
 def get(tx: Connection, incident_id: str) -> Incident | None:
@@ -120,7 +120,13 @@ def _subjects(tx: Connection, incident_id: str) -> Mapping[str, Subject]:
     rows = tx.execute(select(incident_subject).where(incident_subject.c.incident_id == incident_id))
     return MappingProxyType(
         {
-            row.subject: Subject(row.opened_at, row.closed_at, _facts(row.facts), _facts(row.closing_facts))
+            row.subject: Subject(
+                row.opened_at,
+                row.closed_at,
+                _facts(row.facts),
+                _facts(row.closing_facts),
+                End(row.ended) if row.ended else None,
+            )
             for row in rows
         }
     )
@@ -134,6 +140,7 @@ def _save_subject(tx: Connection, incident: Incident, name: str) -> None:
         "closed_at": subject.closed_at,
         "facts": [list(fact) for fact in subject.facts],
         "closing_facts": [list(fact) for fact in subject.closing_facts],
+        "ended": subject.end.value if subject.end else None,
     }
     if incident.revision > 1 and tx.execute(update(incident_subject).where(same).values(values)).rowcount:
         return

@@ -43,7 +43,7 @@ _NOTES: Mapping[str, Callable[[Incident], str]] = {
     "reply:worse": lambda incident: f"The severity is now {incident.severity}.",
     "reply:reopened": lambda _: "Broken again soon after it was resolved.",
     "reply:acked": lambda incident: f"{incident.acked_by} is on it.",
-    "reply:resolved": lambda incident: _resolved(incident),
+    "reply:resolved": lambda incident: _closed(incident),
 }
 
 
@@ -69,8 +69,8 @@ def render(incident: Incident, operation: str, repeat: bool = False) -> Message:
 
 def headline(message: Message) -> str:
     """One line: state, severity and what it is about."""
-    mark = message.state.upper() if message.state is State.RESOLVED else message.severity.upper()
-    return f"{mark}: {message.title}"
+    mark = message.state.replace("_", " ") if message.state.closed else message.severity
+    return f"{mark.upper()}: {message.title}"
 
 
 def promise(message: Message) -> str:
@@ -117,15 +117,26 @@ def _steps(incident: Incident) -> tuple[str, ...]:
         said.append(
             f"Acknowledged by {cut(incident.acked_by or '', MAX_VALUE)} at {_instant(incident.acked_at)}."
         )
-    if incident.state is State.RESOLVED:
-        said.append(_resolved(incident))
+    if incident.state.closed:
+        said.append(_closed(incident))
     return tuple(said)
 
 
-def _resolved(incident: Incident) -> str:
-    if incident.state is not State.RESOLVED:
-        return "Resolved for a while, and broken again."
+_ENDS: Mapping[State, str] = {
+    State.GIVEN_UP: "Given up at {at}, after {after}: it was not mended, and nobody waits any more.",
+    State.WITHDRAWN: "Withdrawn at {at}, after {after}: what was promised is promised no more.",
+    State.EXCUSED: "Excused at {at}, after {after}.",
+}
+
+
+def _closed(incident: Incident) -> str:
+    if not incident.state.closed:
+        return "Closed for a while, and broken again."
     closed = max(subject.closed_at for subject in incident.subjects.values() if subject.closed_at)
+    if incident.state in _ENDS:
+        return _ENDS[incident.state].format(
+            at=_instant(closed), after=duration(max(closed - incident.opened_at, timedelta()))
+        )
     if closed <= incident.opened_at:
         return "Resolved: it was in order all along, and seen late."
     return f"Resolved at {_instant(closed)}, after {duration(closed - incident.opened_at)}."

@@ -28,7 +28,7 @@ incident = Table(
     Column("group_id", Text, nullable=False),
     Column("severity", String(8), nullable=False),
     Column("title", Text, nullable=False),
-    Column("state", String(8), nullable=False),
+    Column("state", String(9), nullable=False),
     # Grows by one with every change that a reader may see.
     Column("revision", Integer, nullable=False),
     # How many breaches it has seen; subjects that broke twice count twice.
@@ -59,6 +59,8 @@ incident_subject = Table(
     # Lists of [label, value].
     Column("facts", Json, nullable=False),
     Column("closing_facts", Json, nullable=False),
+    # How it was closed: kept, excused, withdrawn, given_up.
+    Column("ended", String(9)),
 )
 
 incident_event = Table(

@@ -18,7 +18,15 @@ _ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?(/[!-;=?-{}~]*)?")
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
-_CALM: Mapping[State, str] = {State.ACKED: "#ecb22e", State.RESOLVED: "#2eb67d"}
+# Green says that all is well, so no other end has it.
+_GREY = "#868686"
+_CALM: Mapping[State, str] = {
+    State.ACKED: "#ecb22e",
+    State.RESOLVED: "#2eb67d",
+    State.EXCUSED: _GREY,
+    State.WITHDRAWN: _GREY,
+    State.GIVEN_UP: _GREY,
+}
 _COLOURS: Mapping[Severity, str] = {
     Severity.INFO: "#36c5f0",
     Severity.WARNING: "#ecb22e",
@@ -52,7 +60,7 @@ def plain(message: Message) -> dict[str, object]:
 
 def reply(message: Message) -> dict[str, object]:
     """One step, for the thread."""
-    said = [message.note, message.budget if message.state is State.RESOLVED else "", *repeat_note(message)]
+    said = [message.note, message.budget if message.state.closed else "", *repeat_note(message)]
     return {"text": escape("\n".join(line for line in said if line), PLAIN)}
 
 

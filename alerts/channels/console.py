@@ -11,6 +11,7 @@ from dq.alerts.incident import State
 from dq.alerts.message import Message, headline, lines, repeat_note
 
 _MARKS: Mapping[State, str] = {State.OPEN: "[!]", State.ACKED: "[~]", State.RESOLVED: "[ok]"}
+_ENDED = "[-]"
 _HERE = Receipt("console", "")
 
 
@@ -37,7 +38,7 @@ class Console:
 
 
 def _head(message: Message) -> str:
-    return f"{_MARKS[message.state]} {headline(message)}"
+    return f"{_MARKS.get(message.state, _ENDED)} {headline(message)}"
 
 
 CHANNEL = Channel(

@@ -149,11 +149,21 @@ class Breach:
     facts: tuple[tuple[str, str], ...] = ()
 
 
+class End(StrEnum):
+    """How a broken promise ended. Only what is kept again is good news."""
+
+    KEPT = "kept"
+    GIVEN_UP = "given_up"
+    WITHDRAWN = "withdrawn"
+    EXCUSED = "excused"
+
+
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """A broken promise that is made good for one subject; the incident resolves with its last subject."""
+    """A broken promise that is over for one subject, and how; the incident closes with its last subject."""
 
     key: IncidentKey
     subject: str
     at: datetime
     facts: tuple[tuple[str, str], ...] = field(default=())
+    end: End = End.KEPT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from dq.contracts.access.reach import Reach
 from dq.contracts.shared.errors import Unreadable
 
 if TYPE_CHECKING:
-    from pyarrow.fs import FileSystem
+    from pyarrow.fs import FileInfo, FileSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Seen:
 
 
 class Files(Protocol):
-    """Two questions to a storage. Both raise Unreadable when it cannot answer."""
+    """Questions to a storage. Each raises Unreadable when it cannot answer."""
 
     def stat(self, path: str) -> Seen | None:
         """The file at a path, or None when there is none."""
@@ -33,6 +34,14 @@ class Files(Protocol):
 
     def inside(self, path: str) -> list[Seen]:
         """The files directly inside a folder; empty when there is no such folder."""
+        ...
+
+    def holds(self, path: str) -> bool:
+        """Whether a folder or bucket is there; a link that leads nowhere raises."""
+        ...
+
+    def root(self, path: str) -> str:
+        """What must be there before anything below it was written: the lake root, or the bucket."""
         ...
 
 
@@ -62,6 +71,25 @@ class LocalFiles:
             raise _unreadable(path, error) from error
         return [seen for one in found if (seen := self.stat(str(one))) is not None]
 
+    def holds(self, path: str) -> bool:
+        self._stay(path)
+        place = _local(path)
+        try:
+            # What nobody may list is no proof of anything.
+            next(place.iterdir(), None)
+        except FileNotFoundError as error:
+            if place.is_symlink():
+                raise _unreadable(path, error) from error
+            return False
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        return True
+
+    def root(self, path: str) -> str:
+        real = Path(os.path.realpath(_local(path)))
+        roots = [one for one in (self.reach.folders if self.reach else ()) if real.is_relative_to(one)]
+        return str(max(roots, key=lambda one: len(one.parts), default=real.parent))
+
     def _stay(self, path: str) -> None:
         linked = self.reach.leads_out(path) if self.reach else None
         if linked is not None:
@@ -81,7 +109,24 @@ class ArrowFiles:
     def inside(self, path: str) -> list[Seen]:
         return self._infos(path, folder=True)
 
+    def holds(self, path: str) -> bool:
+        from pyarrow import fs
+
+        return bool(self._asked(path, folder=False)[0].type != fs.FileType.NotFound)
+
+    def root(self, path: str) -> str:
+        return split(path)[0]
+
     def _infos(self, uri: str, *, folder: bool) -> list[Seen]:
+        from pyarrow import fs
+
+        return [
+            Seen(info.base_name, info.size or 0, info.mtime.astimezone(UTC))
+            for info in self._asked(uri, folder=folder)
+            if info.type == fs.FileType.File
+        ]
+
+    def _asked(self, uri: str, *, folder: bool) -> list[FileInfo]:
         try:
             root, path = split(uri)
             if root not in self._opened:
@@ -90,15 +135,11 @@ class ArrowFiles:
 
             system, before = self._opened[root]
             asked = fs.FileSelector(before + path, allow_not_found=True) if folder else [before + path]
-            infos = system.get_file_info(asked)
+            found: list[FileInfo] = system.get_file_info(asked)
+            return found
         except (OSError, ValueError, NotImplementedError) as error:
             # What Arrow raises of its own is one of these too.
             raise _unreadable(uri, error) from error
-        return [
-            Seen(info.base_name, info.size or 0, info.mtime.astimezone(UTC))
-            for info in infos
-            if info.type == fs.FileType.File
-        ]
 
 
 def files_for(path: str, reach: Reach | None = None) -> Files:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, Row, and_, insert, select, update
+from sqlalchemy import Connection, Row, and_, insert, or_, select, update
 
 from dq.contracts.schedule import Cycle, Note
 from dq.contracts.schedule.cycle import Partition
@@ -22,6 +22,8 @@ from dq.dataquality.tables import cycle as cycles_table
 from dq.dataquality.tables import cycle_event, receipt, watermark
 
 OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING, CycleStatus.UNKNOWN)
+STILL_LOOKED_AT = timedelta(days=60)
+"""How long after its due instant a cycle that was given up is looked at: it may be delivered after all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +89,30 @@ def _same(cycle: Cycle):  # type: ignore[no-untyped-def]  # SQLAlchemy's type ha
     )
 
 
-def open_cycles(tx: Connection) -> dict[tuple[str, str, str], list[Kept]]:
-    """The cycles whose status can still change, by SLO, oldest first."""
+def open_cycles(tx: Connection, now: datetime) -> dict[tuple[str, str, str], list[Kept]]:
+    """The cycles of which something new can be learnt at `now`, by SLO, oldest first."""
+    columns = cycles_table.c
+    given_up = and_(
+        columns.status == CycleStatus.NEVER,
+        columns.told,
+        columns.delivered_at.is_(None),
+        columns.due_at > now - STILL_LOOKED_AT,
+    )
     found: dict[tuple[str, str, str], list[Kept]] = {}
     rows = tx.execute(
-        select(cycles_table).where(cycles_table.c.status.in_(OPEN)).order_by(cycles_table.c.due_at)
+        select(cycles_table).where(or_(columns.status.in_(OPEN), given_up)).order_by(columns.due_at)
     )
     for row in rows:
         found.setdefault((row.contract, row.object, row.slo), []).append(kept(row))
     return found
+
+
+def delivered_ever(tx: Connection, key: tuple[str, str, str]) -> bool:
+    """Whether any cycle of an SLO was delivered."""
+    columns = cycles_table.c
+    same = and_(columns.contract == key[0], columns.object == key[1], columns.slo == key[2])
+    found = select(columns.id).where(same, columns.delivered_at.is_not(None)).limit(1)
+    return tx.execute(found).first() is not None
 
 
 def history(tx: Connection, key: tuple[str, str, str]) -> list[Kept]:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey, Recovery
+from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget import budget
@@ -21,6 +21,7 @@ from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.files import Files
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.probe import Place, Receipts, label, look
+from dq.dataquality.delivery.sight import Sight
 from dq.dataquality.delivery.status import Judgement, judge
 from dq.dataquality.delivery.wording import promised, seen
 from dq.store.engine import Store
@@ -29,6 +30,9 @@ from dq.store.engine import Store
 SETTLE = timedelta(seconds=60)
 # A snapshot that comes in the last quarter before a due instant is meant for that one.
 EARLY = 0.25
+
+# How a promise that was broken ended where nothing was delivered.
+_ENDS = {CycleStatus.NEVER: End.GIVEN_UP, CycleStatus.EXCUSED: End.EXCUSED}
 
 Tell = Callable[[Connection, Breach | Recovery], object]
 
@@ -73,17 +77,21 @@ def tick(
     """
     new = _enumerate(store, watched, now, since or now)
     with store.read() as tx:
-        standing = ledger.open_cycles(tx)
+        standing = ledger.open_cycles(tx, now)
         receipts = {
             one.slo.key[:2]: ledger.receipts(tx, *one.slo.key[:2])
             for one in watched
             if one.slo.key in standing
         }
+    sight = Sight(lambda slo: _delivered_ever(store, slo))
     judged = [
-        (one, kept, *_judged(one, kept, receipts[one.slo.key[:2]], now))
+        (one, kept, result, evidence)
         for one in watched
         for kept in standing.get(one.slo.key, ())
         if kept.cycle.due_at <= now
+        for result, evidence in (_judged(one, kept, receipts[one.slo.key[:2]], now, sight),)
+        # What was given up stays so, unless it came after all.
+        if kept.status is not CycleStatus.NEVER or result.lateness is not None
     ]
     changes = _write(store, judged, now, tell)
     closed = sum(1 for change in changes if change.after not in ledger.OPEN)
@@ -120,9 +128,18 @@ def _enumerate(store: Store, watched: Iterable[Watched], now: datetime, start: d
     return sum(len(new) for _, new, _ in due)
 
 
-def _judged(one: Watched, kept: Kept, receipts: Receipts, now: datetime) -> tuple[Judgement, Evidence | None]:
+def _delivered_ever(store: Store, slo: Slo) -> bool:
+    with store.read() as tx:
+        return ledger.delivered_ever(tx, slo.key)
+
+
+def _judged(
+    one: Watched, kept: Kept, receipts: Receipts, now: datetime, sight: Sight
+) -> tuple[Judgement, Evidence | None]:
     slo, cycle = one.slo, kept.cycle
     evidence = look(slo, cycle, one.place, one.files, receipts, now)
+    if evidence is None and now > cycle.breach_at:
+        evidence = sight.lost(slo, one.place, one.files)
     give_up_at = cycle.due_at + slo.give_up_after if slo.give_up_after else None
     if not cycle.partitions:
         evidence, give_up_at = _snapshot(slo, kept, evidence, give_up_at)
@@ -198,8 +215,11 @@ def _event(slo: Slo, kept: Kept, judged: Judgement, now: datetime) -> Breach | R
             facts=(("promised", promised(slo, kept.cycle)), ("seen", judged.reason)),
         )
     if kept.told and judged.status not in ledger.OPEN:
-        delivered = kept.cycle.due_at + judged.lateness if judged.lateness is not None else None
-        return Recovery(key, subject, delivered or now, (("delivered", seen(slo, kept.cycle, judged)),))
+        if judged.lateness is not None:
+            at = kept.cycle.due_at + judged.lateness
+            return Recovery(key, subject, at, (("delivered", seen(slo, kept.cycle, judged)),))
+        end = _ENDS[judged.status]
+        return Recovery(key, subject, now, ((end.replace("_", " "), judged.reason),), end)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import reduce
 
@@ -9,7 +10,8 @@ import pytest
 from fakes.breaches import DUE, breach, recovery
 
 from dq.alerts.incident import REOPEN_WINDOW, Ack, State, step
-from dq.contracts.shared.outcome import Severity
+from dq.alerts.message import headline, render
+from dq.contracts.shared.outcome import End, Severity
 
 NOW = DUE + timedelta(minutes=30)
 SOON, LATER = NOW + REOPEN_WINDOW, NOW + REOPEN_WINDOW + timedelta(seconds=1)
@@ -188,3 +190,42 @@ def test_a_reopened_incident_is_no_longer_acknowledged():
     reopened = step(resolved, breach(2), SOON).incident
 
     assert (resolved.acked_by, reopened.acked_by, reopened.acked_at) == ("ana", None, None)
+
+
+def ended(day: int, end: End):
+    return replace(recovery(day), end=end)
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [
+        (End.KEPT, State.RESOLVED),
+        (End.EXCUSED, State.EXCUSED),
+        (End.WITHDRAWN, State.WITHDRAWN),
+        (End.GIVEN_UP, State.GIVEN_UP),
+    ],
+)
+def test_an_incident_says_how_it_ended(end, state):
+    done = step(OPEN, ended(1, end), NOW)
+
+    assert (done.kind, done.incident.state, done.incident.resolved_at) == (state.value, state, NOW)
+    assert headline(render(done.incident, "update")).startswith(state.value.upper().replace("_", " "))
+
+
+@pytest.mark.parametrize("first", list(End))
+def test_of_several_ends_the_worst_is_said(first):
+    given_up = after(breach(1), breach(2), ended(1, first), ended(2, End.GIVEN_UP))
+    kept = after(breach(1), breach(2), ended(2, End.GIVEN_UP), recovery(1))
+
+    assert given_up.state is kept.state is State.GIVEN_UP
+
+
+def test_what_was_given_up_and_came_after_all_is_resolved():
+    given_up = after(breach(1), ended(1, End.GIVEN_UP))
+
+    came = step(given_up, recovery(1), LATER)
+
+    assert (came.kind, came.incident.state) == ("resolved", State.RESOLVED)
+    assert came.tell == ("update", "reply:resolved")
+    assert step(came.incident, recovery(1), LATER) is None
+    assert step(came.incident, ended(1, End.GIVEN_UP), LATER) is None

@@ -35,7 +35,7 @@ def _alerts() -> None:
         sa.Column("group_id", sa.Text, nullable=False),
         sa.Column("severity", sa.String(8), nullable=False),
         sa.Column("title", sa.Text, nullable=False),
-        sa.Column("state", sa.String(8), nullable=False),
+        sa.Column("state", sa.String(9), nullable=False),
         sa.Column("revision", sa.Integer, nullable=False),
         sa.Column("breaches", sa.Integer, nullable=False),
         sa.Column("opened_at", UtcDateTime, nullable=False),
@@ -61,6 +61,7 @@ def _alerts() -> None:
         sa.Column("closed_at", UtcDateTime),
         sa.Column("facts", Json, nullable=False),
         sa.Column("closing_facts", Json, nullable=False),
+        sa.Column("ended", sa.String(9), nullable=True),
         sa.PrimaryKeyConstraint("incident_id", "subject", name="pk_incident_subject"),
         sa.ForeignKeyConstraint(
             ["incident_id"], ["incident.id"], name="fk_incident_subject_incident_id_incident"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from dq.contracts import slo as promise
 from dq.contracts.shared.errors import MissingTool
-from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
+from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.files import LocalFiles, Seen
@@ -167,6 +168,65 @@ def test_a_missing_partition_is_given_up_after_fourteen_days(store: Store, lake:
     assert [event.subject for event in watcher.told if isinstance(event, Recovery)] == [
         "2026-05-11T04:00:00+00:00"
     ]
+
+
+def test_giving_up_is_no_good_news_and_a_delivery_afterwards_is(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+    watcher.tick("2026-05-11T05:00")
+    watcher.tick("2026-05-25T04:30")
+    [given_up] = [event for event in watcher.told if isinstance(event, Recovery)]
+    lake.deliver("day=2026-05-10", "2026-05-27T03:00")
+    for minute in range(3):
+        watcher.tick(f"2026-05-27T03:0{minute}")
+
+    assert (given_up.end, "given up" in dict(given_up.facts)) == (End.GIVEN_UP, True)
+    after = [event for event in watcher.told if event.subject == given_up.subject]
+    assert [type(event) for event in after] == [Breach, Recovery, Recovery]
+    assert isinstance(after[-1], Recovery)
+    assert (after[-1].end, after[-1].at) == (End.KEPT, at("2026-05-27T03:00"))
+    with store.read() as tx:
+        assert ledger.history(tx, ("orders", "orders", "daily"))[0].status is CycleStatus.NEVER
+
+
+@pytest.mark.parametrize("how", ["a mount that is gone", "a link that leads nowhere", "a root above it"])
+def test_what_lies_in_a_place_that_is_gone_is_not_missing(store: Store, tmp_path: Path, how: str) -> None:
+    real = Lake(tmp_path / "disk" / "orders")
+    real.deliver("day=2026-05-10", "2026-05-11T03:00")
+    lake = Lake(tmp_path / "lake")
+    lake.root.symlink_to(real.root)
+    if how == "a root above it":
+        lake = real
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+    assert watcher.tick("2026-05-11T05:00") == [CycleStatus.ON_TIME]
+
+    if how == "a mount that is gone":
+        lake.root.unlink()
+    else:
+        (tmp_path / "disk").rename(tmp_path / "elsewhere")
+    gone = watcher.tick("2026-05-12T05:00")
+    told = list(watcher.told)
+    if how == "a mount that is gone":
+        lake.root.symlink_to(real.root)
+    else:
+        (tmp_path / "elsewhere").rename(tmp_path / "disk")
+    back = watcher.tick("2026-05-12T06:00")
+
+    assert (gone, told) == ([CycleStatus.ON_TIME, CycleStatus.UNKNOWN], [])
+    assert back == [CycleStatus.ON_TIME, CycleStatus.MISSING]
+
+
+def test_the_first_delivery_of_a_table_can_be_missing_before_it_has_a_folder(
+    store: Store, lake: Lake, tmp_path: Path
+) -> None:
+    new, nowhere = Watcher(store, lake), Lake(tmp_path / "no" / "lake")
+    new.tick("2026-05-10T12:00")
+
+    assert new.tick("2026-05-11T05:00") == [CycleStatus.MISSING]
+
+    new.watched = [replace(new.watched[0], place=Place(str(nowhere.root), "parquet", "_SUCCESS"))]
+    assert new.tick("2026-05-12T05:00") == [CycleStatus.UNKNOWN, CycleStatus.UNKNOWN]
 
 
 def test_a_storage_that_cannot_be_read_is_unknown_and_tells_nobody(store: Store, tmp_path: Path) -> None:
