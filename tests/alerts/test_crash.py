@@ -10,6 +10,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from fakes import children
 from fakes.breaches import ROUTES, breach
 from fakes.slack import FakeSlack
 from sqlalchemy import select
@@ -23,19 +24,14 @@ TESTS = Path(__file__).parents[1]
 KILLED = -9
 
 
-def start(script, *arguments):
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-    command = [sys.executable, str(Path(__file__).with_name(script)), *map(str, arguments)]
-    return subprocess.Popen(
-        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+def start(*arguments):
+    return children.start(Path(__file__).with_name("driver.py"), *arguments)
 
 
-def run(script, *arguments):
-    process = start(script, *arguments)
-    said = process.communicate(timeout=60)
-    assert process.returncode in (0, KILLED), said
-    return process.returncode
+def run(*arguments):
+    code, said = start(*arguments).end()
+    assert code in (0, KILLED), said
+    return code
 
 
 @pytest.fixture
@@ -48,10 +44,10 @@ def slack():
     "point", ["before-commit", "after-commit", "after-claim", "after-post", "after-settle"]
 )
 def test_a_watcher_that_is_killed_is_made_good_by_the_next(url, slack, point):
-    killed = run("driver.py", url, slack.url, point, 0)
+    killed = run(url, slack.url, point, 0)
     # After the lease, and after the second search.
     for ahead in (0, 61, 72):
-        assert run("driver.py", url, slack.url, "never", ahead) == 0
+        assert run(url, slack.url, "never", ahead) == 0
 
     store = open_store(url)
     with store.read() as tx:
@@ -65,12 +61,14 @@ def test_a_watcher_that_is_killed_is_made_good_by_the_next(url, slack, point):
 
 
 def test_a_watcher_that_dies_while_slack_answers_is_made_good_by_the_next(url, slack):
-    process = start("stuck.py", url, slack.url)
+    stuck = [sys.executable, Path(__file__).with_name("stuck.py"), url, slack.url]
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    process = subprocess.Popen(stuck, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     pid = int(process.stdout.readline())
     slack.fault("chat.postMessage", "kill", pid=pid, accept=True)
     process.communicate(b"go\n", timeout=60)
     for ahead in (61, 72):
-        run("driver.py", url, slack.url, "never", ahead)
+        run(url, slack.url, "never", ahead)
 
     assert process.returncode == KILLED
     assert len(slack.posts) == 1
@@ -84,11 +82,11 @@ def test_two_senders_at_once_say_everything_once(url, slack):
             record(tx, breach(1, key=key), ROUTES, breach(1).at)
     store.close()
 
-    senders = [start("driver.py", url, slack.url, "never", 0) for _ in range(3)]
-    said = [sender.communicate(timeout=60) for sender in senders]
+    senders = [start(url, slack.url, "never", 0) for _ in range(3)]
+    ends = [sender.end() for sender in senders]
 
     incidents = [post["metadata"]["event_payload"]["incident"] for post in slack.posts]
-    assert [sender.returncode for sender in senders] == [0, 0, 0], said
+    assert [code for code, _ in ends] == [0, 0, 0], ends
     # The senders' own breach is the forty-first: they record it at once, and one of them opens it.
     assert (len(incidents), len(set(incidents))) == (41, 41)
 

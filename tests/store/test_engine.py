@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
-from fakes import postgres
+from fakes import children, postgres
 from sqlalchemy import Column, Integer, MetaData, Table, inspect, text
 from sqlalchemy.exc import IntegrityError, StatementError
 
@@ -67,9 +67,9 @@ def test_folders_that_are_missing_are_made(tmp_path):
 def test_many_processes_can_make_the_store_at_once(url):
     script = f"from dq.store import open_store; open_store({url!r})"
 
-    running = [subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) for _ in range(6)]
+    running = [children.start(script) for _ in range(6)]
 
-    assert [(process.communicate()[1], process.returncode) for process in running] == [(b"", 0)] * 6
+    assert [process.end() for process in running] == [(0, "")] * 6
 
 
 def test_a_store_of_a_newer_dq_is_left_alone(url):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from fakes import children
 from fakes.flights import contract, flights
 from fakes.s3 import FakeS3
 from sqlalchemy import Connection, text
@@ -218,6 +216,7 @@ CHILD = """
     import os, sys
     from pathlib import Path
     from sqlalchemy import event
+    sys.path.insert(0, sys.argv[5])
     from test_publish import delivery, run
     from dq.registry.catalog import Settings
     from dq.registry.catalogs import open_catalog
@@ -242,14 +241,9 @@ CHILD = """
 COMMITS = 6  # begun; partition in the catalog; partition, marker, receipt, notify in the journal
 
 
-def child(store: Store, lake: Path, when: str, count: int) -> int:
+def child(store: Store, lake: Path, when: str, count: int) -> children.Child:
     url = f"sqlite:///{store.engine.url.database}"
-    here = Path(__file__).parent
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(CHILD), url, str(lake), when, str(count)],
-        env=os.environ | {"PYTHONPATH": f"{here}{os.pathsep}{here.parents[1]}"},
-        check=False,
-    ).returncode
+    return children.start(textwrap.dedent(CHILD), url, lake, when, count, Path(__file__).parent)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -257,28 +251,20 @@ def child(store: Store, lake: Path, when: str, count: int) -> int:
 def test_a_kill_at_any_point_ends_in_exactly_one_of_each(
     catalog: Catalog, store: Store, lake: Path, when: str, count: int
 ) -> None:
-    killed = child(store, lake, when, count)
+    killed = child(store, lake, when, count).end()
 
-    retried = child(store, lake, when, 0)
+    retried = child(store, lake, when, 0).end()
 
-    assert (killed, retried) == (9, 0)
+    assert (killed, retried) == ((9, ""), (0, ""))
     assert effects(catalog, store, lake) == (1, True, 1, 1)
 
 
 def test_there_are_as_many_commits_as_are_killed(catalog: Catalog, store: Store, lake: Path) -> None:
-    assert child(store, lake, "before", COMMITS + 1) == 0
+    assert child(store, lake, "before", COMMITS + 1).end() == (0, "")
 
 
 def test_two_processes_at_once_publish_once(catalog: Catalog, store: Store, lake: Path) -> None:
-    url = f"sqlite:///{store.engine.url.database}"
-    here = Path(__file__).parent
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(CHILD), url, str(lake), "before", "0"],
-            env=os.environ | {"PYTHONPATH": f"{here}{os.pathsep}{here.parents[1]}"},
-        )
-        for _ in range(2)
-    ]
+    both = [child(store, lake, "before", 0) for _ in range(2)]
 
-    assert [process.wait() for process in both] == [0, 0]
+    assert [process.end() for process in both] == [(0, "")] * 2
     assert effects(catalog, store, lake) == (1, True, 1, 1)
