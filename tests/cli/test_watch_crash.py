@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+from fakes.desk import Desk
 from fakes.slack import TOKEN, FakeSlack
 
 CONTRACT = """
@@ -43,54 +45,69 @@ sys.addaudithook(watch)
 from dq.cli.main import main
 main()
 """
-LIVES = "from dq.cli.main import main; main()"
 
 
-def watch(folder, slack, as_of, program=LIVES):
-    environment = {
-        **os.environ,
+@pytest.fixture
+def desk(tmp_path, monkeypatch, capfd):
+    made = Desk(tmp_path, monkeypatch, capfd)
+    made.write("orders.odcs.yaml", CONTRACT)
+    return made
+
+
+def settings(folder, slack):
+    return {
         "SLACK_BOT_TOKEN": TOKEN,
         "DQ_SLACK_URL": slack.url,
         "DQ_STORE_URL": f"sqlite:///{folder / 'store.db'}",
     }
-    command = [sys.executable, "-c", program, "watch", "orders.odcs.yaml", "--as-of", as_of]
+
+
+def watch(desk, slack, as_of):
+    return desk.dq("watch", "orders.odcs.yaml", "--as-of", as_of, **settings(desk.folder, slack))
+
+
+def watch_and_die(folder, slack, as_of):
+    words = ["watch", "orders.odcs.yaml", "--as-of", as_of]
+    environment = {**os.environ, **settings(folder, slack)}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", DIES_AT_THE_NETWORK, *words],
+        cwd=folder,
+        env=environment,
+        timeout=60,
+        check=False,
     )
 
 
-def test_a_watcher_killed_between_commit_and_send_alerts_once(tmp_path):
-    (tmp_path / "orders.odcs.yaml").write_text(CONTRACT)
+def test_a_watcher_killed_between_commit_and_send_alerts_once(desk):
     with FakeSlack() as slack:
-        watch(tmp_path, slack, "2026-05-10T12:00:00Z")
+        watch(desk, slack, "2026-05-10T12:00:00Z")
 
-        killed = watch(tmp_path, slack, "2026-05-11T06:10:00Z", DIES_AT_THE_NETWORK)
+        killed = watch_and_die(desk.folder, slack, "2026-05-11T06:10:00Z")
         assert killed.returncode == -9
         assert slack.posts == []
 
         # The lease of the dead sender runs out; then Slack is searched before anything is sent again.
         for as_of in ("06:12:00", "06:12:30", "06:13:00", "06:20:00", "06:25:00"):
-            again = watch(tmp_path, slack, f"2026-05-11T{as_of}Z")
-            assert again.returncode == 0, again.stderr
+            again = watch(desk, slack, f"2026-05-11T{as_of}Z")
+            assert again.code == 0, again.err
 
         assert len(slack.posts) == 1
         assert "orders is missing: day=2026-05-10" in str(slack.posts[0])
 
 
-def test_a_late_delivery_recolours_the_message_and_answers_in_its_thread_once(tmp_path):
-    (tmp_path / "orders.odcs.yaml").write_text(CONTRACT)
+def test_a_late_delivery_recolours_the_message_and_answers_in_its_thread_once(desk):
     with FakeSlack() as slack:
-        watch(tmp_path, slack, "2026-05-10T12:00:00Z")
-        missing = watch(tmp_path, slack, "2026-05-11T06:10:00Z")
-        assert missing.returncode == 1
-        partition = tmp_path / "lake" / "day=2026-05-10"
+        watch(desk, slack, "2026-05-10T12:00:00Z")
+        missing = watch(desk, slack, "2026-05-11T06:10:00Z")
+        assert missing.code == 1
+        partition = desk.folder / "lake" / "day=2026-05-10"
         partition.mkdir(parents=True)
         marker = partition / "_SUCCESS"
         marker.touch()
         os.utime(marker, (1778482800, 1778482800))  # 2026-05-11T07:00:00Z
 
         for as_of in ("07:05:00", "07:06:00", "08:00:00"):
-            assert watch(tmp_path, slack, f"2026-05-11T{as_of}Z").returncode == 0
+            assert watch(desk, slack, f"2026-05-11T{as_of}Z").code == 0
 
         assert len(slack.roots) == 1
         assert len(slack.replies) == 1
