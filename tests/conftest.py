@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fakes import lakehouse, postgres
+from fakes import jvm, lakehouse, postgres
 from hypothesis import settings
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ settings.load_profile("dq")
 # Spark's tasks in Python take the first python3 on the path else, which may have neither dq nor pyarrow.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
-# Hundreds of small queries end before the optimizing compiler pays: half of the CPU without it.
-SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+for name, value in jvm.SETTINGS.items():
+    os.environ.setdefault(name, value)
 
 
 @pytest.hookimpl(trylast=True)
@@ -68,7 +68,7 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
         "spark.sql.warehouse.dir": str(home / "warehouse"),
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home}/db;create=true",
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={home} {SMALL}",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={home}",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "2g",

@@ -20,7 +20,7 @@ PAGES = sorted(
 
 @pytest.mark.parametrize("page", [page for page in PAGES if pages.blocks(page)], ids=lambda page: page.stem)
 def test_the_code_blocks_of_a_page_are_true(page, tmp_path):
-    pages.follow(page, tmp_path, Path(sys.executable))
+    pages.follow(page, tmp_path, Path(sys.executable), together=True)
 
 
 def test_every_link_between_pages_leads_somewhere():

@@ -22,7 +22,7 @@ def test_the_light_install_gives_its_commands_and_says_what_the_others_lack(inst
 
 
 def test_the_tutorial_needs_no_extra(installed, tmp_path):
-    pages.follow(wheel.ROOT / "docs" / "tutorial.md", tmp_path, installed.python)
+    pages.follow(wheel.ROOT / "docs" / "tutorial.md", tmp_path, installed.python, together=True)
 
 
 def test_the_command_that_mends_a_lack_mends_it(built, tmp_path):

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from fakes import jvm
 from fakes.wheel import ROOT, built, python_without_dq
 
 CONTRACT = """\
@@ -54,7 +55,8 @@ def orders(tmp_path):
 
 def run(folder: Path, *command: object, **more: str) -> subprocess.CompletedProcess[str]:
     ours = ("DQ_", "SLACK_", "SPARK_", "PYSPARK_")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | more
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    environment |= jvm.SETTINGS | more
     return subprocess.run(
         [str(part) for part in command],
         cwd=folder,

@@ -1,8 +1,11 @@
 """Runs command lines of dq one after another in one process, which saves starting many.
 
     python in_one.py [--without-posix] '[[["status", "orders.odcs.yaml"], {"DQ_STORE_URL": "sqlite:///a.db"}]]'
+    python in_one.py --asked
 
 Each has its words and its variables. Prints one line of JSON for each: its exit code and what it printed.
+When asked, reads such pairs from stdin, one a line, and answers each; words that begin with `program` name a
+file that is run as `python FILE` would run it, in this process.
 Without POSIX, what only that has is taken away before dq is imported: about what Windows would say.
 Needs nothing but dq.
 """
@@ -12,8 +15,11 @@ from __future__ import annotations
 import asyncio  # noqa: F401  # Python's own modules have another half there, which Linux has not
 import json
 import os
+import runpy
 import sys
 import tempfile
+import traceback
+from collections.abc import Iterator
 from typing import Any
 
 MODULES = (
@@ -53,10 +59,29 @@ def _by_path_only(call: Any) -> Any:
     return only
 
 
-def ran(arguments: list[str], settings: dict[str, str]) -> dict[str, object]:
-    """The exit code, and all that was printed by this process and its children."""
+def command(arguments: list[str]) -> int:
     from dq.cli.main import run
 
+    return run(arguments)
+
+
+def program(file: str) -> int:
+    """The exit code of a program; beside it lies what it imports."""
+    folder = os.path.dirname(os.path.abspath(file))  # noqa: PTH100, PTH120
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        runpy.run_path(file, run_name="__main__")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except Exception:  # noqa: BLE001  # as Python itself ends a program
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def ran(arguments: list[str], settings: dict[str, str]) -> dict[str, object]:
+    """The exit code, and all that was printed by this process and its children."""
     os.environ.update(settings)
     with tempfile.TemporaryFile() as file:
         sys.stdout.flush()
@@ -64,7 +89,7 @@ def ran(arguments: list[str], settings: dict[str, str]) -> dict[str, object]:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
         try:
-            code = run(arguments)
+            code = program(arguments[1]) if arguments[:1] == ["program"] else command(arguments)
             sys.stdout.flush()
             sys.stderr.flush()
         finally:
@@ -77,9 +102,17 @@ def ran(arguments: list[str], settings: dict[str, str]) -> dict[str, object]:
         return {"code": code, "printed": file.read().decode()}
 
 
+def questions() -> Iterator[Any]:
+    """What stdin asks, which no command can read then."""
+    with os.fdopen(os.dup(0)) as lines, open(os.devnull) as nothing:  # noqa: PTH123
+        os.dup2(nothing.fileno(), 0)
+        yield from map(json.loads, lines)
+
+
 if __name__ == "__main__":
     if "--without-posix" in sys.argv:
         take_away()
-    for words, settings in json.loads(sys.argv[-1]):
+    asked = questions() if "--asked" in sys.argv else json.loads(sys.argv[-1])
+    for words, settings in asked:
         sys.stdout.write(json.dumps(ran(words, settings)) + "\n")
         sys.stdout.flush()

@@ -10,13 +10,22 @@ In a page, in order, in one new folder:
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import subprocess
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Timer
 
 BLOCK = re.compile(r"^```(?P<kind>\w+)(?: (?P<how>[^\n]*))?\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 EXIT = re.compile(r"\s*# exit (\d+)$")
+# How long one line may take.
+SECONDS = 300
+# A line that needs no shell: no variable before it, no pipe, no other file.
+PLAIN = re.compile(r"(?:dq|python) (?:'[^']*'|\"[^\"$`\\]*\"|[^'\"|&;<>$`\\(){}*?#~\n])*")
 # Shown and explained elsewhere, or needing a server that the page tells its reader to start.
 NOT_RUN = "not-run"
 
@@ -26,40 +35,96 @@ def blocks(page: Path) -> list[re.Match[str]]:
     return [block for block in BLOCK.finditer(page.read_text()) if NOT_RUN not in (block["how"] or "")]
 
 
-def follow(page: Path, folder: Path, python: Path) -> None:
-    """Does what the page says in the folder, with the dq beside this Python. Asserts that it is so."""
+def follow(page: Path, folder: Path, python: Path, *, together: bool = False) -> None:
+    """Does what the page says in the folder, with the dq beside this Python. Asserts that it is so.
+
+    Together: the plain lines of dq in one process, and the programs in another one, so that Spark starts
+    once for each and not once a line. Each of the two has the session that its first line made.
+    """
     printed = ""
-    for block in blocks(page):
-        kind, how, body = block["kind"], block["how"] or "", block["body"]
-        if how.startswith("file="):
-            file = folder / how.removeprefix("file=")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(body)
-        elif kind == "sh":
-            printed = "".join(_run(line, folder, python) for line in body.splitlines() if line.strip())
-        elif kind == "python":
-            (folder / "program.py").write_text(body)
-            printed = _run(f"{python} program.py", folder, python)
-        elif kind == "text":
-            assert _matches(body, printed), f"{page.name} shows:\n{body}\nand it printed:\n{printed}"
+    with ExitStack() as stack:
+        kept = _Kept(folder, python, stack) if together else None
+        for block in blocks(page):
+            kind, how, body = block["kind"], block["how"] or "", block["body"]
+            if how.startswith("file="):
+                file = folder / how.removeprefix("file=")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(body)
+            elif kind == "sh":
+                printed = "".join(
+                    _run(line, folder, python, kept) for line in body.splitlines() if line.strip()
+                )
+            elif kind == "python":
+                (folder / "program.py").write_text(body)
+                printed = _run("python program.py", folder, python, kept)
+            elif kind == "text":
+                assert _matches(body, printed), f"{page.name} shows:\n{body}\nand it printed:\n{printed}"
 
 
-def _run(line: str, folder: Path, python: Path) -> str:
+@dataclass
+class _Kept:
+    """Processes that run one line after another: one for dq, one for programs; started when first needed."""
+
+    folder: Path
+    python: Path
+    stack: ExitStack
+    running: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+
+    def answer(self, words: list[str]) -> tuple[int, str]:
+        process = self.running.get(words[0]) or self._start(words[0])
+        assert process.stdin is not None
+        assert process.stdout is not None
+        asked = words[1:] if words[0] == "dq" else ["program", *words[1:]]
+        process.stdin.write(json.dumps([asked, {}]) + "\n")
+        process.stdin.flush()
+        late = Timer(SECONDS, process.kill)
+        late.start()
+        said = process.stdout.readline()
+        late.cancel()
+        assert said, f"{words}: no answer, and the process has ended"
+        answer = json.loads(said)
+        return answer["code"], answer["printed"]
+
+    def _start(self, kind: str) -> subprocess.Popen[str]:
+        self.running[kind] = process = self.stack.enter_context(
+            subprocess.Popen(
+                [self.python, Path(__file__).with_name("in_one.py"), "--asked"],
+                cwd=self.folder,
+                env=_environment(self.python),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return process
+
+
+def _run(line: str, folder: Path, python: Path, kept: _Kept | None) -> str:
     wanted = EXIT.search(line)
+    command = EXIT.sub("", line)
+    if kept and PLAIN.fullmatch(command):
+        code, printed = kept.answer(shlex.split(command))
+    else:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=folder,
+            env=_environment(python),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        code, printed = done.returncode, done.stdout
+    assert code == (int(wanted[1]) if wanted else 0), f"{line}\n{printed}"
+    return printed
+
+
+def _environment(python: Path) -> dict[str, str]:
+    """Ours, with the dq beside this Python, which is then `python` too."""
     environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}", "COLUMNS": "100"}
     environment.pop("DQ_STORE_URL", None)
-    done = subprocess.run(
-        ["bash", "-c", EXIT.sub("", line)],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == (int(wanted[1]) if wanted else 0), f"{line}\n{done.stdout}"
-    return done.stdout
+    return environment
 
 
 def _matches(shown: str, printed: str) -> bool:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fakes import jvm
 
 SECRET = "canary-7f3a9c"
 HEAD = """\
@@ -72,7 +73,7 @@ def test_no_check_reads_or_shows_what_its_contract_must_not_name(tmp_path: Path)
     done = subprocess.run(
         [str(Path(sys.executable).parent / "dq"), "check", "contracts", "--all", "--format", "json",
          "--channel", "console"],
-        cwd=home, env=environment | {"CANARY": SECRET},
+        cwd=home, env=environment | jvm.SETTINGS | {"CANARY": SECRET},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 

@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from fakes import jvm
 
 # What Python, Spark's daemon and its tasks import, from the library and from packages.
 MODULES = ("numbers", "select", "socket", "traceback", "random", "decimal", "dq", "pyspark", "pyarrow",
@@ -53,7 +54,8 @@ def checkout(tmp_path: Path) -> Path:
 
 def run(home: Path, *command: str, **more: str) -> subprocess.CompletedProcess[str]:
     ours = ("DQ_", "SPARK_", "PYSPARK_", "PYTHON")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | more
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    environment |= jvm.SETTINGS | more
     return subprocess.run(
         command, cwd=home, env=environment, capture_output=True, text=True, timeout=300, check=False
     )

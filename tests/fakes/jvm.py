@@ -1,0 +1,11 @@
+"""How JVMs are started for the tests: without what only pays in programs that run for long."""
+
+from __future__ import annotations
+
+# Hundreds of small queries end before the optimizing compiler pays: half of the CPU without it.
+_SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# For a program that says nothing of them: a bar is drawn over its output, and 200 tasks do little work.
+_QUIET = "-Dspark.ui.showConsoleProgress=false -Dspark.sql.shuffle.partitions=2"
+
+# Read by Spark's scripts, and by no part of dq: what dq itself sets up stays as it is.
+SETTINGS = {"SPARK_SUBMIT_OPTS": f"{_SMALL} {_QUIET}", "SPARK_LAUNCHER_OPTS": _SMALL}
