@@ -34,16 +34,19 @@ format: install  ## let ruff mend what it can
 # The make of macOS is older than this option.
 SHOWN_WHOLE = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-# Each of the two uses little more than one processor.
+# Each uses little more than one processor; the last one begins when one of the first two has ended.
 test: lint install-spark35  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
-	@echo "Both suites run side by side, for about 20 minutes; each is shown when it has ended."
-	@$(MAKE) --no-print-directory --jobs=2 $(SHOWN_WHOLE) test-spark40 test-spark35
+	@echo "The tests run two at a time, for about 20 minutes; each part is shown when it has ended."
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(SHOWN_WHOLE) test-spark40 test-spark35 test-plain
 
-test-spark40: install  ## all tests on Spark 4.0
-	$(RUN) pytest
+test-spark40: install  ## the tests that need a Spark session, on Spark 4.0
+	$(RUN) pytest -m spark
 
 test-spark35: install-spark35  ## the Spark subset of the tests on Spark 3.5
 	.venv-spark35/bin/pytest -m "spark and not slow"
+
+test-plain: install  ## all other tests, which no session is made for
+	$(RUN) pytest -m "not spark"
 
 install-spark35: $(UV)
 	@UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras --no-group spark40 --group spark35
@@ -71,4 +74,4 @@ bench: install  ## the quick form of every benchmark
 clean:  ## remove what the other targets made
 	rm -rf .venv .venv-spark35 .uv build dq-demo .dq $(SBOM)
 
-.PHONY: docs help light lock sbom install install-spark35 demo lint format test test-spark35 bench clean
+.PHONY: docs help light lock sbom install install-spark35 demo lint format test test-plain test-spark35 test-spark40 bench clean
