@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fakes.desk import Desk
 from fakes.lake import write_days
 
 DQ = [sys.executable, "-c", "from dq.cli.main import main; main()"]
@@ -23,6 +24,15 @@ def run(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProce
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch, capfd):
+    """Where commands run in this process; its session began elsewhere, so that places are named in full."""
+    made = Desk(tmp_path, monkeypatch, capfd)
+    monkeypatch.setenv("DQ_VARS", "DQ_LAKE")
+    monkeypatch.setenv("DQ_LAKE", str(tmp_path / "lake"))
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +56,17 @@ def test_a_kept_promise_is_exit_0_and_a_broken_one_exit_1_with_its_keys(lake):
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-def test_the_default_is_what_was_delivered_and_not_checked_yet(lake):
-    store = f"sqlite:///{lake / 'default.db'}"
-    run(lake, "watch", "--as-of", "2026-05-10T12:00:00Z", "--channel", "console", DQ_STORE_URL=store)
-    run(lake, "watch", "--as-of", "2026-05-12T12:00:00Z", "--channel", "console", DQ_STORE_URL=store)
+def test_the_default_is_what_was_delivered_and_not_checked_yet(spark, desk):
+    write_days(desk.folder)
+    desk.dq("watch", "--as-of", "2026-05-10T12:00:00Z", "--channel", "console")
+    desk.dq("watch", "--as-of", "2026-05-12T12:00:00Z", "--channel", "console")
 
-    first = run(lake, "check", "--format", "json", "--channel", "console", DQ_STORE_URL=store)
-    second = run(lake, "check", "--channel", "console", DQ_STORE_URL=store)
+    first = desk.dq("check", "--format", "json", "--channel", "console")
+    second = desk.dq("check", "--channel", "console")
 
-    scopes = [report["partitions"] for report in json.loads(first.stdout)]
+    scopes = [report["partitions"] for report in first.json]
     assert scopes == [[{"day": "2026-05-10"}], [{"day": "2026-05-11"}]]
-    assert "Nothing new was delivered" in second.stdout
+    assert "Nothing new was delivered" in second.out
 
 
 @pytest.mark.spark
@@ -106,7 +115,7 @@ apiVersion: v3.2.0
 kind: DataContract
 id: shop
 version: 1.0.0
-servers: [{server: lake, type: local, path: 'lake/{object}', format: csv}]
+servers: [{server: lake, type: local, path: '${DQ_LAKE}/{object}', format: csv}]
 schema:
   - name: orders
     properties:
@@ -116,57 +125,48 @@ schema:
 """
 
 
+def shop(desk, orders):
+    desk.write("shop.odcs.yaml", SHOP)
+    desk.write("lake/orders/part-0.csv", orders)
+    desk.write("lake/customers/part-0.csv", "id\n7\n")
+
+
 @pytest.mark.spark
-@pytest.mark.slow
-def test_a_relationship_is_looked_up_in_the_other_object_of_the_contract(tmp_path):
-    (tmp_path / "shop.odcs.yaml").write_text(SHOP)
-    for name, text in (("orders", "customer\n7\n9\n"), ("customers", "id\n7\n")):
-        (tmp_path / "lake" / name).mkdir(parents=True)
-        (tmp_path / "lake" / name / "part.csv").write_text(text)
+def test_a_relationship_is_looked_up_in_the_other_object_of_the_contract(spark, desk):
+    shop(desk, "customer\n7\n9\n")
 
-    done = run(tmp_path, "check", "--object", "orders", "--format", "json", "--channel", "console")
+    done = desk.dq("check", "--object", "orders", "--format", "json", "--channel", "console")
 
-    results = json.loads(done.stdout)[0]["results"]
+    results = done.json[0]["results"]
     assert [one["samples"] for one in results if one["check"] == "relationship"] == [
         [{"customer": "9", "count": 1}]
     ]
-    assert done.returncode == 1, done.stderr
+    assert done.code == 1, done.err
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-def test_bad_rows_are_written_apart_and_counted_for_machines(tmp_path):
-    (tmp_path / "shop.odcs.yaml").write_text(SHOP)
-    for name, text in (("orders", "customer\n7\n9\n8\n"), ("customers", "id\n7\n")):
-        (tmp_path / "lake" / name).mkdir(parents=True)
-        (tmp_path / "lake" / name / "part-0.csv").write_text(text)
-    apart = (
-        "--quarantine",
-        "bad",
-        "--as-of",
-        "2026-11-20T06:00:00Z",
-        "--format",
-        "json",
-        "--channel",
-        "console",
-    )
+def test_bad_rows_are_written_apart_and_counted_for_machines(spark, desk):
+    shop(desk, "customer\n7\n9\n8\n")
+    bad = desk.folder / "bad"
+    told = ("--as-of", "2026-11-20T06:00:00Z", "--channel", "console")
 
-    found = run(tmp_path, "check", *apart)
+    found = desk.dq("check", "--quarantine", str(bad), *told, "--format", "json")
 
-    orders, customers = json.loads(found.stdout)
-    folder = "bad/_dq_run=2026-11-20T060000Z/_dq_contract=shop/_dq_object=orders/_dq_scope=table"
-    assert found.returncode == 1, found.stderr
+    orders, customers = found.json
+    folder = f"{bad}/_dq_run=2026-11-20T060000Z/_dq_contract=shop/_dq_object=orders/_dq_scope=table"
+    assert found.code == 1, found.err
     assert orders["quarantine"] == {"rows": 2, "path": folder, "problem": ""}
     assert customers["quarantine"] == {"rows": 0, "path": None, "problem": ""}
-    assert [path.name for path in (tmp_path / "bad").iterdir()] == ["_dq_run=2026-11-20T060000Z"]
-    assert list((tmp_path / folder).glob("*.parquet"))
+    assert [path.name for path in bad.iterdir()] == ["_dq_run=2026-11-20T060000Z"]
+    assert list(Path(folder).glob("*.parquet"))
 
-    nowhere = run(tmp_path, "check", "--object", "orders", "--quarantine", "shop.odcs.yaml", *apart[2:4])
+    file = str(desk.folder / "shop.odcs.yaml")
+    nowhere = desk.dq("check", "--object", "orders", "--quarantine", file, *told[:2])
 
-    assert nowhere.returncode == 3, nowhere.stderr
-    assert "2 rows refer to no customers.id" in nowhere.stdout
-    assert "Quarantine: " in nowhere.stdout
-    assert "Check the path, and that Spark may write there." in nowhere.stdout
+    assert nowhere.code == 3, nowhere.err
+    assert "2 rows refer to no customers.id" in nowhere.out
+    assert "Quarantine: " in nowhere.out
+    assert "Check the path, and that Spark may write there." in nowhere.out
 
 
 VOLUME = """
@@ -175,7 +175,7 @@ kind: DataContract
 id: volume
 version: 1.0.0
 status: active
-servers: [{server: lake, type: local, path: "${DQ_LAKE:-counted}", format: csv}]
+servers: [{server: lake, type: local, path: "${DQ_LAKE}", format: csv}]
 schema:
   - name: orders
     properties:
@@ -188,30 +188,19 @@ slaProperties: [{property: latency, value: 4, unit: h, element: orders.at}]
 
 
 @pytest.mark.spark
-@pytest.mark.slow
-def test_each_run_learns_from_those_before_it_and_knows_its_time(tmp_path):
-    (tmp_path / "volume.odcs.yaml").write_text(VOLUME)
+def test_each_run_learns_from_those_before_it_and_knows_its_time(spark, desk):
+    desk.write("volume.odcs.yaml", VOLUME)
     for day, rows in ((1, 9), (2, 9), (3, 2)):
-        folder = tmp_path / "counted" / f"day=2026-05-0{day}"
-        folder.mkdir(parents=True)
-        (folder / "part.csv").write_text("at\n" + f"2026-05-0{day}T10:00:00Z\n" * rows)
+        text = "at\n" + f"2026-05-0{day}T10:00:00Z\n" * rows
+        desk.write(f"lake/day=2026-05-0{day}/part.csv", text)
     days = [part for day in (1, 2, 3) for part in ("--partition", f"day=2026-05-0{day}")]
+    told = ("--format", "json", "--channel", "console", "--as-of", "2026-05-03T12:00:00Z")
 
-    found = run(
-        tmp_path,
-        "check",
-        *days,
-        "--format",
-        "json",
-        "--channel",
-        "console",
-        "--as-of",
-        "2026-05-03T12:00:00Z",
-    )
+    found = desk.dq("check", *days, *told)
 
     ends = [
         {result["check"]: (result["status"], result["measure"]["observed"]) for result in report["results"]}
-        for report in json.loads(found.stdout)
+        for report in found.json
     ]
     assert [one["row_count_anomaly"] for one in ends] == [
         ("skipped", "learning (0 of 1 runs)"),
@@ -220,7 +209,7 @@ def test_each_run_learns_from_those_before_it_and_knows_its_time(tmp_path):
     ]
     assert {one["latency"] for one in ends} == {("pass", "2 h old")}
     # A warning does not fail the run.
-    assert found.returncode == 0, found.stderr
+    assert found.code == 0, found.err
 
 
 DELTA = """
