@@ -88,7 +88,7 @@ class _Kept:
     def _start(self, kind: str) -> subprocess.Popen[str]:
         self.running[kind] = process = self.stack.enter_context(
             subprocess.Popen(
-                [self.python, Path(__file__).with_name("in_one.py"), "--asked"],
+                [self.python, "-P", Path(__file__).with_name("in_one.py"), "--asked"],
                 cwd=self.folder,
                 env=_environment(self.python),
                 stdin=subprocess.PIPE,
