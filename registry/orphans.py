@@ -41,7 +41,7 @@ def orphans(
     """One action for each table of this registry that is not wanted: an orphan, or held with the reason.
 
     An orphan is one that this store remembers to have made for the same contract. A mark alone is no proof:
-    copies of a table carry it, and registries are told apart by their folder's name only.
+    copies of a table carry it, and a registry without policy and remote is told apart by its folder only.
     """
     for key, table in live.items():
         if key in wanted or not is_ours(table.spec, whole.registry):

@@ -17,6 +17,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.dataquality.delivery.ledger import write_receipt
 from dq.dataquality.delivery.probe import label
 from dq.registry.publishing.notify import JsonLines
+from dq.registry.publishing.partition import given_once
 from dq.registry.publishing.publication import Event, publication
 from dq.registry.publishing.publish import publish
 from dq.registry.specify import specs
@@ -96,10 +97,10 @@ def _receipt(tx: Connection, event: Event) -> None:
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:
-    pairs = {}
+    pairs = []
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise UsageError(f"--partition {text!r} is not of the form key=value.", "Write day=2026-11-20.")
-        pairs[key] = value
-    return pairs
+        pairs.append((key, value))
+    return given_once(pairs)

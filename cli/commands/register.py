@@ -11,6 +11,7 @@ import typer
 from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
+from dq.cli.gating.registry_name import registry_name
 from dq.cli.loading.whole import Specify, doubts, whole
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
@@ -65,15 +66,15 @@ def command(
     refused. One table may go without more words, up to five where that is no more than a tenth of the
     registry's tables; for more, say --prune-limit.
 
-    Exit codes: 0 done or nothing to do, 1 changes are pending (--check), 3 something was refused or could
-    not be read.
+    Exit codes: 0 done or nothing to do, 1 changes are pending (--check), 3 something was refused, is not
+    ours to touch, or could not be read.
 
     Example: dq register registry --apply
     """
     world = here(paths=paths or [Path()])
     store = world.store()
     places = paths or [Path()]
-    registry = registry_root(places[0]).name
+    registry = registry_name(registry_root(places[0]))
     loaded = settled(world, store, load(places))
     target = opened(world, store, catalog, role_arn, catalog_id)
     specify = partial(_specs, world, registry, catalog, target)
@@ -107,7 +108,7 @@ def command(
             output.line(f"Orphans are not judged: {reason}.")
     for reason in unpruned:
         output.note(f"dq: nothing is pruned: {reason}.")
-    if unpruned or findings or any(one.error is not None for one in results):
+    if unpruned or findings or plan.conflicts or any(one.error is not None for one in results):
         raise typer.Exit(3)
     raise typer.Exit(1 if check and not apply_it and any(action.writes for action in plan.actions) else 0)
 

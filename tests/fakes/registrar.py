@@ -15,7 +15,8 @@ from fakes.flights import flights
 from sqlalchemy import event
 
 from dq.registry.apply import apply, propose
-from dq.registry.catalog import Catalog, Settings, open_catalog
+from dq.registry.catalog import Catalog, Settings
+from dq.registry.catalogs import open_catalog
 from dq.registry.orphans import Whole
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store, open_store
@@ -89,9 +90,14 @@ def _serve(name: str) -> None:
             register(catalog or open_catalog("local", Settings(store=store)), store)
             os._exit(0)
         os.waitpid(child, os.WUNTRACED)
-        print(child, flush=True)
+        _say(child)
         _, status = os.waitpid(child, 0)
-        print(os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status), flush=True)
+        _say(os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
+
+
+def _say(number: int) -> None:
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()
 
 
 def _doomed(store: Store, at: int) -> None:

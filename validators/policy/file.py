@@ -52,6 +52,7 @@ def read(data: bytes, file: str, rules: Rules, also: Collection[str] = ()) -> tu
         own_rules,
         tuple(_waivers(made.waivers, known, also, findings)),
         dict(_schemas(made.custom_properties, findings)),
+        made.registry or "",
     )
     return policy, sorted(findings, key=lambda finding: finding.at)
 

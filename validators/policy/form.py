@@ -158,6 +158,9 @@ class SchemasForm(_Form):
 class File(_Form):
     model_config = ConfigDict(title="the policy")
 
+    registry: Filled | None = Field(
+        None, description="What this registry is called in catalogs; else the Git remote names it."
+    )
     profile: Literal["default", "strict"] = Field(
         "default", description="strict makes infos warnings, and warnings errors."
     )

@@ -62,7 +62,8 @@ class Section:
 class Policy:
     """A profile, what differs from it by rule id, sections for some contracts, own rules and waivers.
 
-    `schemas` are JSON Schemas of custom properties by level, see `custom_schemas.py`.
+    `schemas` are JSON Schemas of custom properties by level, see `custom_schemas.py`. `registry` is what the
+    registry is called in catalogs, "" where the policy does not say.
     """
 
     profile: Profile = "default"
@@ -71,6 +72,7 @@ class Policy:
     own: Mapping[str, Rule] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
     schemas: Mapping[str, object] = field(default_factory=dict)
+    registry: str = ""
 
     def severity(self, rule: Rule) -> Severity | None:
         """How much the rule's fault matters here; None when it is off."""

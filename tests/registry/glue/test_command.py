@@ -100,3 +100,31 @@ def test_an_account_that_cannot_be_reached_is_one_sentence_and_three(
     assert "AWS did not answer" in captured.err
     assert "Traceback" not in captured.err
     assert "test" not in captured.err.replace(str(registry.parent), "")
+
+
+def test_a_checkout_under_another_name_owns_the_same_tables(
+    glue: GlueShim, registry: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (registry / "dq-policy.yaml").write_text("registry: air-contracts\n")
+    write(registry)
+    run(["register", str(registry), "--catalog", "glue", "--apply"])
+    other = registry.rename(registry.parent / "work")
+
+    with glue.counted() as writes:
+        code = run(["register", str(other), "--catalog", "glue", "--apply"])
+
+    assert (code, writes) == (0, [])
+
+
+def test_a_plan_with_a_conflict_is_three(
+    glue: GlueShim, registry: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(registry)
+    run(["register", str(registry), "--catalog", "glue", "--apply"])
+    (registry / "dq-policy.yaml").write_text("registry: another\n")
+
+    planned = run(["register", str(registry), "--catalog", "glue"])
+    checked = run(["register", str(registry), "--catalog", "glue", "--check"])
+
+    assert (planned, checked) == (3, 3)
+    assert "belongs to the registry 'contracts'" in capsys.readouterr().out

@@ -1,0 +1,18 @@
+"""What a registry is called in catalogs: the mark by which dq knows its tables again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dq.cli.gating.gate import policy_of, written
+from dq.validators.git.remote import remote_name
+from dq.validators.lint import rules_of
+
+
+def registry_name(root: Path) -> str:
+    """The policy's `registry`, else the remote `origin` of the Git repository, else the folder's name.
+
+    The first two are the same in every checkout. Raises UsageError for a policy that cannot be understood.
+    """
+    policy = policy_of(written(root, None), rules_of())
+    return policy.registry or remote_name(root) or root.name
