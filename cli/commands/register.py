@@ -8,10 +8,10 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.gating.registry_name import registry_name
 from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
-from dq.cli.gating.registry_name import registry_name
 from dq.cli.loading.whole import Specify, doubts, whole
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
