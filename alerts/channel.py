@@ -12,14 +12,14 @@ from dq.alerts.message import Message
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class MessagePlace:
     """Where a channel keeps a message: for Slack the channel's id and the message's ts."""
 
     place: str
     reference: str
 
 
-class Scope(StrEnum):
+class Blockage(StrEnum):
     """How much is broken when a channel refuses."""
 
     MESSAGE = "message"  # it takes others, but not this one
@@ -31,7 +31,7 @@ class Scope(StrEnum):
 class Sent:
     """It is there. `note` tells of a blemish, such as a fall-back to plain text."""
 
-    receipt: Receipt
+    receipt: MessagePlace
     note: str = ""
 
 
@@ -51,11 +51,11 @@ class Ambiguous:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Rejected:
     """It is certainly not there, and trying again as it is will not help."""
 
     reason: str
-    scope: Scope
+    scope: Blockage
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,12 @@ class Frozen:
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class NotHeld:
     """The channel was searched and does not hold it."""
 
 
-Answer = Sent | NotSent | Ambiguous | Refused | Gone | Frozen
-Look = Sent | Absent | NotSent | Ambiguous | Refused
+Answer = Sent | NotSent | Ambiguous | Rejected | Gone | Frozen
+Look = Sent | NotHeld | NotSent | Ambiguous | Rejected
 
 
 class Sender(Protocol):
@@ -91,15 +91,15 @@ class Sender(Protocol):
         """Say it for the first time."""
         ...
 
-    def update(self, receipt: Receipt, message: Message) -> Answer:
+    def update(self, receipt: MessagePlace, message: Message) -> Answer:
         """Make the message that is there say this; may be repeated at will."""
         ...
 
-    def reply(self, receipt: Receipt, message: Message, key: str) -> Answer:
+    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         """Say `message.note` below the message that is there."""
         ...
 
-    def find(self, target: str, key: str, since: datetime, root: Receipt | None) -> Look:
+    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
         """Whether the message of `key` is there, below `root` if given; Refused when nobody can look."""
         ...
 
@@ -117,7 +117,7 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ChannelSetting:
     """A value that a channel takes from its user: the command line reads it from the environment."""
 
     name: str
@@ -146,7 +146,7 @@ class Channel:
     summary: str
     can: Capabilities
     make: Callable[[Mapping[str, str], Callable[[str], object]], Sender]
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[ChannelSetting, ...] = ()
 
     def open(self, settings: Mapping[str, str], write: Callable[[str], object]) -> Open:
         """The channel, ready to send; raises what `make` raises."""

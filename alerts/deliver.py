@@ -12,23 +12,23 @@ from sqlalchemy import Connection
 
 from dq.alerts import ledger, outbox, outbox_transitions
 from dq.alerts.channel import (
-    Absent,
     Ambiguous,
     Answer,
+    Blockage,
     Frozen,
     Gone,
     Look,
+    NotHeld,
     NotSent,
     Open,
-    Refused,
-    Scope,
+    Rejected,
     Sender,
     Sent,
 )
 from dq.alerts.incident import CREATE, UPDATE
 from dq.alerts.lane import Lane
-from dq.alerts.outbox import Claim
-from dq.alerts.route import CONSOLE, Route
+from dq.alerts.outbox import ClaimedRow
+from dq.alerts.route import CONSOLE, AlertRoute
 from dq.store import Store
 
 MAX_BACKOFF = timedelta(minutes=5)
@@ -77,7 +77,7 @@ def drain(
     now: Callable[[], datetime],
     *,
     jitter: Callable[[], float] = lambda: 0.0,
-    fallback: Route = CONSOLE,
+    fallback: AlertRoute = CONSOLE,
 ) -> Drained:
     """Send all that is due now; what has to wait is left for the next drain.
 
@@ -103,7 +103,7 @@ class _Run:
     channels: Mapping[str, Open]
     now: Callable[[], datetime]
     jitter: Callable[[], float]
-    fallback: Route
+    fallback: AlertRoute
     sent: int = 0
     dead: list[Dead] = field(default_factory=list)
     broken: dict[str, str] = field(default_factory=dict)
@@ -166,7 +166,7 @@ class _Run:
         return True
 
     def try_later(
-        self, tx: Connection, claim: Claim, wait: timedelta, reason: str, repeat: bool = False
+        self, tx: Connection, claim: ClaimedRow, wait: timedelta, reason: str, repeat: bool = False
     ) -> None:
         incident = ledger.get(tx, claim.lane.incident)
         resolved_at = incident.resolved_at if incident else None
@@ -175,15 +175,15 @@ class _Run:
         else:
             outbox_transitions.retry(tx, claim, self.now() + wait, reason, repeat)
 
-    def give_up(self, tx: Connection, claim: Claim, reason: str) -> None:
+    def give_up(self, tx: Connection, claim: ClaimedRow, reason: str) -> None:
         if outbox_transitions.bury(tx, claim, reason, self.now()):
             self.dead.append(Dead(claim.lane, claim.operation, reason))
 
-    def backoff(self, claim: Claim) -> timedelta:
+    def backoff(self, claim: ClaimedRow) -> timedelta:
         return backoff(claim.attempt, self.jitter())
 
 
-def _say(sender: Sender, claim: Claim) -> Answer:
+def _say(sender: Sender, claim: ClaimedRow) -> Answer:
     try:
         if claim.operation == CREATE:
             return sender.create(claim.lane.target, claim.message, claim.key)
@@ -196,9 +196,9 @@ def _say(sender: Sender, claim: Claim) -> Answer:
         return Ambiguous(f"the channel failed with {type(error).__name__}")
 
 
-def _find(channel: Open, claim: Claim) -> Look:
+def _find(channel: Open, claim: ClaimedRow) -> Look:
     if not channel.can.reconcile:
-        return Refused("the channel cannot be searched", Scope.CHANNEL)
+        return Rejected("the channel cannot be searched", Blockage.CHANNEL)
     root = None if claim.operation == CREATE else claim.receipt
     try:
         return channel.sender.find(claim.lane.target, claim.key, claim.tried_at - LOOK_BACK, root)
@@ -206,11 +206,11 @@ def _find(channel: Open, claim: Claim) -> Look:
         return Ambiguous(f"the channel failed with {type(error).__name__}")
 
 
-def _sent(run: _Run, tx: Connection, claim: Claim, answer: Sent) -> None:
+def _sent(run: _Run, tx: Connection, claim: ClaimedRow, answer: Sent) -> None:
     run.sent += outbox_transitions.sent(tx, claim, answer.receipt, answer.note, run.now())
 
 
-def _not_sent(run: _Run, tx: Connection, claim: Claim, answer: NotSent) -> None:
+def _not_sent(run: _Run, tx: Connection, claim: ClaimedRow, answer: NotSent) -> None:
     asked = answer.retry_after_seconds
     wait = run.backoff(claim) if asked is None else timedelta(seconds=asked)
     run.try_later(tx, claim, wait, answer.reason)
@@ -218,7 +218,7 @@ def _not_sent(run: _Run, tx: Connection, claim: Claim, answer: NotSent) -> None:
     outbox_transitions.pause(tx, claim.lane.channel, run.now() + wait)
 
 
-def _ambiguous(run: _Run, tx: Connection, claim: Claim, answer: Ambiguous) -> None:
+def _ambiguous(run: _Run, tx: Connection, claim: ClaimedRow, answer: Ambiguous) -> None:
     if claim.operation == UPDATE:
         run.try_later(tx, claim, run.backoff(claim), answer.reason)
     elif run.channels[claim.lane.channel].can.reconcile:
@@ -227,8 +227,8 @@ def _ambiguous(run: _Run, tx: Connection, claim: Claim, answer: Ambiguous) -> No
         run.try_later(tx, claim, run.backoff(claim), answer.reason, repeat=True)
 
 
-def _refused(run: _Run, tx: Connection, claim: Claim, answer: Refused) -> None:
-    if answer.scope is Scope.CHANNEL:
+def _refused(run: _Run, tx: Connection, claim: ClaimedRow, answer: Rejected) -> None:
+    if answer.scope is Blockage.CHANNEL:
         # Somebody will mend it, and then it is to be said if it still holds.
         run.broken[claim.lane.channel] = answer.reason
         run.try_later(tx, claim, run.backoff(claim), answer.reason)
@@ -240,18 +240,18 @@ def _refused(run: _Run, tx: Connection, claim: Claim, answer: Refused) -> None:
         run.tell_fallback(tx, claim.lane)
 
 
-def _gone(run: _Run, tx: Connection, claim: Claim, answer: Gone) -> None:
+def _gone(run: _Run, tx: Connection, claim: ClaimedRow, answer: Gone) -> None:
     if outbox_transitions.drop(tx, claim, answer.reason):
         outbox_transitions.forget(tx, claim.lane)
         outbox.enqueue(tx, claim.lane, CREATE, claim.message.revision, run.now())
 
 
-def _frozen(run: _Run, tx: Connection, claim: Claim, answer: Frozen) -> None:  # noqa: ARG001  # as the others
+def _frozen(run: _Run, tx: Connection, claim: ClaimedRow, answer: Frozen) -> None:  # noqa: ARG001  # as the others
     # Every step that matters has a reply of its own.
     outbox_transitions.drop(tx, claim, answer.reason)
 
 
-def _absent(run: _Run, tx: Connection, claim: Claim, answer: Absent) -> None:  # noqa: ARG001  # as the others
+def _absent(run: _Run, tx: Connection, claim: ClaimedRow, answer: NotHeld) -> None:  # noqa: ARG001  # as the others
     if claim.looks + 1 >= LOOKS:
         run.try_later(tx, claim, timedelta(0), "it was not there")
     else:
@@ -260,7 +260,7 @@ def _absent(run: _Run, tx: Connection, claim: Claim, answer: Absent) -> None:  #
         )
 
 
-def _look_later(run: _Run, tx: Connection, claim: Claim, answer: NotSent | Ambiguous) -> None:
+def _look_later(run: _Run, tx: Connection, claim: ClaimedRow, answer: NotSent | Ambiguous) -> None:
     if run.now() - claim.tried_at > STOP_LOOKING_AFTER:
         run.try_later(tx, claim, timedelta(0), answer.reason, repeat=True)
         return
@@ -271,24 +271,24 @@ def _look_later(run: _Run, tx: Connection, claim: Claim, answer: NotSent | Ambig
         outbox_transitions.pause(tx, claim.lane.channel, run.now() + wait)
 
 
-def _cannot_look(run: _Run, tx: Connection, claim: Claim, answer: Refused) -> None:
+def _cannot_look(run: _Run, tx: Connection, claim: ClaimedRow, answer: Rejected) -> None:
     run.try_later(tx, claim, timedelta(0), answer.reason, repeat=True)
 
 
-_Handler = Callable[[_Run, Connection, Claim, Any], None]
+_Handler = Callable[[_Run, Connection, ClaimedRow, Any], None]
 
 _AFTER_SEND: Mapping[type, _Handler] = {
     Sent: _sent,
     NotSent: _not_sent,
     Ambiguous: _ambiguous,
-    Refused: _refused,
+    Rejected: _refused,
     Gone: _gone,
     Frozen: _frozen,
 }
 _AFTER_LOOK: Mapping[type, _Handler] = {
     Sent: _sent,
-    Absent: _absent,
+    NotHeld: _absent,
     NotSent: _look_later,
     Ambiguous: _look_later,
-    Refused: _cannot_look,
+    Rejected: _cannot_look,
 }

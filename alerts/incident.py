@@ -24,7 +24,7 @@ NAMESPACE = UUID("7d1e2b1c-52e5-4f2b-9a3e-0d7ab1d3c0aa")
 Facts = tuple[tuple[str, str], ...]
 
 
-class State(StrEnum):
+class IncidentState(StrEnum):
     """Where an incident stands."""
 
     OPEN = "open"
@@ -37,14 +37,14 @@ class State(StrEnum):
     @property
     def closed(self) -> bool:
         """Nobody waits for anything any more; only RESOLVED says that all is well."""
-        return self not in (State.OPEN, State.ACKED)
+        return self not in (IncidentState.OPEN, IncidentState.ACKED)
 
 
-CLOSED_AS: Mapping[End, State] = {
-    End.KEPT: State.RESOLVED,
-    End.EXCUSED: State.EXCUSED,
-    End.WITHDRAWN: State.WITHDRAWN,
-    End.GIVEN_UP: State.GIVEN_UP,
+CLOSED_AS: Mapping[End, IncidentState] = {
+    End.KEPT: IncidentState.RESOLVED,
+    End.EXCUSED: IncidentState.EXCUSED,
+    End.WITHDRAWN: IncidentState.WITHDRAWN,
+    End.GIVEN_UP: IncidentState.GIVEN_UP,
 }
 """An incident of several ends has the one that stands last here."""
 
@@ -76,7 +76,7 @@ class Incident:
     key: IncidentKey
     severity: Severity
     title: str
-    state: State
+    state: IncidentState
     opened_at: datetime
     revision: int = 1
     breaches: int = 1
@@ -103,7 +103,7 @@ Event = Breach | Recovery | Ack
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class IncidentStep:
     """What an event did: the incident as it is now, the event's name, and what its channels are told.
 
     `tell` are outbox operations for channels that hold a message of it; a channel without one is always
@@ -128,30 +128,36 @@ class _Is(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    state: State
+    state: IncidentState
     kind: str
     reply: str = ""
 
 
 # None is no incident. A pair that is missing changes nothing.
-_TRANSITIONS: Mapping[tuple[State | None, _Is], _Row] = {
-    (None, _Is.BREACH): _Row(State.OPEN, "opened"),
-    (State.OPEN, _Is.BREACH): _Row(State.OPEN, "joined", reply="count"),
-    (State.ACKED, _Is.BREACH): _Row(State.ACKED, "joined", reply="count"),
-    **{(state, _Is.BREACH): _Row(State.OPEN, "reopened", reply="reopened") for state in CLOSED_AS.values()},
-    (State.OPEN, _Is.ONE): _Row(State.OPEN, "recovered"),
-    (State.ACKED, _Is.ONE): _Row(State.ACKED, "recovered"),
+_TRANSITIONS: Mapping[tuple[IncidentState | None, _Is], _Row] = {
+    (None, _Is.BREACH): _Row(IncidentState.OPEN, "opened"),
+    (IncidentState.OPEN, _Is.BREACH): _Row(IncidentState.OPEN, "joined", reply="count"),
+    (IncidentState.ACKED, _Is.BREACH): _Row(IncidentState.ACKED, "joined", reply="count"),
+    **{
+        (state, _Is.BREACH): _Row(IncidentState.OPEN, "reopened", reply="reopened")
+        for state in CLOSED_AS.values()
+    },
+    (IncidentState.OPEN, _Is.ONE): _Row(IncidentState.OPEN, "recovered"),
+    (IncidentState.ACKED, _Is.ONE): _Row(IncidentState.ACKED, "recovered"),
     # Which state it is closed in, and what that is called, its subjects say.
-    (State.OPEN, _Is.LAST): _Row(State.RESOLVED, "", reply="resolved"),
-    (State.ACKED, _Is.LAST): _Row(State.RESOLVED, "", reply="resolved"),
-    **{(state, _Is.AFTER_ALL): _Row(State.RESOLVED, "", reply="resolved") for state in CLOSED_AS.values()},
-    (State.OPEN, _Is.AFTER_ALL): _Row(State.OPEN, "recovered"),
-    (State.ACKED, _Is.AFTER_ALL): _Row(State.ACKED, "recovered"),
-    (State.OPEN, _Is.ACK): _Row(State.ACKED, "acked", reply="acked"),
+    (IncidentState.OPEN, _Is.LAST): _Row(IncidentState.RESOLVED, "", reply="resolved"),
+    (IncidentState.ACKED, _Is.LAST): _Row(IncidentState.RESOLVED, "", reply="resolved"),
+    **{
+        (state, _Is.AFTER_ALL): _Row(IncidentState.RESOLVED, "", reply="resolved")
+        for state in CLOSED_AS.values()
+    },
+    (IncidentState.OPEN, _Is.AFTER_ALL): _Row(IncidentState.OPEN, "recovered"),
+    (IncidentState.ACKED, _Is.AFTER_ALL): _Row(IncidentState.ACKED, "recovered"),
+    (IncidentState.OPEN, _Is.ACK): _Row(IncidentState.ACKED, "acked", reply="acked"),
 }
 
 
-def step(incident: Incident | None, event: Event, now: datetime) -> Step | None:
+def step(incident: Incident | None, event: Event, now: datetime) -> IncidentStep | None:
     """The incident after `event`, or None when the event is no news.
 
     `incident` is the newest one of the event's key. A breach joins it while it is open, reopens it within
@@ -164,9 +170,9 @@ def step(incident: Incident | None, event: Event, now: datetime) -> Step | None:
     if row is None:
         return None
     if incident is None:
-        return Step(_opened(event), row.kind, (CREATE,)) if isinstance(event, Breach) else None
+        return IncidentStep(_opened(event), row.kind, (CREATE,)) if isinstance(event, Breach) else None
     after = _changed(incident, event, row.state, now)
-    return Step(after, row.kind or after.state.value, _tell(incident, after, row))
+    return IncidentStep(after, row.kind or after.state.value, _tell(incident, after, row))
 
 
 def _classify(incident: Incident | None, event: Event) -> _Is:
@@ -198,13 +204,13 @@ def _opened(breach: Breach) -> Incident:
         key=breach.key,
         severity=breach.severity,
         title=breach.title,
-        state=State.OPEN,
+        state=IncidentState.OPEN,
         opened_at=breach.at,
         subjects=MappingProxyType({breach.subject: Subject(breach.at, facts=breach.facts)}),
     )
 
 
-def _changed(incident: Incident, event: Event, state: State, now: datetime) -> Incident:
+def _changed(incident: Incident, event: Event, state: IncidentState, now: datetime) -> Incident:
     resolved_at = now if state.closed else None
     after = replace(incident, state=state, revision=incident.revision + 1, resolved_at=resolved_at)
     if isinstance(event, Ack):
@@ -229,7 +235,7 @@ def _changed(incident: Incident, event: Event, state: State, now: datetime) -> I
     )
 
 
-def _end(subjects: Mapping[str, Subject]) -> State:
+def _end(subjects: Mapping[str, Subject]) -> IncidentState:
     ends = {CLOSED_AS[subject.end or End.KEPT] for subject in subjects.values()}
     return max(ends, key=list(CLOSED_AS.values()).index)
 

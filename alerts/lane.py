@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dq.alerts.channel import Capabilities, Receipt
-from dq.alerts.incident import CREATE, UPDATE, Incident, State
+from dq.alerts.channel import Capabilities, MessagePlace
+from dq.alerts.incident import CREATE, UPDATE, Incident, IncidentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LaneEntry:
     """A ready outbox row, as far as the order is concerned."""
 
     id: int
@@ -37,7 +37,7 @@ class Entry:
 class Held:
     """The message that the place holds: the revisions it was created with and shows now."""
 
-    receipt: Receipt
+    receipt: MessagePlace
     created_revision: int
     revision: int
 
@@ -46,12 +46,12 @@ class Held:
 class Next:
     """The row to send, if any, and the rows that need not be sent, each with its reason."""
 
-    head: Entry | None
-    drop: tuple[tuple[Entry, str], ...] = ()
+    head: LaneEntry | None
+    drop: tuple[tuple[LaneEntry, str], ...] = ()
     suppressed: bool = False
 
 
-def next_up(ready: Sequence[Entry], incident: Incident, held: Held | None, can: Capabilities) -> Next:
+def next_up(ready: Sequence[LaneEntry], incident: Incident, held: Held | None, can: Capabilities) -> Next:
     """First the message, then its newest change, then its newest step.
 
     Whatever is sent shows the incident as it is now, so all older rows of the same kind are moot. An
@@ -65,20 +65,20 @@ def next_up(ready: Sequence[Entry], incident: Incident, held: Held | None, can: 
     if not creates:
         return Next(None, _all(ready, "there is no message to change"))
     # One that may have arrived must not stay there unresolved.
-    if incident.state is State.RESOLVED and not creates[-1].repeat:
+    if incident.state is IncidentState.RESOLVED and not creates[-1].repeat:
         return Next(None, _all(ready, "resolved before it was sent"), suppressed=True)
     return Next(creates[-1], _all(creates[:-1], "superseded"))
 
 
 def _below(
-    creates: Sequence[Entry],
-    updates: Sequence[Entry],
-    replies: Sequence[Entry],
+    creates: Sequence[LaneEntry],
+    updates: Sequence[LaneEntry],
+    replies: Sequence[LaneEntry],
     incident: Incident,
     held: Held,
     can: Capabilities,
 ) -> Next:
-    moot: list[tuple[Entry, str]] = [*_all(creates, "it is there already")]
+    moot: list[tuple[LaneEntry, str]] = [*_all(creates, "it is there already")]
     if not can.update:
         moot += _all(updates, "the channel cannot change a message")
         updates = ()
@@ -93,5 +93,5 @@ def _below(
     return Next(head, tuple(moot))
 
 
-def _all(entries: Sequence[Entry], why: str) -> tuple[tuple[Entry, str], ...]:
+def _all(entries: Sequence[LaneEntry], why: str) -> tuple[tuple[LaneEntry, str], ...]:
     return tuple((entry, why) for entry in entries)

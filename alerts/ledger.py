@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
 
-from dq.alerts.incident import Facts, Incident, State, Subject
+from dq.alerts.incident import Facts, Incident, IncidentState, Subject
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import incident_event, incident_subject
 from dq.contracts.shared.outcome import End, IncidentKey, Severity
@@ -105,7 +105,7 @@ def _read(tx: Connection, row: Row[Any] | None) -> Incident | None:
         key=IncidentKey(row.contract, row.object, row.group_id),
         severity=Severity(row.severity),
         title=row.title,
-        state=State(row.state),
+        state=IncidentState(row.state),
         opened_at=row.opened_at,
         revision=row.revision,
         breaches=row.breaches,

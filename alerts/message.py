@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dq.alerts.incident import Facts, Incident, State
+from dq.alerts.incident import Facts, Incident, IncidentState
 from dq.contracts.shared.outcome import IncidentKey, Severity
 from dq.contracts.shared.printable import one_line
 
@@ -28,7 +28,7 @@ class Message:
     key: IncidentKey
     title: str
     severity: Severity
-    state: State
+    state: IncidentState
     facts: Facts
     steps: tuple[str, ...]
     note: str = ""
@@ -122,10 +122,10 @@ def _steps(incident: Incident) -> tuple[str, ...]:
     return tuple(said)
 
 
-_ENDS: Mapping[State, str] = {
-    State.GIVEN_UP: "Given up at {at}, after {after}: it was not mended, and nobody waits any more.",
-    State.WITHDRAWN: "Withdrawn at {at}, after {after}: what was promised is promised no more.",
-    State.EXCUSED: "Excused at {at}, after {after}.",
+_ENDS: Mapping[IncidentState, str] = {
+    IncidentState.GIVEN_UP: "Given up at {at}, after {after}: it was not mended, and nobody waits any more.",
+    IncidentState.WITHDRAWN: "Withdrawn at {at}, after {after}: what was promised is promised no more.",
+    IncidentState.EXCUSED: "Excused at {at}, after {after}.",
 }
 
 

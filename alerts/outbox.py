@@ -12,9 +12,9 @@ from uuid import uuid5
 from sqlalchemy import ColumnElement, Connection, Row, case, func, insert, select, update
 
 from dq.alerts import ledger
-from dq.alerts.channel import Capabilities, Receipt
+from dq.alerts.channel import Capabilities, MessagePlace
 from dq.alerts.incident import CREATE, NAMESPACE, Incident
-from dq.alerts.lane import Entry, Held, Lane, next_up
+from dq.alerts.lane import Held, Lane, LaneEntry, next_up
 from dq.alerts.message import Message, render
 from dq.alerts.tables import channel_pause, message, outbox
 from dq.store.schema import UtcDateTime
@@ -23,7 +23,7 @@ LEASE = timedelta(seconds=60)
 """How long a sender may take; after that nobody knows whether it has sent."""
 
 
-class Status(StrEnum):
+class OutboxStatus(StrEnum):
     """Where an outbox row stands; the last three are final."""
 
     READY = "ready"
@@ -34,12 +34,12 @@ class Status(StrEnum):
     DEAD = "dead"  # refused, or tried for too long
 
 
-WAITING = (Status.READY, Status.SENDING, Status.AMBIGUOUS)
-IN_FLIGHT = (Status.SENDING, Status.AMBIGUOUS)
+WAITING = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.AMBIGUOUS)
+IN_FLIGHT = (OutboxStatus.SENDING, OutboxStatus.AMBIGUOUS)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimedRow:
     """A row that this sender holds. `attempt` is its fence: a later claim has a higher one."""
 
     id: int
@@ -48,7 +48,7 @@ class Claim:
     attempt: int
     key: str
     message: Message
-    receipt: Receipt | None
+    receipt: MessagePlace | None
     tried_at: datetime
     lease_until: datetime
     looks: int = 0
@@ -57,7 +57,7 @@ class Claim:
 def enqueue(tx: Connection, lane: Lane, operation: str, revision: int, now: datetime) -> None:
     """Put an operation into the outbox."""
     row = {"incident_id": lane.incident, "channel": lane.channel, "target": lane.target}
-    row |= {"operation": operation, "state": Status.READY, "reason": ""}
+    row |= {"operation": operation, "state": OutboxStatus.READY, "reason": ""}
     fresh = {"revision": revision, "attempt": 0, "not_before": now, "looks": 0, "repeat": False}
     tx.execute(insert(outbox), {**row, **fresh})
 
@@ -68,7 +68,7 @@ def told(tx: Connection, incident_id: str) -> set[Lane]:
         select(outbox.c.channel, outbox.c.target).where(
             outbox.c.incident_id == incident_id,
             outbox.c.operation == CREATE,
-            outbox.c.state.not_in((Status.DROPPED, Status.DEAD)),
+            outbox.c.state.not_in((OutboxStatus.DROPPED, OutboxStatus.DEAD)),
         )
     )
     return {Lane(incident_id, row.channel, row.target) for row in rows}
@@ -85,14 +85,16 @@ def due(tx: Connection, now: datetime) -> list[Lane]:
     )
     rows = tx.execute(
         select(outbox.c.incident_id, outbox.c.channel, outbox.c.target)
-        .where(outbox.c.state == Status.READY, outbox.c.not_before <= now, ~busy.exists(), _unpaused(now))
+        .where(
+            outbox.c.state == OutboxStatus.READY, outbox.c.not_before <= now, ~busy.exists(), _unpaused(now)
+        )
         .group_by(outbox.c.incident_id, outbox.c.channel, outbox.c.target)
         .order_by(func.min(outbox.c.id))
     )
     return [Lane(row.incident_id, row.channel, row.target) for row in rows]
 
 
-def claim(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> Claim | None:
+def claim(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> ClaimedRow | None:
     """Take the lane's next row, rendered as the incident is now; None when nothing is to be sent now.
 
     Rows that are not needed any more are dropped on the way. Commit before sending.
@@ -104,10 +106,12 @@ def claim(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> Claim
     if incident is None or any(row.state in IN_FLIGHT for row in rows):
         return None
     held = _held(tx, lane)
-    entries = [Entry(row.id, row.operation, row.revision, row.not_before, row.repeat) for row in rows]
+    entries = [LaneEntry(row.id, row.operation, row.revision, row.not_before, row.repeat) for row in rows]
     plan = next_up(entries, incident, held, can)
     for entry, why in plan.drop:
-        tx.execute(update(outbox).where(outbox.c.id == entry.id).values(state=Status.DROPPED, reason=why))
+        tx.execute(
+            update(outbox).where(outbox.c.id == entry.id).values(state=OutboxStatus.DROPPED, reason=why)
+        )
     if plan.suppressed:
         ledger.log(tx, incident.id, "suppressed", incident.revision, now, detail=str(lane))
     if plan.head is None or plan.head.not_before > now:
@@ -116,11 +120,11 @@ def claim(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> Claim
     return _take(tx, row, lane, incident, held, now)
 
 
-def ambiguous(tx: Connection, now: datetime) -> list[Claim]:
+def ambiguous(tx: Connection, now: datetime) -> list[ClaimedRow]:
     """The rows to look for now."""
     rows = tx.execute(
         select(outbox)
-        .where(outbox.c.state == Status.AMBIGUOUS, outbox.c.not_before <= now, _unpaused(now))
+        .where(outbox.c.state == OutboxStatus.AMBIGUOUS, outbox.c.not_before <= now, _unpaused(now))
         .order_by(outbox.c.id)
     ).all()
     return [_lost(tx, row) for row in rows]
@@ -129,7 +133,7 @@ def ambiguous(tx: Connection, now: datetime) -> list[Claim]:
 def waiting(tx: Connection) -> tuple[int, datetime | None]:
     """How many rows are not settled, and when the first of them can go on."""
     # A claimed row goes on when its lease ends, a ready one not before its channel's pause does.
-    at = case((outbox.c.state == Status.SENDING, outbox.c.lease_until), else_=outbox.c.not_before)
+    at = case((outbox.c.state == OutboxStatus.SENDING, outbox.c.lease_until), else_=outbox.c.not_before)
     rows = tx.execute(
         select(func.count(), func.min(at, type_=UtcDateTime), channel_pause.c.until)
         .select_from(outbox.outerjoin(channel_pause, channel_pause.c.channel == outbox.c.channel))
@@ -150,7 +154,7 @@ def waiting_lanes(tx: Connection, channel: str) -> list[Lane]:
     return [Lane(row.incident_id, channel, row.target) for row in rows]
 
 
-def _lost(tx: Connection, row: Row[Any]) -> Claim:
+def _lost(tx: Connection, row: Row[Any]) -> ClaimedRow:
     lane = Lane(row.incident_id, row.channel, row.target)
     incident = ledger.get(tx, row.incident_id)
     if incident is None:
@@ -158,7 +162,7 @@ def _lost(tx: Connection, row: Row[Any]) -> Claim:
     # What is out there, if it is, shows the incident as it was then.
     said = replace(render(incident, row.operation), revision=row.rendered)
     held = _held(tx, lane)
-    return Claim(
+    return ClaimedRow(
         row.id,
         lane,
         row.operation,
@@ -174,13 +178,13 @@ def _lost(tx: Connection, row: Row[Any]) -> Claim:
 
 def _take(
     tx: Connection, row: Row[Any], lane: Lane, incident: Incident, held: Held | None, now: datetime
-) -> Claim | None:
+) -> ClaimedRow | None:
     tried_at = row.tried_at or now
     taken = tx.execute(
         update(outbox)
-        .where(outbox.c.id == row.id, outbox.c.state == Status.READY, outbox.c.attempt == row.attempt)
+        .where(outbox.c.id == row.id, outbox.c.state == OutboxStatus.READY, outbox.c.attempt == row.attempt)
         .values(
-            state=Status.SENDING,
+            state=OutboxStatus.SENDING,
             attempt=row.attempt + 1,
             lease_until=now + LEASE,
             tried_at=tried_at,
@@ -190,7 +194,7 @@ def _take(
     if not taken.rowcount:
         return None
     said = render(incident, row.operation, row.repeat)
-    return Claim(
+    return ClaimedRow(
         row.id,
         lane,
         row.operation,
@@ -214,10 +218,10 @@ def _held(tx: Connection, lane: Lane) -> Held | None:
     row = tx.execute(select(message).where(at(lane))).one_or_none()
     if row is None:
         return None
-    return Held(Receipt(row.place, row.reference), row.created_revision, row.revision)
+    return Held(MessagePlace(row.place, row.reference), row.created_revision, row.revision)
 
 
-def _receipt(held: Held | None) -> Receipt | None:
+def _receipt(held: Held | None) -> MessagePlace | None:
     return held.receipt if held else None
 
 

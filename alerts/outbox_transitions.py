@@ -7,17 +7,17 @@ from datetime import datetime
 from sqlalchemy import Connection, case, delete, insert, literal, update
 
 from dq.alerts import ledger
-from dq.alerts.channel import Receipt
+from dq.alerts.channel import MessagePlace
 from dq.alerts.incident import CREATE, UPDATE
 from dq.alerts.lane import Lane
-from dq.alerts.outbox import IN_FLIGHT, Claim, Status, at
+from dq.alerts.outbox import IN_FLIGHT, ClaimedRow, OutboxStatus, at
 from dq.alerts.tables import channel_pause, message, outbox
 from dq.store.schema import UtcDateTime
 
 
-def sent(tx: Connection, claimed: Claim, receipt: Receipt, note: str, now: datetime) -> bool:
+def sent(tx: Connection, claimed: ClaimedRow, receipt: MessagePlace, note: str, now: datetime) -> bool:
     """Note that it is there; False when another sender has settled the row meanwhile."""
-    if not _settle(tx, claimed, state=Status.SENT, reason=note):
+    if not _settle(tx, claimed, state=OutboxStatus.SENT, reason=note):
         return False
     revision = claimed.message.revision
     if claimed.operation == CREATE:
@@ -39,30 +39,30 @@ def sent(tx: Connection, claimed: Claim, receipt: Receipt, note: str, now: datet
     return True
 
 
-def retry(tx: Connection, claimed: Claim, at: datetime, reason: str, repeat: bool = False) -> bool:
+def retry(tx: Connection, claimed: ClaimedRow, at: datetime, reason: str, repeat: bool = False) -> bool:
     """Let it be sent again from `at` on; `repeat` when a copy may be there already."""
-    changes = {"state": Status.READY, "not_before": at, "reason": reason, "looks": 0}
+    changes = {"state": OutboxStatus.READY, "not_before": at, "reason": reason, "looks": 0}
     return _settle(tx, claimed, **changes, **({"repeat": True} if repeat else {}))
 
 
-def unsure(tx: Connection, claimed: Claim, at: datetime, reason: str, looks: int) -> bool:
+def unsure(tx: Connection, claimed: ClaimedRow, at: datetime, reason: str, looks: int) -> bool:
     """Let someone look for it from `at` on."""
-    changes = {"state": Status.AMBIGUOUS, "not_before": at, "reason": reason, "looks": looks}
+    changes = {"state": OutboxStatus.AMBIGUOUS, "not_before": at, "reason": reason, "looks": looks}
     return _settle(tx, claimed, **changes)
 
 
-def bury(tx: Connection, claimed: Claim, reason: str, now: datetime) -> bool:
+def bury(tx: Connection, claimed: ClaimedRow, reason: str, now: datetime) -> bool:
     """Give it up."""
-    if not _settle(tx, claimed, state=Status.DEAD, reason=reason):
+    if not _settle(tx, claimed, state=OutboxStatus.DEAD, reason=reason):
         return False
     detail = f"{claimed.operation} to {claimed.lane}: {reason}"
     ledger.log(tx, claimed.lane.incident, "dead", claimed.message.revision, now, detail=detail)
     return True
 
 
-def drop(tx: Connection, claimed: Claim, reason: str) -> bool:
+def drop(tx: Connection, claimed: ClaimedRow, reason: str) -> bool:
     """Let it go: it is not needed any more."""
-    return _settle(tx, claimed, state=Status.DROPPED, reason=reason)
+    return _settle(tx, claimed, state=OutboxStatus.DROPPED, reason=reason)
 
 
 def forget(tx: Connection, lane: Lane) -> None:
@@ -80,14 +80,14 @@ def pause(tx: Connection, channel: str, until: datetime) -> None:
 
 def expire(tx: Connection, now: datetime) -> None:
     """Turn claims whose lease ran out into ambiguous ones; an update may simply be sent again."""
-    over = (outbox.c.state == Status.SENDING) & (outbox.c.lease_until <= now)
-    state = case((outbox.c.operation == UPDATE, Status.READY.value), else_=Status.AMBIGUOUS.value)
+    over = (outbox.c.state == OutboxStatus.SENDING) & (outbox.c.lease_until <= now)
+    state = case((outbox.c.operation == UPDATE, OutboxStatus.READY.value), else_=OutboxStatus.AMBIGUOUS.value)
     tx.execute(
         update(outbox).where(over).values(state=state, not_before=now, looks=0, reason="lease ran out")
     )
 
 
-def _settle(tx: Connection, claimed: Claim, **values: object) -> bool:
+def _settle(tx: Connection, claimed: ClaimedRow, **values: object) -> bool:
     """Change the row if this claim still holds it, or nobody has looked for it since its lease ran out."""
     mine = (
         (outbox.c.id == claimed.id)

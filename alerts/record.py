@@ -9,9 +9,9 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from dq.alerts import ledger, outbox
-from dq.alerts.incident import CREATE, Ack, Step, step
+from dq.alerts.incident import CREATE, Ack, IncidentStep, step
 from dq.alerts.lane import Lane
-from dq.alerts.route import Route, matching
+from dq.alerts.route import AlertRoute, matching
 from dq.contracts.shared.outcome import Breach, Recovery
 
 
@@ -24,7 +24,7 @@ class Recorded:
 
 
 def record(
-    tx: Connection, event: Breach | Recovery, routes: Iterable[Route], now: datetime
+    tx: Connection, event: Breach | Recovery, routes: Iterable[AlertRoute], now: datetime
 ) -> Recorded | None:
     """Write the event and what is to be told; None when it is no news. The same event twice is no news.
 
@@ -51,7 +51,12 @@ def acknowledge(tx: Connection, incident_id: str, who: str, now: datetime) -> Re
 
 
 def _write(
-    tx: Connection, done: Step, subject: str, routes: Iterable[Route], now: datetime, detail: str = ""
+    tx: Connection,
+    done: IncidentStep,
+    subject: str,
+    routes: Iterable[AlertRoute],
+    now: datetime,
+    detail: str = "",
 ) -> Recorded:
     incident = done.incident
     ledger.save(tx, incident, subject)

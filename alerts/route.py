@@ -9,7 +9,7 @@ from dq.contracts.shared.outcome import Severity
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class AlertRoute:
     """Breaches of these severities go to this target of this channel.
 
     `channel` is an id on the shelf of channels, `target` what that channel calls a place: '#orders-alerts'
@@ -21,10 +21,10 @@ class Route:
     severities: frozenset[Severity] = frozenset(Severity)
 
 
-CONSOLE = Route("console")
+CONSOLE = AlertRoute("console")
 
 
-def matching(routes: Iterable[Route], severity: Severity) -> tuple[Route, ...]:
+def matching(routes: Iterable[AlertRoute], severity: Severity) -> tuple[AlertRoute, ...]:
     """The routes that take a severity, each place once; the console when none does."""
     places = {(route.channel, route.target): route for route in routes if severity in route.severities}
     return tuple(places.values()) or (CONSOLE,)

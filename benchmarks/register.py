@@ -24,10 +24,10 @@ from typing import Any
 from sqlalchemy import event
 
 from dq.registry.apply import apply, propose
-from dq.registry.catalog import Catalog, Settings
+from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.orphans import Whole
-from dq.registry.table import Column, TableSpec, marked
+from dq.registry.orphans import WholeRegistry
+from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store, open_store
 
 _WRITES = ("INSERT", "UPDATE", "DELETE")
@@ -36,9 +36,10 @@ _WRITES = ("INSERT", "UPDATE", "DELETE")
 def wanted(count: int, columns: int = 40) -> list[TableSpec]:
     """Tables in ten databases."""
     fields = tuple(
-        Column(f"c{at}", "decimal(18,2)" if at % 2 else "string", f"Column {at}.") for at in range(columns)
+        TableColumn(f"c{at}", "decimal(18,2)" if at % 2 else "string", f"Column {at}.")
+        for at in range(columns)
     )
-    keys = (Column("day", "date"),)
+    keys = (TableColumn("day", "date"),)
     return [
         marked(
             TableSpec(f"domain_{at % 10}", f"t{at}", f"s3://lake/{at}", "parquet", fields, keys),
@@ -81,7 +82,7 @@ def moto() -> Iterator[None]:
 def opened(name: str, store: Store, calls: Counter[str]) -> Catalog:
     """The catalog, noting what is sent."""
     if name == "local":
-        return open_catalog("local", Settings(store=store))
+        return open_catalog("local", CatalogSettings(store=store))
     from dq.registry.glue.client import connect
     from dq.registry.glue.rates import Rate
     from dq.registry.glue.tables import Glue
@@ -113,7 +114,7 @@ def measure(name: str, count: int, folder: str) -> None:
         calls.clear()
         written.clear()
         start = time.perf_counter()
-        plan = propose(catalog, catalog.id, specs, store, whole=Whole(""))
+        plan = propose(catalog, catalog.id, specs, store, whole=WholeRegistry(""))
         apply(catalog, catalog.id, plan, store)
         seconds = time.perf_counter() - start
         kinds = dict(Counter(str(action.kind) for action in plan.actions))

@@ -16,7 +16,7 @@ from dq.contracts import extension
 from dq.contracts.extension import Delivery
 from dq.contracts.model import Contract, SchemaObject, SlaProperty
 from dq.contracts.node import Node
-from dq.contracts.schedule import Calendar, Cycle, Dialect, DstPolicy, Schedule, check, cycles, parse
+from dq.contracts.schedule import Cycle, Dialect, DstPolicy, FreeDays, Schedule, check, cycles, parse
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.shared.spelling import nearest
@@ -173,7 +173,7 @@ def _schedule(sla: SlaProperty, delivery: Delivery, timezone: str | None = None)
             "CRON_MISSING", "a delivery needs a schedule.", "Add 'schedule: \"0 6 * * *\"' to the entry."
         )
     terms = delivery.calendar
-    calendar = Calendar(frozenset(terms.skip), terms.weekdays_only, terms.valid_until) if terms else None
+    calendar = FreeDays(frozenset(terms.skip), terms.weekdays_only, terms.valid_until) if terms else None
     # An absent `dst` leaves the dialect its habit.
     dst = DstPolicy(delivery.dst) if delivery.has("dst") else None
     return parse(

@@ -23,7 +23,7 @@ class Grade(StrEnum):
         return list(Grade).index(self)
 
 
-class Kind(StrEnum):
+class ActionKind(StrEnum):
     """What a plan says about one table."""
 
     CREATE = "create"
@@ -37,7 +37,7 @@ class Kind(StrEnum):
     WAIT = "wait"  # its own writer has to create it first
 
 
-class Field(StrEnum):
+class ChangedField(StrEnum):
     """The part of a table that a change is about."""
 
     COLUMN = "column"
@@ -52,14 +52,14 @@ class Field(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TableChange:
     """One difference between the live table and the wanted one.
 
     `name` is the column or parameter, else "". `before` is the live value, None for what is missing;
     `after` likewise. `drift`: someone else made the live value. `kept`: it is shown and left alone.
     """
 
-    field: Field
+    field: ChangedField
     name: str
     before: str | None
     after: str | None
@@ -88,9 +88,9 @@ class Action:
     when the table is to be removed. `wanted` is what the contract says. `note` says why, for a reader.
     """
 
-    kind: Kind
+    kind: ActionKind
     key: Key
-    changes: tuple[Change, ...] = ()
+    changes: tuple[TableChange, ...] = ()
     before: LiveTable | None = None
     after: TableSpec | None = None
     wanted: TableSpec | None = None
@@ -99,21 +99,23 @@ class Action:
     @property
     def writes(self) -> bool:
         """Whether applying it would write anything."""
-        if self.kind in (Kind.NOOP, Kind.CONFLICT, Kind.WAIT, Kind.HELD):
+        if self.kind in (ActionKind.NOOP, ActionKind.CONFLICT, ActionKind.WAIT, ActionKind.HELD):
             return False
-        return self.kind in (Kind.CREATE, Kind.ORPHAN) or any(not change.kept for change in self.changes)
+        return self.kind in (ActionKind.CREATE, ActionKind.ORPHAN) or any(
+            not change.kept for change in self.changes
+        )
 
     @property
     def grade(self) -> Grade:
         """The gravest of its changes."""
-        if self.kind in (Kind.CREATE, Kind.ORPHAN):
-            return Grade.ADDITIVE if self.kind is Kind.CREATE else Grade.DESTRUCTIVE
+        if self.kind in (ActionKind.CREATE, ActionKind.ORPHAN):
+            return Grade.ADDITIVE if self.kind is ActionKind.CREATE else Grade.DESTRUCTIVE
         grades = [change.grade for change in self.changes if not change.kept]
         return max(grades, key=lambda grade: grade.rank, default=Grade.METADATA)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CatalogPlan:
     """What would be done, in the order in which it would be.
 
     `ours` counts the live tables of the registry, where all of it was planned. `forgotten` are tables that
@@ -127,15 +129,17 @@ class Plan:
     @property
     def pending(self) -> bool:
         """Whether the catalog is not as the contracts say."""
-        return any(action.kind not in (Kind.NOOP, Kind.WAIT, Kind.HELD) for action in self.actions)
+        return any(
+            action.kind not in (ActionKind.NOOP, ActionKind.WAIT, ActionKind.HELD) for action in self.actions
+        )
 
     @property
     def conflicts(self) -> tuple[Action, ...]:
-        return tuple(action for action in self.actions if action.kind is Kind.CONFLICT)
+        return tuple(action for action in self.actions if action.kind is ActionKind.CONFLICT)
 
     @property
     def orphans(self) -> tuple[Action, ...]:
-        return tuple(action for action in self.actions if action.kind is Kind.ORPHAN)
+        return tuple(action for action in self.actions if action.kind is ActionKind.ORPHAN)
 
     @property
     def fingerprint(self) -> str:
@@ -144,6 +148,6 @@ class Plan:
             f"{action.kind} {action.key} {action.before.version if action.before else ''} "
             f"{action.after.parameter(SPEC_HASH) if action.after else ''}"
             for action in self.actions
-            if action.kind is not Kind.NOOP
+            if action.kind is not ActionKind.NOOP
         ]
         return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:32]

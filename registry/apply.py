@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dq.contracts.shared.errors import DqError
-from dq.registry.action import Action, Grade, Kind, LiveTable, Plan
+from dq.registry.action import Action, ActionKind, CatalogPlan, Grade, LiveTable
 from dq.registry.catalog import Catalog, StalePlan
 from dq.registry.diff import changes
 from dq.registry.memory import recall, remember
-from dq.registry.orphans import Whole
+from dq.registry.orphans import WholeRegistry
 from dq.registry.plan import plan
 from dq.registry.table import Key, TableSpec
 from dq.store.engine import Store
@@ -45,8 +45,8 @@ def propose(
     store: Store,
     *,
     adopt: bool = False,
-    whole: Whole | None = None,
-) -> Plan:
+    whole: WholeRegistry | None = None,
+) -> CatalogPlan:
     """The plan for these tables against the catalog as it is now. Writes nothing.
 
     `whole`: these are all tables of that registry, so each database is listed once, and tables of ours
@@ -72,7 +72,7 @@ def _listed(catalog: Catalog, wanted: list[TableSpec], applied: dict[Key, TableS
 def apply(
     catalog: Catalog,
     catalog_id: str,
-    made: Plan,
+    made: CatalogPlan,
     store: Store,
     *,
     allow: frozenset[Grade] = frozenset(),
@@ -87,14 +87,14 @@ def apply(
     """
     results: dict[int, Result] = {}
     for number, action in enumerate(made.actions):
-        if action.kind is not Kind.ORPHAN:
+        if action.kind is not ActionKind.ORPHAN:
             results[number] = _carry_out(catalog, catalog_id, action, store, allow)
             if action.key in made.forgotten:
                 # A kill came between making it and noting so.
                 remember(store, catalog_id, action.key, action.wanted)
     clean = all(result.error is None for result in results.values())
     for number, action in enumerate(made.actions):
-        if action.kind is Kind.ORPHAN:
+        if action.kind is ActionKind.ORPHAN:
             results[number] = _pruned(catalog, catalog_id, action, store, prune, clean)
     return [results[number] for number in sorted(results)]
 
@@ -114,7 +114,7 @@ def _pruned(
 def _carry_out(
     catalog: Catalog, catalog_id: str, action: Action, store: Store, allow: frozenset[Grade]
 ) -> Result:
-    if action.kind is Kind.CONFLICT:
+    if action.kind is ActionKind.CONFLICT:
         return Result(action, Ending.REFUSED, DqError(f"{_name(action)}: {action.note}"))
     if not action.writes:
         return Result(action, Ending.UNCHANGED)

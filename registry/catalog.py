@@ -64,7 +64,7 @@ class Catalog(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class CatalogSettings:
     """What a catalog may need to open. `session` makes or gives a Spark session.
 
     In AWS: `role_arn` is the role to be, `catalog_id` the account whose catalog it is; "" for one's own.
@@ -81,7 +81,7 @@ class CatalogKind:
     """One file on the shelf `catalogs/`: its id in the configuration, and how it is opened."""
 
     id: str
-    open: Callable[[Settings], Catalog]
+    open: Callable[[CatalogSettings], Catalog]
 
 
 def stale(database: str, name: str) -> StalePlan:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dq.registry.action import Change, Field, Grade
-from dq.registry.table import OPEN_FORMATS, OWNED_KEYS, Column, TableSpec
+from dq.registry.action import ChangedField, Grade, TableChange
+from dq.registry.table import OPEN_FORMATS, OWNED_KEYS, TableColumn, TableSpec
 
 # Files of these formats have no names inside: the order of the columns is the schema.
 _POSITIONAL = frozenset({"csv"})
 
 
-def changes(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> tuple[Change, ...]:
+def changes(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> tuple[TableChange, ...]:
     """How the live table must change to be the wanted one; `base` is what dq last applied, if known.
 
     What is in neither `wanted` nor `base` belongs to someone else: parameters are not mentioned, columns
     are shown as kept. An empty text in the contract says nothing about a text that someone else wrote.
     """
-    found: list[Change] = []
+    found: list[TableChange] = []
     if wanted.format not in OPEN_FORMATS:
         found += _shape(live, wanted, base)
         found += _columns(live, wanted, base)
@@ -27,37 +27,37 @@ def changes(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> tuple
     if _says(wanted.description, live.description, was):
         drift = was is not None and was != live.description
         before, after = live.description or None, wanted.description or None
-        found.append(Change(Field.DESCRIPTION, "", before, after, Grade.METADATA, drift))
+        found.append(TableChange(ChangedField.DESCRIPTION, "", before, after, Grade.METADATA, drift))
     found += _parameters(live, wanted, base)
     return tuple(found)
 
 
-def merged(live: TableSpec, wanted: TableSpec, found: tuple[Change, ...]) -> TableSpec:
+def merged(live: TableSpec, wanted: TableSpec, found: tuple[TableChange, ...]) -> TableSpec:
     """The table after the changes: the wanted one, with what belongs to others."""
     texts = {(change.field, change.name) for change in found}
-    description = wanted.description if (Field.DESCRIPTION, "") in texts else live.description
+    description = wanted.description if (ChangedField.DESCRIPTION, "") in texts else live.description
     parameters = dict(live.parameters)
     for change in found:
-        if change.field is Field.PARAMETER:
+        if change.field is ChangedField.PARAMETER:
             parameters.pop(change.name, None)
             if change.after is not None:
                 parameters[change.name] = change.after
     pairs = tuple(sorted(parameters.items()))
     if wanted.format in OPEN_FORMATS:
         return replace(live, description=description, parameters=pairs)
-    gone = {change.name for change in found if change.field is Field.COLUMN and change.after is None}
+    gone = {change.name for change in found if change.field is ChangedField.COLUMN and change.after is None}
     kept = {change.name for change in found if change.kept}
     by_name = {column.name: column for column in wanted.columns}
     gone |= {column.name for column in wanted.partitions}
     names = [column.name for column in live.columns if column.name not in gone - kept]
     names += [column.name for column in wanted.columns if column.name not in names]
-    if (Field.ORDER, "") in texts:
+    if (ChangedField.ORDER, "") in texts:
         names = [column.name for column in wanted.columns] + [name for name in names if name not in by_name]
     columns = tuple(
-        _text(by_name.get(name), live.column(name), (Field.COMMENT, name) in texts) for name in names
+        _text(by_name.get(name), live.column(name), (ChangedField.COMMENT, name) in texts) for name in names
     )
     # A key's comment is written with the table and then left alone: Hive cannot change it later.
-    replaced = (Field.PARTITIONS, "") in texts or (Field.FORMAT, "") in texts
+    replaced = (ChangedField.PARTITIONS, "") in texts or (ChangedField.FORMAT, "") in texts
     return replace(
         wanted,
         location=wanted.location or live.location,
@@ -68,7 +68,7 @@ def merged(live: TableSpec, wanted: TableSpec, found: tuple[Change, ...]) -> Tab
     )
 
 
-def _text(wanted: Column | None, live: Column | None, changed: bool) -> Column:
+def _text(wanted: TableColumn | None, live: TableColumn | None, changed: bool) -> TableColumn:
     """The wanted column, with the live comment where that is to stay."""
     if wanted is None or live is None:
         made = wanted or live
@@ -77,52 +77,56 @@ def _text(wanted: Column | None, live: Column | None, changed: bool) -> Column:
     return wanted if changed else replace(wanted, comment=live.comment)
 
 
-def _shape(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[Change]:
+def _shape(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
     """What makes it another table: place, format, partition keys."""
     pairs = (
-        (Field.LOCATION, live.location, wanted.location, base.location if base else None),
-        (Field.FORMAT, live.format, wanted.format, base.format if base else None),
-        (Field.PARTITIONS, _keys(live), _keys(wanted), _keys(base) if base else None),
+        (ChangedField.LOCATION, live.location, wanted.location, base.location if base else None),
+        (ChangedField.FORMAT, live.format, wanted.format, base.format if base else None),
+        (ChangedField.PARTITIONS, _keys(live), _keys(wanted), _keys(base) if base else None),
     )
     for field, is_, should, was in pairs:
         # A contract that leaves the place to the catalog agrees with any.
-        if is_ != should and not (field is Field.LOCATION and not should):
+        if is_ != should and not (field is ChangedField.LOCATION and not should):
             drift = was is not None and was != is_
-            yield Change(field, "", is_, should, Grade.DESTRUCTIVE, drift)
+            yield TableChange(field, "", is_, should, Grade.DESTRUCTIVE, drift)
 
 
 def _keys(spec: TableSpec) -> str:
     return ", ".join(f"{column.name} {column.type}" for column in spec.partitions)
 
 
-def _columns(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[Change]:
+def _columns(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
     for column in wanted.columns:
         there = live.column(column.name)
         was = base.column(column.name) if base else None
         if there is None:
-            yield Change(Field.COLUMN, column.name, None, column.type, Grade.ADDITIVE, was is not None)
+            yield TableChange(
+                ChangedField.COLUMN, column.name, None, column.type, Grade.ADDITIVE, was is not None
+            )
         elif there.type != column.type:
             drift = was is not None and was.type != there.type
-            yield Change(Field.TYPE, column.name, there.type, column.type, Grade.BREAKING, drift)
+            yield TableChange(ChangedField.TYPE, column.name, there.type, column.type, Grade.BREAKING, drift)
     keys = {column.name for column in wanted.partitions}
     for column in live.columns:
         if wanted.column(column.name) is None and column.name not in keys:
             ours = base is not None and base.column(column.name) is not None
             drift = base is not None and not ours
-            yield Change(Field.COLUMN, column.name, column.type, None, Grade.BREAKING, drift, kept=not ours)
+            yield TableChange(
+                ChangedField.COLUMN, column.name, column.type, None, Grade.BREAKING, drift, kept=not ours
+            )
     if wanted.format in _POSITIONAL and live.format == wanted.format:
         yield from _order(live, wanted)
 
 
-def _order(live: TableSpec, wanted: TableSpec) -> Iterator[Change]:
+def _order(live: TableSpec, wanted: TableSpec) -> Iterator[TableChange]:
     """New columns may only follow the ones that are there."""
     should = [column.name for column in wanted.columns]
     is_ = [column.name for column in live.columns if column.name in should]
     if is_ != should[: len(is_)]:
-        yield Change(Field.ORDER, "", ", ".join(is_), ", ".join(should), Grade.BREAKING)
+        yield TableChange(ChangedField.ORDER, "", ", ".join(is_), ", ".join(should), Grade.BREAKING)
 
 
-def _comments(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[Change]:
+def _comments(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
     for column in wanted.columns:
         there = live.column(column.name)
         last = base.column(column.name) if base else None
@@ -130,7 +134,7 @@ def _comments(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Ite
         if there is not None and _says(column.comment, there.comment, was):
             drift = was is not None and was != there.comment
             before, after = there.comment or None, column.comment or None
-            yield Change(Field.COMMENT, column.name, before, after, Grade.METADATA, drift)
+            yield TableChange(ChangedField.COMMENT, column.name, before, after, Grade.METADATA, drift)
 
 
 def _says(wanted: str, live: str, was: str | None) -> bool:
@@ -138,7 +142,7 @@ def _says(wanted: str, live: str, was: str | None) -> bool:
     return wanted != live and (bool(wanted) or bool(was))
 
 
-def _parameters(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[Change]:
+def _parameters(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
     is_, should = dict(live.parameters), dict(wanted.parameters)
     was = dict(base.parameters) if base else None
     owned = {key for key in is_.get(OWNED_KEYS, "").split(",") if key}
@@ -146,4 +150,4 @@ def _parameters(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> I
         before, after = is_.get(key), should.get(key)
         if before != after:
             drift = was is not None and was.get(key) != before
-            yield Change(Field.PARAMETER, key, before, after, Grade.METADATA, drift)
+            yield TableChange(ChangedField.PARAMETER, key, before, after, Grade.METADATA, drift)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
-from dq.registry.action import Action, Kind, LiveTable
+from dq.registry.action import Action, ActionKind, LiveTable
 from dq.registry.table import CONTRACT, MANAGED_BY, REGISTRY, Key, TableSpec
 
 # So many tables go without a word: one always, then up to a tenth of ours, and never more than five.
@@ -13,7 +13,7 @@ _MOST, _SHARE = 5, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeRegistry:
     """What a run knows that has read and understood every contract of a registry.
 
     Tables of `held` and of the contracts (by id) in `held_contracts` stay though nobody wants them now,
@@ -36,7 +36,7 @@ def is_ours(spec: TableSpec, registry: str) -> bool:
 
 
 def orphans(
-    live: Mapping[Key, LiveTable], wanted: Set[Key], applied: Mapping[Key, TableSpec], whole: Whole
+    live: Mapping[Key, LiveTable], wanted: Set[Key], applied: Mapping[Key, TableSpec], whole: WholeRegistry
 ) -> Iterator[Action]:
     """One action for each table of this registry that is not wanted: an orphan, or held with the reason.
 
@@ -52,10 +52,10 @@ def orphans(
         if reason is None and (made is None or not _same(made, table.spec)):
             reason = "This store does not remember that dq made it; if it is not needed, drop it by hand."
         if reason is not None:
-            yield Action(Kind.HELD, key, before=table, note=reason)
+            yield Action(ActionKind.HELD, key, before=table, note=reason)
             continue
         note = f"Contract {contract!r} does not want it any more. Remove it from the catalog with --prune."
-        yield Action(Kind.ORPHAN, key, before=table, note=note)
+        yield Action(ActionKind.ORPHAN, key, before=table, note=note)
 
 
 def _same(made: TableSpec, live: TableSpec) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC
 
 from dq.contracts.identity import identity
-from dq.registry.action import Action, Change, Grade, Kind, LiveTable, Plan
+from dq.registry.action import Action, ActionKind, CatalogPlan, Grade, LiveTable, TableChange
 from dq.registry.diff import changes, merged
-from dq.registry.orphans import Whole, is_ours, orphans
+from dq.registry.orphans import WholeRegistry, is_ours, orphans
 from dq.registry.table import (
     CONTRACT,
     CONTRACT_VERSION,
@@ -39,8 +39,8 @@ def plan(
     *,
     creates: frozenset[str],
     adopt: bool = False,
-    whole: Whole | None = None,
-) -> Plan:
+    whole: WholeRegistry | None = None,
+) -> CatalogPlan:
     """One action per wanted table, and with `whole` one per table of ours that nobody wants, by name.
 
     `applied` is what dq remembers to have applied last; without it drift is only seen where the contract
@@ -60,9 +60,9 @@ def plan(
     if whole is not None:
         actions += orphans(live, {spec.key for spec in wanted}, applied, whole)
         ours = sum(is_ours(table.spec, whole.registry) for table in live.values())
-    same = {action.key for action in actions if action.kind is Kind.NOOP}
+    same = {action.key for action in actions if action.kind is ActionKind.NOOP}
     ordered = tuple(sorted(actions, key=lambda action: action.key))
-    return Plan(ordered, ours, frozenset(same - applied.keys()))
+    return CatalogPlan(ordered, ours, frozenset(same - applied.keys()))
 
 
 def _decide(
@@ -80,7 +80,7 @@ def _decide(
         # A writer that replaces all properties wipes our mark; the memory of the store tells.
         if last is not None and last.location in ("", live.spec.location):
             note = "Its dq properties are gone; " + _who(live)
-            return _compare(Kind.DRIFT, spec, live, last, note)
+            return _compare(ActionKind.DRIFT, spec, live, last, note)
         return _nobodys(spec, live, adopt)
     if owner != spec.parameter(CONTRACT):
         return _conflict(spec, live, f"It belongs to contract {owner!r}. Rename one of the two tables.")
@@ -95,9 +95,9 @@ def _decide(
 def _absent(spec: TableSpec, last: TableSpec | None, creates: frozenset[str]) -> Action:
     if spec.format not in creates:
         note = f"Its {spec.format} writer has to create it; dq adds its own properties then."
-        return Action(Kind.WAIT, spec.key, wanted=spec, note=note)
+        return Action(ActionKind.WAIT, spec.key, wanted=spec, note=note)
     note = "" if last is None else "dq created it before, and someone has removed it."
-    return Action(Kind.CREATE, spec.key, after=spec, wanted=spec, note=note)
+    return Action(ActionKind.CREATE, spec.key, after=spec, wanted=spec, note=note)
 
 
 _OTHER_WRITER = "The contract says {} and the table is {}. Mend the contract's format, or migrate the table."
@@ -113,10 +113,10 @@ def _nobodys(spec: TableSpec, live: LiveTable, adopt: bool) -> Action:
         return _conflict(spec, live, _OTHER_WRITER.format(spec.format, live.spec.format))
     if not adopt:
         return _conflict(spec, live, "It exists and dq did not make it. Take it over with --adopt.")
-    action = _compare(Kind.ADOPT, spec, live, None, "")
+    action = _compare(ActionKind.ADOPT, spec, live, None, "")
     if action.grade.rank > Grade.ADDITIVE.rank:
         note = "It exists, dq did not make it, and the contract does not fit it. Mend the contract."
-        return Action(Kind.CONFLICT, spec.key, action.changes, live, wanted=spec, note=note)
+        return Action(ActionKind.CONFLICT, spec.key, action.changes, live, wanted=spec, note=note)
     return action
 
 
@@ -127,18 +127,18 @@ def _base(spec: TableSpec, live: LiveTable, last: TableSpec | None) -> TableSpec
 
 
 def _compare(
-    kind: Kind | None, spec: TableSpec, live: LiveTable, base: TableSpec | None, note: str
+    kind: ActionKind | None, spec: TableSpec, live: LiveTable, base: TableSpec | None, note: str
 ) -> Action:
     found = changes(live.spec, spec, base)
     drift = any(change.drift for change in found)
     if kind is None:
-        kind = Kind.DRIFT if drift else Kind.UPDATE if _touches(found) else Kind.NOOP
-    if kind is Kind.DRIFT and not note:
+        kind = ActionKind.DRIFT if drift else ActionKind.UPDATE if _touches(found) else ActionKind.NOOP
+    if kind is ActionKind.DRIFT and not note:
         note = _who(live)
     return Action(kind, spec.key, found, live, merged(live.spec, spec, found), spec, note)
 
 
-def _touches(found: tuple[Change, ...]) -> bool:
+def _touches(found: tuple[TableChange, ...]) -> bool:
     return any(not change.kept for change in found)
 
 
@@ -153,12 +153,12 @@ def _who(live: LiveTable) -> str:
 
 
 def _conflict(spec: TableSpec, live: LiveTable, note: str) -> Action:
-    return Action(Kind.CONFLICT, spec.key, before=live, wanted=spec, note=note)
+    return Action(ActionKind.CONFLICT, spec.key, before=live, wanted=spec, note=note)
 
 
 def _twin(spec: TableSpec, live: LiveTable | None) -> Action:
     note = f"Several contracts want this table; one is {spec.parameter(CONTRACT)!r}. Rename one of them."
-    return Action(Kind.CONFLICT, spec.key, before=live, wanted=spec, note=note)
+    return Action(ActionKind.CONFLICT, spec.key, before=live, wanted=spec, note=note)
 
 
 def _owns(spec: TableSpec, live: LiveTable | None) -> bool:

@@ -5,29 +5,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from dq.registry.action import Action, Change, Field, Kind, Plan
+from dq.registry.action import Action, ActionKind, CatalogPlan, ChangedField, TableChange
 from dq.registry.table import OWNED_KEYS, SPEC_HASH, TableSpec
 
 _MARKS = {
-    Kind.CREATE: "+",
-    Kind.UPDATE: "~",
-    Kind.ADOPT: "~",
-    Kind.DRIFT: "!",
-    Kind.CONFLICT: "!",
-    Kind.ORPHAN: "-",
-    Kind.WAIT: " ",
-    Kind.HELD: " ",
+    ActionKind.CREATE: "+",
+    ActionKind.UPDATE: "~",
+    ActionKind.ADOPT: "~",
+    ActionKind.DRIFT: "!",
+    ActionKind.CONFLICT: "!",
+    ActionKind.ORPHAN: "-",
+    ActionKind.WAIT: " ",
+    ActionKind.HELD: " ",
 }
 # They follow from the rest; showing them would only be noise.
 _BOOKKEEPING = (SPEC_HASH, OWNED_KEYS)
 _SHOWN = 120
 
 
-def render(plan: Plan) -> list[str]:
+def render(plan: CatalogPlan) -> list[str]:
     """The plan's lines: each table that is not as it should be, its changes indented, and the counts."""
-    lines = [line for action in plan.actions if action.kind is not Kind.NOOP for line in _action(action)]
+    lines = [
+        line for action in plan.actions if action.kind is not ActionKind.NOOP for line in _action(action)
+    ]
     counts = Counter(action.kind for action in plan.actions)
-    said = ", ".join(f"{counts[kind]} {kind}" for kind in Kind if counts[kind])
+    said = ", ".join(f"{counts[kind]} {kind}" for kind in ActionKind if counts[kind])
     tables = "1 table" if len(plan.actions) == 1 else f"{len(plan.actions)} tables"
     return [*lines, f"{tables}: {said or 'nothing to do'}."]
 
@@ -37,7 +39,7 @@ def _action(action: Action) -> Iterator[str]:
     grade = f" ({action.grade})" if action.writes else ""
     note = f": {action.note}" if action.note else ""
     yield f"{_MARKS[action.kind]} {action.kind} {database}.{name}{grade}{note}"
-    if action.kind is Kind.CREATE and action.after is not None:
+    if action.kind is ActionKind.CREATE and action.after is not None:
         yield from _created(action.after)
     for change in action.changes:
         if change.name not in _BOOKKEEPING:
@@ -52,7 +54,7 @@ def _created(spec: TableSpec) -> Iterator[str]:
         yield f"    + partition key {column.name}: {column.type}"
 
 
-def _change(change: Change) -> str:
+def _change(change: TableChange) -> str:
     mark = "+" if change.before is None else "-" if change.after is None else "~"
     what = f"{change.field} {change.name}".rstrip()
     if change.kept:
@@ -60,7 +62,9 @@ def _change(change: Change) -> str:
     told = " -> ".join(_shown(text) for text in (change.before, change.after) if text is not None)
     # A changed nested type reads best with only the two texts; the grade tells how grave it is.
     grade = (
-        "" if change.field in (Field.PARAMETER, Field.COMMENT, Field.DESCRIPTION) else f" [{change.grade}]"
+        ""
+        if change.field in (ChangedField.PARAMETER, ChangedField.COMMENT, ChangedField.DESCRIPTION)
+        else f" [{change.grade}]"
     )
     drift = " (changed by someone else)" if change.drift else ""
     return f"{mark} {what}: {told}{grade}{drift}"

@@ -9,7 +9,7 @@ from dq.contracts.access.data_location import DataPlace
 from dq.contracts.columns import catalog_type
 from dq.contracts.model import Contract, Property, SchemaObject, Team
 from dq.contracts.shared.errors import UsageError
-from dq.registry.table import CONTRACT, CONTRACT_VERSION, REGISTRY, Column, TableSpec, marked
+from dq.registry.table import CONTRACT, CONTRACT_VERSION, REGISTRY, TableColumn, TableSpec, marked
 
 # What Glue, Hive and Athena all take without quoting; Glue's database names end at 252.
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,254}")
@@ -89,8 +89,10 @@ def _facts(contract: Contract, one: SchemaObject, registry: str) -> dict[str, st
     }
 
 
-def _column(prop: Property) -> Column:
-    return Column(prop.column.lower(), str(catalog_type(prop)), prop.description or prop.business_name or "")
+def _column(prop: Property) -> TableColumn:
+    return TableColumn(
+        prop.column.lower(), str(catalog_type(prop)), prop.description or prop.business_name or ""
+    )
 
 
 def _refuse_names(one: SchemaObject) -> None:

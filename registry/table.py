@@ -25,7 +25,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column: its name and its type as Spark DDL, both in lower case, and a comment of one line."""
 
     name: str
@@ -45,8 +45,8 @@ class TableSpec:
     name: str
     location: str
     format: str
-    columns: tuple[Column, ...]
-    partitions: tuple[Column, ...] = ()
+    columns: tuple[TableColumn, ...]
+    partitions: tuple[TableColumn, ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
     description: str = ""
 
@@ -58,7 +58,7 @@ class TableSpec:
         """The value of a parameter, or ""."""
         return dict(self.parameters).get(key, "")
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> TableColumn | None:
         """The data column of this name."""
         return next((column for column in self.columns if column.name == name), None)
 
@@ -71,7 +71,7 @@ def spec_of(data: Mapping[str, object]) -> TableSpec:
     """The specification that `as_json` gave."""
     made = json.loads(json.dumps(data))
     for part in ("columns", "partitions"):
-        made[part] = tuple(Column(**column) for column in made[part])
+        made[part] = tuple(TableColumn(**column) for column in made[part])
     made["parameters"] = tuple((key, value) for key, value in made["parameters"])
     return TableSpec(**made)
 
@@ -90,8 +90,8 @@ def folded(spec: TableSpec) -> TableSpec:
     )
 
 
-def _fold_column(column: Column) -> Column:
-    return Column(column.name.lower(), column.type.lower(), clip(column.comment, COMMENT_BYTES))
+def _fold_column(column: TableColumn) -> TableColumn:
+    return TableColumn(column.name.lower(), column.type.lower(), clip(column.comment, COMMENT_BYTES))
 
 
 def clip(text: str, size: int) -> str:

@@ -15,6 +15,29 @@ import pytest
 ROOT = Path(__file__).parent.parent
 # One file per thing, found by its folder: they may grow.
 SHELVES = {"cli/commands", "dataquality/checks", "validators/rules"}
+# What is still to be renamed; nothing joins them.
+TWICE = {
+    "Asked",
+    "Broken",
+    "Clause",
+    "Column",
+    "Dataset",
+    "Dialect",
+    "Fault",
+    "Judged",
+    "Key",
+    "Promise",
+    "Refusal",
+    "Refused",
+    "Rows",
+    "Scope",
+    "Setting",
+    "Terms",
+    "Unusable",
+    "Value",
+    "_Reader",
+    "_Subject",
+}
 ROOMS = ("alerts", "cli", "contracts", "dataquality", "registry", "store", "validators")
 HEAVY = (
     "pyspark", "boto3", "pandas", "pandera", "slack_sdk", "pyarrow", "sqlalchemy", "alembic", "git",
@@ -113,6 +136,16 @@ def test_no_two_folders_import_each_other():
 
     pairs = {tuple(sorted(pair)) for pair in imports if pair[::-1] in imports}
     assert {pair for pair in pairs if not all(folder.startswith("dataquality") for folder in pair)} == set()
+
+
+def test_a_class_name_stands_once():
+    homes = defaultdict(list)
+    for file in _product():
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(str(file.relative_to(ROOT)))
+
+    assert {name for name, files in homes.items() if len(files) > 1} <= TWICE
 
 
 def _product() -> list[Path]:

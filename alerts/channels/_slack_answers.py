@@ -11,15 +11,15 @@ import math
 import re
 from collections.abc import Callable, Mapping
 
-from dq.alerts.channel import Ambiguous, Frozen, Gone, NotSent, Refused, Scope
+from dq.alerts.channel import Ambiguous, Blockage, Frozen, Gone, NotSent, Rejected
 
-Failure = NotSent | Ambiguous | Refused | Gone | Frozen
+Failure = NotSent | Ambiguous | Rejected | Gone | Frozen
 
 MAX_RETRY_AFTER_SECONDS = 3600.0
 
 
-def _refused(scope: Scope) -> Callable[[str], Failure]:
-    return lambda code: Refused(code, scope)
+def _refused(scope: Blockage) -> Callable[[str], Failure]:
+    return lambda code: Rejected(code, scope)
 
 
 _MEANING: Mapping[Callable[[str], Failure], tuple[str, ...]] = {
@@ -33,7 +33,7 @@ _MEANING: Mapping[Callable[[str], Failure], tuple[str, ...]] = {
         "duplicate_channel_not_found",
     ),
     NotSent: ("ratelimited", "rate_limited", "message_limit_exceeded"),
-    _refused(Scope.MESSAGE): (
+    _refused(Blockage.MESSAGE): (
         "invalid_blocks",
         "invalid_blocks_format",
         "invalid_attachments",
@@ -43,7 +43,7 @@ _MEANING: Mapping[Callable[[str], Failure], tuple[str, ...]] = {
         "metadata_too_large",
         "invalid_metadata_format",
     ),
-    _refused(Scope.ROUTE): (
+    _refused(Blockage.ROUTE): (
         "channel_not_found",
         "is_archived",
         "not_in_channel",
@@ -54,7 +54,7 @@ _MEANING: Mapping[Callable[[str], Failure], tuple[str, ...]] = {
         "restricted_action_thread_locked",
         "thread_not_found",
     ),
-    _refused(Scope.CHANNEL): (
+    _refused(Blockage.CHANNEL): (
         "invalid_auth",
         "not_authed",
         "token_revoked",
@@ -83,13 +83,13 @@ def classify(status: int, code: str, retry_after: str | None) -> Failure:
         return NotSent(code or "HTTP 429", seconds(retry_after))
     if 300 <= status < 400:
         # Whoever is there would get the token.
-        return Refused(f"HTTP {status} sends to another address, which dq does not follow", Scope.CHANNEL)
+        return Rejected(f"HTTP {status} sends to another address, which dq does not follow", Blockage.CHANNEL)
     if status >= 500:
         return Ambiguous(f"HTTP {status}")
     if not _CODE.fullmatch(code):
         # Something between us and Slack answered; its words are not for our logs.
         return Ambiguous(f"HTTP {status} and no answer of Slack's")
-    return ANSWERS.get(code, _refused(Scope.ROUTE))(code)
+    return ANSWERS.get(code, _refused(Blockage.ROUTE))(code)
 
 
 def seconds(retry_after: str | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dq.alerts.incident import State
+from dq.alerts.incident import IncidentState
 from dq.alerts.message import Message, cut, headline, lines, promise, repeat_note
 from dq.contracts.shared.outcome import Severity
 
@@ -20,12 +20,12 @@ _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 # Green says that all is well, so no other end has it.
 _GREY = "#868686"
-_CALM: Mapping[State, str] = {
-    State.ACKED: "#ecb22e",
-    State.RESOLVED: "#2eb67d",
-    State.EXCUSED: _GREY,
-    State.WITHDRAWN: _GREY,
-    State.GIVEN_UP: _GREY,
+_CALM: Mapping[IncidentState, str] = {
+    IncidentState.ACKED: "#ecb22e",
+    IncidentState.RESOLVED: "#2eb67d",
+    IncidentState.EXCUSED: _GREY,
+    IncidentState.WITHDRAWN: _GREY,
+    IncidentState.GIVEN_UP: _GREY,
 }
 _COLOURS: Mapping[Severity, str] = {
     Severity.INFO: "#36c5f0",

@@ -6,13 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from dq.alerts.channel import Answer, Capabilities, Channel, Look, Receipt, Refused, Scope, Sent
-from dq.alerts.incident import State
+from dq.alerts.channel import Answer, Blockage, Capabilities, Channel, Look, MessagePlace, Rejected, Sent
+from dq.alerts.incident import IncidentState
 from dq.alerts.message import Message, headline, lines, repeat_note
 
-_MARKS: Mapping[State, str] = {State.OPEN: "[!]", State.ACKED: "[~]", State.RESOLVED: "[ok]"}
+_MARKS: Mapping[IncidentState, str] = {
+    IncidentState.OPEN: "[!]",
+    IncidentState.ACKED: "[~]",
+    IncidentState.RESOLVED: "[ok]",
+}
 _ENDED = "[-]"
-_HERE = Receipt("console", "")
+_HERE = MessagePlace("console", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +29,16 @@ class Console:
         self.write("\n".join([_head(message), *(f"    {line}" for line in lines(message))]) + "\n")
         return Sent(_HERE)
 
-    def update(self, receipt: Receipt, message: Message) -> Answer:
-        return Refused("a line on a terminal cannot be changed", Scope.MESSAGE)
+    def update(self, receipt: MessagePlace, message: Message) -> Answer:
+        return Rejected("a line on a terminal cannot be changed", Blockage.MESSAGE)
 
-    def reply(self, receipt: Receipt, message: Message, key: str) -> Answer:
+    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         said = [message.note, message.budget, *repeat_note(message)]
         self.write("\n".join([_head(message), *(f"    {line}" for line in said if line)]) + "\n")
         return Sent(_HERE)
 
-    def find(self, target: str, key: str, since: datetime, root: Receipt | None) -> Look:
-        return Refused("nobody can read a terminal back", Scope.CHANNEL)
+    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
+        return Rejected("nobody can read a terminal back", Blockage.CHANNEL)
 
 
 def _head(message: Message) -> str:

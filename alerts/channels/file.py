@@ -12,15 +12,15 @@ from datetime import datetime
 from pathlib import Path
 
 from dq.alerts.channel import (
-    Absent,
     Answer,
+    Blockage,
     Capabilities,
     Channel,
     Look,
+    MessagePlace,
+    NotHeld,
     NotSent,
-    Receipt,
-    Refused,
-    Scope,
+    Rejected,
     Sent,
 )
 from dq.alerts.message import Message
@@ -32,7 +32,7 @@ _BROKEN = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, 
 
 
 @dataclass(frozen=True, slots=True)
-class JsonLines:
+class AlertFile:
     """Appends to the file that a route names as its target, and waits until the disk has it.
 
     A new file is for its owner alone; a link or a pipe in its place is a broken route.
@@ -41,18 +41,18 @@ class JsonLines:
     def create(self, target: str, message: Message, key: str) -> Answer:
         return _append(target, message, "create", key)
 
-    def update(self, receipt: Receipt, message: Message) -> Answer:
+    def update(self, receipt: MessagePlace, message: Message) -> Answer:
         # Level-triggered: the same revision may be written again only after another one.
         return _append(receipt.place, message, "update", f"{message.incident}/update/{message.revision}")
 
-    def reply(self, receipt: Receipt, message: Message, key: str) -> Answer:
+    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         return _append(receipt.place, message, "reply", key)
 
-    def find(self, target: str, key: str, since: datetime, root: Receipt | None) -> Look:
+    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
         try:
-            return Sent(Receipt(target, key)) if key in _keys(Path(target)) else Absent()
+            return Sent(MessagePlace(target, key)) if key in _keys(Path(target)) else NotHeld()
         except OSError as error:
-            return Refused(f"{target}: {error.strerror}", Scope.ROUTE)
+            return Rejected(f"{target}: {error.strerror}", Blockage.ROUTE)
 
 
 def _append(target: str, message: Message, operation: str, key: str) -> Answer:
@@ -63,11 +63,11 @@ def _append(target: str, message: Message, operation: str, key: str) -> Answer:
             _write(path, in_json(json.dumps({"key": key, "operation": operation, **_fields(message)})))
     except OSError as error:
         if error.errno in _BROKEN:
-            return Refused(f"{target}: {error.strerror}", Scope.ROUTE)
+            return Rejected(f"{target}: {error.strerror}", Blockage.ROUTE)
         return NotSent(
             f"{target}: {error.strerror}"
         )  # a full disk, a share that went away: half a line is no line
-    return Sent(Receipt(target, key))
+    return Sent(MessagePlace(target, key))
 
 
 def _write(path: Path, line: str) -> None:
@@ -122,5 +122,5 @@ CHANNEL = Channel(
     id="file",
     summary="Lines of JSON, appended to the file that the route names.",
     can=Capabilities(thread=True, update=True, reconcile=True),
-    make=lambda settings, write: JsonLines(),
+    make=lambda settings, write: AlertFile(),
 )

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 
 from dq.alerts.channel import (
-    Absent,
     Ambiguous,
     Answer,
+    Blockage,
     Capabilities,
     Channel,
+    ChannelSetting,
     Look,
+    MessagePlace,
+    NotHeld,
     NotSent,
-    Receipt,
-    Refused,
-    Scope,
+    Rejected,
     Sender,
     Sent,
-    Setting,
 )
 from dq.alerts.channels._slack_answers import Failure, classify
 from dq.alerts.channels._slack_blocks import plain, reply, rich
@@ -66,16 +66,16 @@ class Slack:
     def create(self, target: str, message: Message, key: str) -> Answer:
         return self._post({"channel": target}, rich(message), message, key)
 
-    def reply(self, receipt: Receipt, message: Message, key: str) -> Answer:
+    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         to = {"channel": receipt.place, "thread_ts": receipt.reference}
         return self._post(to, reply(message), message, key)
 
-    def update(self, receipt: Receipt, message: Message) -> Answer:
+    def update(self, receipt: MessagePlace, message: Message) -> Answer:
         # Without metadata, which then stays as it was posted.
         to = {"channel": receipt.place, "ts": receipt.reference}
         return self._say("chat.update", to, rich(message), message)
 
-    def find(self, target: str, key: str, since: datetime, root: Receipt | None) -> Look:
+    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
         place = root.place if root else self._id_of(target)
         if not isinstance(place, str):
             return place
@@ -88,10 +88,10 @@ class Slack:
                 return _cannot_look(page)
             for message in page.get("messages", ()):
                 if message.get("metadata", {}).get("event_payload", {}).get("key") == key:
-                    return Sent(Receipt(place, str(message["ts"])))
+                    return Sent(MessagePlace(place, str(message["ts"])))
             query["cursor"] = _next(page)
             if not query["cursor"]:
-                return Absent()
+                return NotHeld()
         return Ambiguous(f"more than {_PAGES * _PAGE_SIZE} messages to look through")
 
     def _post(self, to: Mapping[str, str], body: Data, message: Message, key: str) -> Answer:
@@ -108,13 +108,13 @@ class Slack:
     def _say(self, method: str, to: Mapping[str, object], body: Data, message: Message) -> Answer:
         data = self._call(method, json={**to, **_AS_WRITTEN, **body})
         note = ""
-        if isinstance(data, Refused) and data.scope is Scope.MESSAGE:
+        if isinstance(data, Rejected) and data.scope is Blockage.MESSAGE:
             # Our own fault: Slack does not take the blocks. The words must arrive all the same.
             note = f"sent as plain text, because Slack said {data.reason}"
             data = self._call(method, json={**to, **_AS_WRITTEN, **plain(message)})
         if not isinstance(data, Mapping):
             return data
-        receipt = Receipt(str(data["channel"]), str(data["ts"]))
+        receipt = MessagePlace(str(data["channel"]), str(data["ts"]))
         self.ids[str(to["channel"])] = receipt.place
         return Sent(receipt, note)
 
@@ -134,7 +134,7 @@ class Slack:
             query["cursor"] = _next(page)
             if not query["cursor"]:
                 break
-        return self.ids.get(target, Refused(f"no channel {target!r} in Slack's list", Scope.ROUTE))
+        return self.ids.get(target, Rejected(f"no channel {target!r} in Slack's list", Blockage.ROUTE))
 
     def _call(self, method: str, **arguments: Mapping[str, object]) -> Data | Failure:
         """What Slack says with `ok: true`, or what it means that it did not."""
@@ -157,7 +157,7 @@ class Slack:
 
 def _cannot_look(failure: Failure) -> Look:
     """A failed search: what is only late is tried again, everything else means that nobody can look."""
-    return failure if isinstance(failure, NotSent | Ambiguous) else Refused(failure.reason, Scope.CHANNEL)
+    return failure if isinstance(failure, NotSent | Ambiguous) else Rejected(failure.reason, Blockage.CHANNEL)
 
 
 def _next(page: Data) -> str:
@@ -196,9 +196,9 @@ CHANNEL = Channel(
     can=Capabilities(thread=True, update=True, reconcile=True),
     make=open_slack,
     settings=(
-        Setting("token", "SLACK_BOT_TOKEN", "The bot's token, xoxb-…", secret=True),
-        Setting("base_url", "DQ_SLACK_URL", "Another address of the Web API, such as a proxy's."),
-        Setting(
+        ChannelSetting("token", "SLACK_BOT_TOKEN", "The bot's token, xoxb-…", secret=True),
+        ChannelSetting("base_url", "DQ_SLACK_URL", "Another address of the Web API, such as a proxy's."),
+        ChannelSetting(
             "timeout_seconds", "DQ_SLACK_TIMEOUT_SECONDS", f"How long a call may take; {TIMEOUT_SECONDS}."
         ),
     ),

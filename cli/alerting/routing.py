@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from dq.alerts import channels
-from dq.alerts.route import Route
+from dq.alerts.route import AlertRoute
 from dq.cli.loading.contracts import NOT_IN_FORCE
 from dq.cli.world.settings import Settings
 from dq.contracts import extension
@@ -20,7 +20,7 @@ from dq.contracts.shared.outcome import Finding, Severity
 FROM_CONTRACT = "contract"
 
 
-def routes(contract: Contract, channel: str, settings: Settings) -> list[Route]:
+def routes(contract: Contract, channel: str, settings: Settings) -> list[AlertRoute]:
     """Who is told of this contract's breaches: its support channels, or one `channel[:target]` for all.
 
     The operator names the one for all. Of a contract's own, those that are not allowed are left out:
@@ -28,8 +28,8 @@ def routes(contract: Contract, channel: str, settings: Settings) -> list[Route]:
     """
     if channel != FROM_CONTRACT:
         name, _, target = channel.partition(":")
-        return [Route(name, target)]
-    return [made for one in _heard(contract) if isinstance(made := _route(one, settings), Route)]
+        return [AlertRoute(name, target)]
+    return [made for one in _heard(contract) if isinstance(made := _route(one, settings), AlertRoute)]
 
 
 def refused(contracts: Iterable[Contract], channel: str, settings: Settings) -> list[Finding]:
@@ -55,7 +55,7 @@ def _heard(contract: Contract) -> list[SupportChannel]:
     return [one for one in contract.support if one.tool in known and hears(one)]
 
 
-def _route(support: SupportChannel, settings: Settings) -> Route | Fault:
+def _route(support: SupportChannel, settings: Settings) -> AlertRoute | Fault:
     tool, target = support.tool or "", support.channel
     wrong = target_fault(support)
     if wrong is not None:
@@ -72,7 +72,7 @@ def _route(support: SupportChannel, settings: Settings) -> Route | Fault:
             return Fault("ROUTE_REFUSED", said, mend)
         target = str(file)
     terms, _ = extension.route(support)
-    return Route(tool, target, frozenset(Severity(word) for word in terms.severities))
+    return AlertRoute(tool, target, frozenset(Severity(word) for word in terms.severities))
 
 
 def _listed(place: str, patterns: Iterable[str] | None) -> bool:

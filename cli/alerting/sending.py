@@ -12,7 +12,7 @@ import typer
 from sqlalchemy import Connection
 
 from dq.alerts import channels
-from dq.alerts.channel import Channel, Open, Setting
+from dq.alerts.channel import Channel, ChannelSetting, Open
 from dq.alerts.deliver import Drained, drain
 from dq.alerts.record import record
 from dq.cli.alerting.routing import FROM_CONTRACT, routes
@@ -87,7 +87,7 @@ def _settings(world: World, channel: Channel) -> dict[str, str]:
     return {one.name: value for one in channel.settings if (value := _setting(world, one)) is not None}
 
 
-def _setting(world: World, one: Setting) -> str | None:
+def _setting(world: World, one: ChannelSetting) -> str | None:
     """A channel's setting from its variable; a secret may stand in a file that `<VARIABLE>_FILE` names."""
     file = world.environment.get(f"{one.variable}_FILE") if one.secret else None
     if file is None:

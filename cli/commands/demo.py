@@ -23,7 +23,7 @@ from dq.cli.world.spark import session
 from dq.contracts.shared.errors import UsageError
 from dq.dataquality.delivery.watch import tick
 from dq.dataquality.results import check_runs
-from dq.registry.catalog import Settings as CatalogSettings
+from dq.registry.catalog import CatalogSettings as CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.store.engine import Store
 from dq.validators.reports import reports_of

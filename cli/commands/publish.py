@@ -18,7 +18,7 @@ from dq.dataquality.delivery.ledger import write_receipt
 from dq.dataquality.delivery.probe import label
 from dq.registry.publishing.notify import JsonLines
 from dq.registry.publishing.partition import given_once
-from dq.registry.publishing.publication import Event, publication
+from dq.registry.publishing.publication import DeliveryEvent, publication
 from dq.registry.publishing.publish import publish
 from dq.registry.specify import specs
 
@@ -81,7 +81,7 @@ def command(
         output.line(f"{document.id} {what}: {did}.")
 
 
-def _receipt(tx: Connection, event: Event) -> None:
+def _receipt(tx: Connection, event: DeliveryEvent) -> None:
     one = event.publication
     write_receipt(
         tx,

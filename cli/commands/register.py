@@ -20,7 +20,7 @@ from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
-from dq.registry.action import Grade, Plan
+from dq.registry.action import CatalogPlan, Grade
 from dq.registry.apply import Ending, Result, apply, propose
 from dq.registry.catalog import Catalog
 from dq.registry.orphans import limit
@@ -145,7 +145,7 @@ def _specs(
     return made
 
 
-def _too_many(plan: Plan, most: int | None) -> list[str]:
+def _too_many(plan: CatalogPlan, most: int | None) -> list[str]:
     count, most = len(plan.orphans), limit(plan.ours) if most is None else most
     if count <= most:
         return []
@@ -166,7 +166,7 @@ def run(world: World, contracts: list[Contract], store: Store, catalog: Catalog,
     describe(plan, apply(catalog, name, plan, store), applied=True)
 
 
-def describe(plan: Plan, results: list[Result], *, applied: bool) -> None:
+def describe(plan: CatalogPlan, results: list[Result], *, applied: bool) -> None:
     """The plan as a diff, and what became of it."""
     for text in render(plan):
         output.line(f"  {text}")
@@ -180,7 +180,7 @@ def describe(plan: Plan, results: list[Result], *, applied: bool) -> None:
         output.line("Nothing was written. Add --apply to make it so.")
 
 
-def as_dict(plan: Plan, results: list[Result]) -> dict[str, object]:
+def as_dict(plan: CatalogPlan, results: list[Result]) -> dict[str, object]:
     """The plan and its results for machines."""
     # Several actions may be about one table, where several contracts want it.
     endings: list[Result | None] = [*results] or [None] * len(plan.actions)

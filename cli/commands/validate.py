@@ -15,7 +15,7 @@ from dq.contracts.access.files import UNREADABLE, Refused, write
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.spelling import nearest
 from dq.validators.lint import Linted
-from dq.validators.lint.report import From, Report, Screen, moved
+from dq.validators.lint.report import From, ReportFormat, Screen, moved
 from dq.validators.reports import names
 from dq.validators.reports import report as report_of
 
@@ -107,7 +107,7 @@ def _summary(linted: Linted, gated: Gated) -> str:
     return summary(linted, [table(("verdict", "change", "where", "what"), rows), *asked])
 
 
-def _format(name: str) -> Report:
+def _format(name: str) -> ReportFormat:
     formats = names()
     if name not in formats:
         hint = nearest(name, formats)
@@ -118,7 +118,7 @@ def _format(name: str) -> Report:
     return report_of(name)
 
 
-def _file(text: str) -> tuple[Report, Path]:
+def _file(text: str) -> tuple[ReportFormat, Path]:
     name, equals, file = text.partition("=")
     if not (equals and file):
         raise UsageError(f"--report {text} names no file.", f"Write --report {name}=FILE.")
@@ -132,7 +132,7 @@ def _write(file: Path, text: str) -> None:
         raise UsageError(f"the report {error.message}", "Choose another file for --report.") from error
 
 
-def _named(linted: Linted, report: Report, root: Path, world: World) -> Linted:
+def _named(linted: Linted, report: ReportFormat, root: Path, world: World) -> Linted:
     """The findings with their files named from where the report's reader stands."""
     if report.files is From.REGISTRY:
         return linted

@@ -20,7 +20,7 @@ from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import parse_duration
 from dq.dataquality.delivery.probe import label
-from dq.dataquality.delivery.watch import Change, Tick, tick
+from dq.dataquality.delivery.watch import Tick, Turn, tick
 
 
 def command(
@@ -132,7 +132,7 @@ def as_dict(done: Tick) -> dict[str, object]:
     }
 
 
-def _cycle(change: Change) -> dict[str, object]:
+def _cycle(change: Turn) -> dict[str, object]:
     cycle = change.kept.cycle
     return {
         "contract": cycle.contract,

@@ -24,7 +24,7 @@ LOOKS = (time(2, 2), time(6, 47))
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class DemoEvent:
     """At `at` (civil, in ZONE) this object's day arrives; without an object, only the watcher looks."""
 
     at: datetime
@@ -33,9 +33,9 @@ class Event:
     word: str = ""
 
 
-def events() -> Iterator[Event]:
+def events() -> Iterator[DemoEvent]:
     """Everything that happens, in order of time."""
-    happening = [Event(START, "planes")]
+    happening = [DemoEvent(START, "planes")]
     for number in range(DAYS):
         day = FIRST + timedelta(days=number)
         following = day + timedelta(days=1)
@@ -45,8 +45,8 @@ def events() -> Iterator[Event]:
                 at, word = LATE[day], "late"
             elif name == "flights" and day in MISSING:
                 at, word = MISSING[day], "missing until now"
-            happening.append(Event(at, name, day, word))
-        happening += [Event(datetime.combine(following, look)) for look in LOOKS]
+            happening.append(DemoEvent(at, name, day, word))
+        happening += [DemoEvent(datetime.combine(following, look)) for look in LOOKS]
     return iter(sorted(happening, key=lambda event: event.at))
 
 

@@ -15,7 +15,7 @@ from dq.contracts.access import files
 from dq.contracts.access.files import POLICY_FILE, Found
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
-from dq.validators.compat import Comparison, Terms, Waiver, findings
+from dq.validators.compat import Comparison, DiffTerms, Waiver, findings
 from dq.validators.git import base_root, tree, work_tree
 from dq.validators.git.base import Base, Changed, base, compare_with
 from dq.validators.lint import Linted, Rules, lint_files, rules_of
@@ -54,7 +54,7 @@ def compared(
     else:
         laws, more = _named(found, policy_file, rules)
         changes += more
-    terms = Terms(today, mode=mode, subscriptions=tuple(found.subscriptions()))
+    terms = DiffTerms(today, mode=mode, subscriptions=tuple(found.subscriptions()))
     changed = found.changed()
     linted, comparison = _judged(found, changed, laws[0], terms, rules)
     wrong: list[Finding] = list(linted.findings)
@@ -126,7 +126,9 @@ def _tame(policy: Policy) -> Policy:
     return replace(policy, own={}, schemas={})
 
 
-def _judged(found: Base, changed: Changed, law: Law, terms: Terms, rules: Rules) -> tuple[Linted, Comparison]:
+def _judged(
+    found: Base, changed: Changed, law: Law, terms: DiffTerms, rules: Rules
+) -> tuple[Linted, Comparison]:
     """What one policy says of the contracts, and of what changed in them."""
     waivers = tuple(
         Waiver(one.rule, one.contract, one.path, one.reason, one.by, one.expires)

@@ -20,7 +20,7 @@ from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.files import files_for
-from dq.dataquality.delivery.probe import Place
+from dq.dataquality.delivery.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched
 
 PATHS = typer.Argument(None, help="Contract files or folders; the working folder by default.")
@@ -102,7 +102,7 @@ def watched(slo: Slo, server: str | None, reach: Reach) -> Watched:
     return Watched(slo, marked(place, slo.object), files_for(place.path, reach))
 
 
-def marked(place: DataPlace, one: SchemaObject) -> Place:
+def marked(place: DataPlace, one: SchemaObject) -> DeliveryPlace:
     """Where the watcher looks: the data's place and the marker's name."""
     terms, _ = extension.dataset(one)
-    return Place(place.path, place.format, terms.marker)
+    return DeliveryPlace(place.path, place.format, terms.marker)

@@ -13,7 +13,7 @@ from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
-from dq.registry.orphans import Whole
+from dq.registry.orphans import WholeRegistry
 from dq.registry.table import Key, TableSpec
 
 # In force, or known not to be; of any other word nobody knows what it means for the tables.
@@ -53,7 +53,9 @@ def _not_whole(paths: Sequence[Path]) -> str:
     return ""
 
 
-def whole(registry: str, contracts: Sequence[Contract], server: str | None, specify: Specify) -> Whole:
+def whole(
+    registry: str, contracts: Sequence[Contract], server: str | None, specify: Specify
+) -> WholeRegistry:
     """The registry, with the tables that stay although this run does not want them.
 
     Those of contracts that are not in force or have no object now, and those that a contract has on
@@ -70,7 +72,7 @@ def whole(registry: str, contracts: Sequence[Contract], server: str | None, spec
             for other in contract.servers:
                 if other.server != server and is_lake(other):
                     _elsewhere(contract, other.server, specify, held, by_contract)
-    return Whole(registry, held, by_contract)
+    return WholeRegistry(registry, held, by_contract)
 
 
 def _elsewhere(

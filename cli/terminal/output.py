@@ -25,7 +25,7 @@ from dq.contracts.shared.printable import in_json, one_line
 
 if TYPE_CHECKING:
     from dq.validators.lint import Linted
-    from dq.validators.lint.report import Report, Screen
+    from dq.validators.lint.report import ReportFormat, Screen
 
 _COLORS = {"red": "31", "green": "32", "yellow": "33", "blue": "34", "white": "37"}
 # What is rewritten on a terminal must stay one of its lines, however wide the terminal is.
@@ -143,7 +143,7 @@ def styled(text: str, fg: str = "", *, bold: bool = False) -> str:
     return paint(text, ";".join(code for code in (_COLORS.get(fg, ""), "1" if bold else "") if code))
 
 
-def report(form: Report, linted: Linted) -> None:
+def report(form: ReportFormat, linted: Linted) -> None:
     """Findings in one of the formats, on stdout."""
     text = form.render(linted, screen()).rstrip("\n")
     commands(text) if form.steers else block(text)

@@ -6,7 +6,7 @@ import typer
 
 from dq.cli.world.environment import World
 from dq.cli.world.spark import session
-from dq.registry.catalog import Catalog, Settings
+from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.store.engine import Store
 
@@ -21,5 +21,5 @@ ACCOUNT: str = typer.Option(
 
 def opened(world: World, store: Store, name: str, role: str, account: str) -> Catalog:
     """The catalog of this id. Raises UsageError for an unknown one, and for what it misses."""
-    settings = Settings(store, lambda: session(world, hive=True), role, account)
+    settings = CatalogSettings(store, lambda: session(world, hive=True), role, account)
     return open_catalog(name, settings)

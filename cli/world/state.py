@@ -109,7 +109,7 @@ def _ignored_by_git(held: open_beneath.Folder) -> None:
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
-    except open_beneath.Outside as error:
+    except open_beneath.OutsideFolder as error:
         raise StoreError(f"The state folder {shown(path)} is a link.", f"{_OURS} {_ELSEWHERE}") from error
     except OSError as error:
         raise StoreError(

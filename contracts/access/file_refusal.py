@@ -74,7 +74,7 @@ def named(path: Path) -> Found:
 def explained(one: Found, done: str = "read") -> Iterator[None]:
     try:
         yield
-    except open_beneath.Outside as error:
+    except open_beneath.OutsideFolder as error:
         step = shown(str(error.filename or one.name))
         message = f"{one} is not {done}: {step!r} on its way {error.strerror}."
         raise NotPlain(message, "Put what it leads to in its place, or name that.") from error

@@ -25,7 +25,7 @@ Folder = int | str
 """An open folder (POSIX), or the real path of one."""
 
 
-class Outside(OSError):
+class OutsideFolder(OSError):
     """The way leaves the folder: by a link, by `..`, or by a name that stands for another disk."""
 
 
@@ -33,9 +33,9 @@ def parts(name: str) -> tuple[str, ...]:
     """The components of a name with forward slashes. Raises Outside for one that leads elsewhere."""
     found = tuple(part for part in name.split("/") if part not in ("", "."))
     if name.startswith("/") or ".." in found or not found or "\0" in name:
-        raise Outside(errno.EINVAL, "is no name below the folder", name)
+        raise OutsideFolder(errno.EINVAL, "is no name below the folder", name)
     if os.name == "nt" and any(":" in part or "\\" in part for part in found):
-        raise Outside(errno.EINVAL, "is no name below the folder", name)
+        raise OutsideFolder(errno.EINVAL, "is no name below the folder", name)
     return found
 
 
@@ -92,7 +92,7 @@ def open_file(at: Folder, name: str, flags: int = os.O_RDONLY, mode: int = 0o666
         return os.open(name, flags, mode, dir_fd=at)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
-            raise Outside(error.errno, "is a link", name) from error
+            raise OutsideFolder(error.errno, "is a link", name) from error
         raise
 
 
@@ -125,7 +125,7 @@ def _inner(outer: int, name: str, make: bool) -> int:
     except OSError as error:
         # A link gives ELOOP or ENOTDIR, by the system.
         if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENOTDIR) and _is_link(outer, name):
-            raise Outside(errno.ELOOP, "is a link", name) from error
+            raise OutsideFolder(errno.ELOOP, "is a link", name) from error
         raise
 
 
@@ -144,7 +144,7 @@ def _real(root: Path, below: Sequence[str], make: bool) -> str:
             os.makedirs(inner, exist_ok=True)
         # Junctions are no links to `islink`; a real path knows them.
         if not _leads_to_itself(inner):
-            raise Outside(errno.ELOOP, "is a link", name)
+            raise OutsideFolder(errno.ELOOP, "is a link", name)
         here = inner
     if not os.path.isdir(here):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), here)
@@ -158,9 +158,9 @@ def _leads_to_itself(path: str) -> bool:
 def _opened(at: str, name: str, flags: int, mode: int) -> int:
     path = os.path.join(at, name)
     if os.path.lexists(path) and not _leads_to_itself(path):
-        raise Outside(errno.ELOOP, "is a link", name)
+        raise OutsideFolder(errno.ELOOP, "is a link", name)
     held = os.open(path, flags, mode)
     if not os.path.samestat(os.fstat(held), os.lstat(path)):
         os.close(held)
-        raise Outside(errno.ELOOP, "was exchanged while it was opened", name)
+        raise OutsideFolder(errno.ELOOP, "was exchanged while it was opened", name)
     return held

@@ -8,7 +8,7 @@ from typing import Any
 from dq.contracts import extension
 from dq.contracts.diff import terms
 from dq.contracts.diff.canonical import canonical, physical, unordered, written, zone
-from dq.contracts.diff.element import Element, Kind, Value
+from dq.contracts.diff.element import ElementKind, FlatElement, Value
 from dq.contracts.diff.reading import show, value, values
 from dq.contracts.model import Element as Described
 from dq.contracts.model import Property, Quality, Relationship, SchemaObject, TypeOptions
@@ -19,10 +19,10 @@ OPTIONS = "logicalTypeOptions"
 _EXCLUSIVE = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
 
-def objects(listed: list[SchemaObject]) -> Iterator[Element]:
+def objects(listed: list[SchemaObject]) -> Iterator[FlatElement]:
     """The tables of a contract."""
     for one in listed:
-        found = values(one, Kind.OBJECT)
+        found = values(one, ElementKind.OBJECT)
         found.pop("physicalType", None)
         if one.name == one.column:
             found.pop("name", None)
@@ -36,8 +36,8 @@ def objects(listed: list[SchemaObject]) -> Iterator[Element]:
         found.update(_keys(one, walked, by_pointer))
         relations = (*_relations(one), *_inner_relations(one, walked, by_pointer))
         parts = (*columns, *terms.rules(one.quality, one.column, one.column), *relations)
-        yield Element(
-            Kind.OBJECT,
+        yield FlatElement(
+            ElementKind.OBJECT,
             _names(one),
             one.column,
             one.column,
@@ -69,10 +69,10 @@ def _names(one: Described) -> tuple[tuple[str, str], ...]:
 
 def _property(
     prop: Property, holder: str, object_: str, required: frozenset[str], mark: str = "", nested: bool = False
-) -> Element:
+) -> FlatElement:
     """One property; `mark` stands for the name of items and of a map's key and value, which have none."""
     path = f"{holder}{mark}" if mark else f"{holder}.{prop.column}"
-    found = values(prop, Kind.PROPERTY)
+    found = values(prop, ElementKind.PROPERTY)
     if prop.name in required or prop.column in required:
         found["required"] = found.get("required") or Value("true", True, prop.at(), prop.path())
     if prop.name == prop.column:
@@ -94,8 +94,8 @@ def _property(
     if prop.map is not None:
         children.append(_property(prop.map.key, path, object_, frozenset(), "{key}", nested=True))
         children.append(_property(prop.map.value, path, object_, inner_required, "{}", nested=True))
-    return Element(
-        Kind.PROPERTY,
+    return FlatElement(
+        ElementKind.PROPERTY,
         (("column", mark),) if mark else _names(prop),
         mark or prop.column,
         path,
@@ -174,7 +174,7 @@ def _items(normal: object) -> tuple[object, ...]:
 
 
 def _keys(
-    one: SchemaObject, walked: list[Element], by_pointer: Mapping[str, Property]
+    one: SchemaObject, walked: list[FlatElement], by_pointer: Mapping[str, Property]
 ) -> Iterator[tuple[str, Value]]:
     """The primary key and the partition as sequences of columns."""
     rows = [(element, by_pointer[element.pointer]) for element in walked if element.pointer in by_pointer]
@@ -200,7 +200,7 @@ def _position(position: int | None, last: int) -> int:
     return last if position is None or position < 0 else position
 
 
-def _inside(element: Element, one: SchemaObject) -> str:
+def _inside(element: FlatElement, one: SchemaObject) -> str:
     return element.path.removeprefix(f"{one.column}.")
 
 
@@ -209,14 +209,14 @@ def _transform(prop: Property) -> str:
     return str(custom.value) if custom is not None else ""
 
 
-def _relations(one: SchemaObject) -> Iterator[Element]:
+def _relations(one: SchemaObject) -> Iterator[FlatElement]:
     for relation in one.relationships:
         yield _relation(relation, _joined(relation.from_), one)
 
 
 def _inner_relations(
-    one: SchemaObject, walked: list[Element], by_pointer: Mapping[str, Property]
-) -> Iterator[Element]:
+    one: SchemaObject, walked: list[FlatElement], by_pointer: Mapping[str, Property]
+) -> Iterator[FlatElement]:
     """Those of the properties, said as the object would: what they come from is where they stand."""
     for element in walked:
         prop = by_pointer.get(element.pointer)
@@ -224,17 +224,17 @@ def _inner_relations(
             yield _relation(relation, element.path, one)
 
 
-def _relation(relation: Relationship, origin: str, one: SchemaObject) -> Element:
+def _relation(relation: Relationship, origin: str, one: SchemaObject) -> FlatElement:
     start = origin if origin.startswith(f"{one.name}.") or "." in origin else f"{one.column}.{origin}"
     name = f"{start} -> {_joined(relation.to)}"
-    return Element(
-        Kind.RELATIONSHIP,
+    return FlatElement(
+        ElementKind.RELATIONSHIP,
         (("column", name),),
         name,
         f"{one.column}.relationships.{name}",
         relation.path(),
         relation.at(),
-        values(relation, Kind.RELATIONSHIP),
+        values(relation, ElementKind.RELATIONSHIP),
         object_name=one.column,
     )
 

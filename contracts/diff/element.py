@@ -9,7 +9,7 @@ from enum import StrEnum
 from dq.contracts.shared.outcome import Location
 
 
-class Kind(StrEnum):
+class ElementKind(StrEnum):
     """What an element of a contract is."""
 
     CONTRACT = "contract"
@@ -24,7 +24,7 @@ class Kind(StrEnum):
     RELATIONSHIP = "relationship"
 
 
-class Action(StrEnum):
+class Motion(StrEnum):
     """What happened to an element or to one of its attributes."""
 
     ADDED = "added"
@@ -44,7 +44,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class FlatElement:
     """One part of a contract whose values are normalised; attributes at their default are absent.
 
     `keys` identify it among its siblings, surest first; `column` is its name in the data. `path` is the
@@ -52,19 +52,19 @@ class Element:
     A `quiet` element's coming and going is told by an attribute of its holder.
     """
 
-    kind: Kind
+    kind: ElementKind
     keys: tuple[tuple[str, str], ...]
     column: str
     path: str
     pointer: str
     at: Location
     values: Mapping[str, Value]
-    parts: tuple[Element, ...] = ()
+    parts: tuple[FlatElement, ...] = ()
     object_name: str = ""
     nested: bool = False
     quiet: bool = False
 
-    def of(self, kind: Kind) -> tuple[Element, ...]:
+    def of(self, kind: ElementKind) -> tuple[FlatElement, ...]:
         """The parts of one kind, in the order of the file."""
         return tuple(part for part in self.parts if part.kind is kind)
 
@@ -78,10 +78,10 @@ class Element:
         value = self.values.get(attribute)
         return None if value is None else value.shown
 
-    def walk(self) -> Iterator[Element]:
+    def walk(self) -> Iterator[FlatElement]:
         """This element and all properties below it."""
         yield self
-        for part in self.of(Kind.PROPERTY):
+        for part in self.of(ElementKind.PROPERTY):
             yield from part.walk()
 
 
@@ -94,17 +94,17 @@ class Change:
     siblings add: where among them it came or went, and who was renamed.
     """
 
-    kind: Kind
+    kind: ElementKind
     attribute: str
-    action: Action
+    action: Motion
     path: str
     before: object
     after: object
     at_before: Location
     at_after: Location
     pointer: str
-    old: Element | None
-    new: Element | None
+    old: FlatElement | None
+    new: FlatElement | None
     facts: Mapping[str, object] = field(default_factory=dict)
 
     @property

@@ -8,14 +8,20 @@ from datetime import date
 from itertools import pairwise
 
 from dq.contracts.diff import level, schedule_compare
-from dq.contracts.diff.element import Action, Change, Element, Kind, Value
-from dq.contracts.diff.level import Level
+from dq.contracts.diff.element import Change, ElementKind, FlatElement, Motion, Value
+from dq.contracts.diff.level import PromisedLevel
 from dq.contracts.diff.match import Pairs, pair
 from dq.contracts.diff.normalize import normalise
 from dq.contracts.diff.schedule_compare import Fires, Timing
 from dq.contracts.model import Contract
 
-_KEYED_BY_COLUMN = (Kind.OBJECT, Kind.PROPERTY, Kind.SERVER, Kind.ROLE, Kind.SUPPORT)
+_KEYED_BY_COLUMN = (
+    ElementKind.OBJECT,
+    ElementKind.PROPERTY,
+    ElementKind.SERVER,
+    ElementKind.ROLE,
+    ElementKind.SUPPORT,
+)
 
 
 def changes(before: Contract, after: Contract, *, start: date) -> list[Change]:
@@ -26,25 +32,27 @@ def changes(before: Contract, after: Contract, *, start: date) -> list[Change]:
     return list(between(normalise(before), normalise(after), start=start))
 
 
-def between(old: Element, new: Element, *, start: date) -> Iterator[Change]:
+def between(old: FlatElement, new: FlatElement, *, start: date) -> Iterator[Change]:
     """The same for two contracts that are in normal form already."""
     return _element(old, new, start)
 
 
-def _element(old: Element, new: Element, start: date) -> Iterator[Change]:
+def _element(old: FlatElement, new: FlatElement, start: date) -> Iterator[Change]:
     yield from _values(old, new, start)
-    for kind in Kind:
+    for kind in ElementKind:
         first, second = old.of(kind), new.of(kind)
         if first or second:
             pairs = pair(first, second)
-            if kind is Kind.PROPERTY:
+            if kind is ElementKind.PROPERTY:
                 yield from _order(old, new, pairs)
             yield from _siblings(old, new, kind, pairs, start)
 
 
-def _siblings(old: Element, new: Element, kind: Kind, pairs: Pairs, start: date) -> Iterator[Change]:
+def _siblings(
+    old: FlatElement, new: FlatElement, kind: ElementKind, pairs: Pairs, start: date
+) -> Iterator[Change]:
     removed, added, moved = pairs.removed, pairs.added, []
-    if kind is Kind.PROPERTY and not old.nested:
+    if kind is ElementKind.PROPERTY and not old.nested:
         moved = _moved(old, new, removed, added)
         gone = {id(change.old) for change in moved}
         come = {id(change.new) for change in moved}
@@ -58,7 +66,7 @@ def _siblings(old: Element, new: Element, kind: Kind, pairs: Pairs, start: date)
     for element in removed:
         if not element.quiet:
             facts = {"last": element is old.of(kind)[-1], "hint": hint}
-            yield _whole(Action.REMOVED, element, None, new, facts)
+            yield _whole(Motion.REMOVED, element, None, new, facts)
     survivors = {id(second) for _, second in pairs.same}
     for element in added:
         if not element.quiet:
@@ -66,17 +74,17 @@ def _siblings(old: Element, new: Element, kind: Kind, pairs: Pairs, start: date)
                 "middle": _followed(new.of(kind), element, survivors),
                 "reused": any(one.column == element.column for one in old.of(kind)),
             }
-            yield _whole(Action.ADDED, None, element, old, facts)
+            yield _whole(Motion.ADDED, None, element, old, facts)
 
 
-def _renamed(old: Element, new: Element) -> Element:
+def _renamed(old: FlatElement, new: FlatElement) -> FlatElement:
     """The old element with its own keys and partition in the names that its columns have now.
 
     A renamed column is one finding; it must not change the key that it is part of as well.
     """
-    if old.kind is not Kind.OBJECT:
+    if old.kind is not ElementKind.OBJECT:
         return old
-    pairs = pair(old.of(Kind.PROPERTY), new.of(Kind.PROPERTY)).same
+    pairs = pair(old.of(ElementKind.PROPERTY), new.of(ElementKind.PROPERTY)).same
     names = {first.column: second.column for first, second in pairs if first.column != second.column}
     if not names and old.column == new.column:
         return old
@@ -94,7 +102,7 @@ def _renamed_item(item: object, names: dict[str, str]) -> object:
     return names.get(str(item), item)
 
 
-def _named(old: Element, new: Element) -> Iterator[Change]:
+def _named(old: FlatElement, new: FlatElement) -> Iterator[Change]:
     """The name in the data and the stable id as attributes of their own.
 
     An id that is given or taken away is no change: the name still says who it is.
@@ -106,12 +114,12 @@ def _named(old: Element, new: Element) -> Iterator[Change]:
         yield _renaming(old, new, "column", (old.column, new.column))
 
 
-def _renaming(old: Element, new: Element, attribute: str, names: tuple[object, object]) -> Change:
+def _renaming(old: FlatElement, new: FlatElement, attribute: str, names: tuple[object, object]) -> Change:
     facts: dict[str, object] = {"shown_before": names[0], "shown_after": names[1]}
     return Change(
         old.kind,
         attribute,
-        Action.CHANGED,
+        Motion.CHANGED,
         old.path,
         *names,
         old.at,
@@ -123,7 +131,7 @@ def _renaming(old: Element, new: Element, attribute: str, names: tuple[object, o
     )
 
 
-def _values(old: Element, new: Element, start: date) -> Iterator[Change]:
+def _values(old: FlatElement, new: FlatElement, start: date) -> Iterator[Change]:
     for key in (*new.values, *(key for key in old.values if key not in new.values)):
         first, second = old.values.get(key), new.values.get(key)
         if key.startswith("delivery.") and ("delivery" in old.values) != ("delivery" in new.values):
@@ -132,7 +140,7 @@ def _values(old: Element, new: Element, start: date) -> Iterator[Change]:
         facts = _relation(first, second, start)
         if facts is None:
             continue
-        action = Action.ADDED if first is None else Action.REMOVED if second is None else Action.CHANGED
+        action = Motion.ADDED if first is None else Motion.REMOVED if second is None else Motion.CHANGED
         yield Change(
             new.kind,
             key,
@@ -154,7 +162,7 @@ def _relation(first: Value | None, second: Value | None, start: date) -> dict[st
     if first is None or second is None:
         return {}
     before, after = first.normal, second.normal
-    if isinstance(before, Level) and isinstance(after, Level):
+    if isinstance(before, PromisedLevel) and isinstance(after, PromisedLevel):
         order = level.compare(before, after)
         return None if order == 0 else {"order": order}
     if isinstance(before, Timing) and isinstance(after, Timing):
@@ -164,7 +172,11 @@ def _relation(first: Value | None, second: Value | None, start: date) -> dict[st
 
 
 def _whole(
-    action: Action, old: Element | None, new: Element | None, other: Element, facts: dict[str, object]
+    action: Motion,
+    old: FlatElement | None,
+    new: FlatElement | None,
+    other: FlatElement,
+    facts: dict[str, object],
 ) -> Change:
     """An element that came or went; on the side where it is not, it stands at its nearest parent."""
     element = new or old
@@ -185,9 +197,9 @@ def _whole(
     )
 
 
-def _order(old: Element, new: Element, pairs: Pairs) -> Iterator[Change]:
+def _order(old: FlatElement, new: FlatElement, pairs: Pairs) -> Iterator[Change]:
     """Whether the columns that stayed stand in another order."""
-    position = {id(element): number for number, element in enumerate(new.of(Kind.PROPERTY))}
+    position = {id(element): number for number, element in enumerate(new.of(ElementKind.PROPERTY))}
     stayed = [position[id(second)] for _, second in pairs.same]
     if all(first < second for first, second in pairwise(stayed)):
         return
@@ -197,7 +209,7 @@ def _order(old: Element, new: Element, pairs: Pairs) -> Iterator[Change]:
     yield Change(
         new.kind,
         "order",
-        Action.CHANGED,
+        Motion.CHANGED,
         new.path,
         tuple(before),
         tuple(after),
@@ -210,18 +222,20 @@ def _order(old: Element, new: Element, pairs: Pairs) -> Iterator[Change]:
     )
 
 
-def _followed(siblings: Sequence[Element], added: Element, survivors: set[int]) -> bool:
+def _followed(siblings: Sequence[FlatElement], added: FlatElement, survivors: set[int]) -> bool:
     """Whether a column that was there before stands behind the added one."""
     place = next(number for number, element in enumerate(siblings) if element is added)
     return any(id(element) in survivors for element in siblings[place + 1 :])
 
 
-def _moved(old: Element, new: Element, removed: Sequence[Element], added: Sequence[Element]) -> list[Change]:
+def _moved(
+    old: FlatElement, new: FlatElement, removed: Sequence[FlatElement], added: Sequence[FlatElement]
+) -> list[Change]:
     """Properties of an object that went from one level to another: into a struct, or out of one."""
     gone = [inner for element in removed for inner in element.walk()]
     come = [inner for element in added for inner in element.walk()]
-    stayed = [inner for element in new.of(Kind.PROPERTY) for inner in element.walk()]
-    left = [inner for element in old.of(Kind.PROPERTY) for inner in element.walk()]
+    stayed = [inner for element in new.of(ElementKind.PROPERTY) for inner in element.walk()]
+    left = [inner for element in old.of(ElementKind.PROPERTY) for inner in element.walk()]
     paths_before, paths_after = {one.path for one in left}, {one.path for one in stayed}
     come_anywhere = come or [inner for inner in stayed if inner.path not in paths_before]
     gone_anywhere = gone or [inner for inner in left if inner.path not in paths_after]
@@ -239,20 +253,24 @@ def _moved(old: Element, new: Element, removed: Sequence[Element], added: Sequen
         if match is not None:
             used.add(id(match))
             facts: dict[str, object] = {"shown_before": first.path, "shown_after": match.path}
-            found.append(replace(_whole(Action.MOVED, first, match, new, facts), path=first.path))
+            found.append(replace(_whole(Motion.MOVED, first, match, new, facts), path=first.path))
     return found
 
 
-def _same_elsewhere(first: Element, second: Element) -> bool:
+def _same_elsewhere(first: FlatElement, second: FlatElement) -> bool:
     if first.nested == second.nested or first.column != second.column or first.column[0] in "[{":
         return False
     types = ("physicalType", "logicalType")
     return all(first.normal(key) == second.normal(key) for key in types)
 
 
-def _hint(removed: Sequence[Element], added: Sequence[Element]) -> str:
+def _hint(removed: Sequence[FlatElement], added: Sequence[FlatElement]) -> str:
     """The new name of what looks like a rename: one column went and one like it came. Never a verdict."""
-    if len(removed) != 1 or len(added) != 1 or removed[0].kind not in (Kind.PROPERTY, Kind.OBJECT):
+    if (
+        len(removed) != 1
+        or len(added) != 1
+        or removed[0].kind not in (ElementKind.PROPERTY, ElementKind.OBJECT)
+    ):
         return ""
     first, second = removed[0], added[0]
     alike = ("physicalType", "logicalType", "required", "classification")

@@ -47,7 +47,7 @@ _ISO = re.compile(r"P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class PromisedLevel:
     """A promised level: `measure` says in what (`seconds`, `instant`, `clock`, `percent`, a unit's name).
 
     `amount` is None for text that is no number. `civil` marks months and years.
@@ -66,16 +66,16 @@ def name_of(property_: str) -> str:
     return known[0] if known else lower
 
 
-def level(property_: str, value: object, unit: str | None) -> Level:
+def level(property_: str, value: object, unit: str | None) -> PromisedLevel:
     """The level of a service level property; never fails, what cannot be read is compared as text."""
     if isinstance(value, (dt.date, dt.datetime)):
         value = value.isoformat()
     text = str(value).strip()
     measured = _BY_NAME.get(name_of(property_), _quantity)(text, unit)
-    return measured or Level("text", None, f"{text} {unit or ''}".strip())
+    return measured or PromisedLevel("text", None, f"{text} {unit or ''}".strip())
 
 
-def compare(first: Level, second: Level) -> int | None:
+def compare(first: PromisedLevel, second: PromisedLevel) -> int | None:
     """-1, 0 or 1 as the first is smaller, equal or larger; None when they cannot be compared."""
     if first.measure != second.measure or first.amount is None or second.amount is None:
         return 0 if first == second else None
@@ -85,23 +85,23 @@ def compare(first: Level, second: Level) -> int | None:
     return -1 if first.amount < second.amount else 1
 
 
-def _quantity(text: str, unit: str | None) -> Level | None:
+def _quantity(text: str, unit: str | None) -> PromisedLevel | None:
     text, unit = _WORDS.get(text.lower(), (text, unit))
     match = _NUMBER.fullmatch(text)
     if match is None:
         return _iso(text) if unit is None else None
     amount, written = float(match[1]), (match[2] or unit or "").strip()
     if written.lower() in ("%", "percent", "pct"):
-        return Level("percent", amount, text)
+        return PromisedLevel("percent", amount, text)
     word = time_unit(written) or ("ms" if written.lower() in ("ms", "milliseconds") else None)
     if word in _CIVIL_SECONDS:
-        return Level("seconds", amount * _CIVIL_SECONDS[word], text, civil=True)
+        return PromisedLevel("seconds", amount * _CIVIL_SECONDS[word], text, civil=True)
     if word in _SECONDS:
-        return Level("seconds", amount * _SECONDS[word], text)
-    return Level(written.lower(), amount, text)
+        return PromisedLevel("seconds", amount * _SECONDS[word], text)
+    return PromisedLevel(written.lower(), amount, text)
 
 
-def _iso(text: str) -> Level | None:
+def _iso(text: str) -> PromisedLevel | None:
     match = _ISO.fullmatch(text.upper())
     if match is None or not any(match.groups()):
         return None
@@ -111,18 +111,22 @@ def _iso(text: str) -> Level | None:
         for found, length in zip(match.groups(), lengths, strict=True)
         if found is not None
     )
-    return Level("seconds", total, text, civil=bool(match[1] or match[2]))
+    return PromisedLevel("seconds", total, text, civil=bool(match[1] or match[2]))
 
 
-def _instant(text: str, unit: str | None) -> Level | None:  # noqa: ARG001 - one shape for the table
+def _instant(text: str, unit: str | None) -> PromisedLevel | None:  # noqa: ARG001 - one shape for the table
     day = date_of(text)
     if day is None:
         return None
     try:
         moment = dt.datetime.fromisoformat(text)
     except ValueError:
-        return Level("instant", dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp(), text)
-    return Level("instant", (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp(), text)
+        return PromisedLevel(
+            "instant", dt.datetime(day.year, day.month, day.day, tzinfo=dt.UTC).timestamp(), text
+        )
+    return PromisedLevel(
+        "instant", (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp(), text
+    )
 
 
 def date_of(text: str) -> dt.date | None:
@@ -133,7 +137,7 @@ def date_of(text: str) -> dt.date | None:
         return None
 
 
-def _clock(text: str, unit: str | None) -> Level | None:
+def _clock(text: str, unit: str | None) -> PromisedLevel | None:
     match = _CLOCK.fullmatch(text)
     if match is None:
         return None
@@ -144,10 +148,10 @@ def _clock(text: str, unit: str | None) -> Level | None:
         digits = offset[1:].replace(":", "")
         total -= sign * (int(digits[:2]) * 3600 + int(digits[2:]) * 60)
     # A time without an offset is in the zone that `unit` may name; it is comparable with its like only.
-    return Level("clock" if offset else f"clock {unit or ''}".strip() + " local", float(total), text)
+    return PromisedLevel("clock" if offset else f"clock {unit or ''}".strip() + " local", float(total), text)
 
 
-_BY_NAME: Mapping[str, Callable[[str, str | None], Level | None]] = {
+_BY_NAME: Mapping[str, Callable[[str, str | None], PromisedLevel | None]] = {
     "timeOfAvailability": _clock,
     "generalAvailability": _instant,
     "endOfSupport": _instant,

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dq.contracts.diff.element import Element
+from dq.contracts.diff.element import FlatElement
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
     """Siblings matched up; `same` has (old, new), the others have no counterpart. All in file order."""
 
-    same: list[tuple[Element, Element]]
-    removed: list[Element]
-    added: list[Element]
+    same: list[tuple[FlatElement, FlatElement]]
+    removed: list[FlatElement]
+    added: list[FlatElement]
 
 
-def pair(before: Sequence[Element], after: Sequence[Element]) -> Pairs:
+def pair(before: Sequence[FlatElement], after: Sequence[FlatElement]) -> Pairs:
     """Siblings of one kind matched by their keys: every element by its surest key, then by the next.
 
     A key that several elements share on a side matches them in file order, except the ids, of which
@@ -46,7 +46,7 @@ def pair(before: Sequence[Element], after: Sequence[Element]) -> Pairs:
     return Pairs(same, removed, added)
 
 
-def _key_names(before: Sequence[Element], after: Sequence[Element]) -> list[str]:
+def _key_names(before: Sequence[FlatElement], after: Sequence[FlatElement]) -> list[str]:
     """The keys in the order of trust; an element without one of them does not take part in that step."""
     names: list[str] = []
     for element in (*before, *after):
@@ -58,11 +58,11 @@ def _key_names(before: Sequence[Element], after: Sequence[Element]) -> list[str]
     return names
 
 
-def _key(element: Element, name: str) -> str:
+def _key(element: FlatElement, name: str) -> str:
     return next((text for key, text in element.keys if key == name), "")
 
 
-def _old_texts(element: Element, name: str) -> list[str]:
+def _old_texts(element: FlatElement, name: str) -> list[str]:
     if name == "renamedFrom":
         return [text for key, text in element.keys if key in ("column", "name") and text]
     text = _key(element, name)

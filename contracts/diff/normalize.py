@@ -9,7 +9,7 @@ from typing import Any
 from dq.contracts import extension
 from dq.contracts.diff import columns, terms
 from dq.contracts.diff.canonical import SERVER_DEFAULTS, canonical
-from dq.contracts.diff.element import Element, Kind, Value
+from dq.contracts.diff.element import ElementKind, FlatElement, Value
 from dq.contracts.diff.reading import show, value, values
 from dq.contracts.model import Contract, Role, Server, SupportChannel, Team
 
@@ -37,12 +37,12 @@ COORDINATES = (
 _S3 = re.compile(r"^s3[an]://")
 
 
-def normalise(contract: Contract) -> Element:
+def normalise(contract: Contract) -> FlatElement:
     """The contract as elements. Total: every key that says something is in a value or in a part."""
-    found = values(contract, Kind.CONTRACT)
+    found = values(contract, ElementKind.CONTRACT)
     found.pop("team", None)
     found.update(_team(contract))
-    parts: list[Element] = [
+    parts: list[FlatElement] = [
         *columns.objects(contract.objects),
         *terms.slas(contract),
         *(_server(server) for server in contract.servers),
@@ -51,7 +51,7 @@ def normalise(contract: Contract) -> Element:
         *_price(contract),
     ]
     keys = (("id", contract.id),)
-    return Element(Kind.CONTRACT, keys, contract.id, "", "", contract.at(), found, tuple(parts))
+    return FlatElement(ElementKind.CONTRACT, keys, contract.id, "", "", contract.at(), found, tuple(parts))
 
 
 def _team(contract: Contract) -> Iterator[tuple[str, Value]]:
@@ -65,8 +65,8 @@ def _team(contract: Contract) -> Iterator[tuple[str, Value]]:
         yield "team", value(contract, "team", normal, show(raw))
 
 
-def _server(server: Server) -> Element:
-    found = values(server, Kind.SERVER)
+def _server(server: Server) -> FlatElement:
+    found = values(server, ElementKind.SERVER)
     for key in server.model_extra or {}:
         text = server.get(key)
         if text is not None and SERVER_DEFAULTS.get((server.type, key)) != text:
@@ -79,31 +79,37 @@ def _server(server: Server) -> Element:
     )
     path = f"servers.{server.server}"
     parts = tuple(_roles(server.roles, f"{path}."))
-    return Element(Kind.SERVER, keys, server.server, path, server.path(), server.at(), found, parts)
+    return FlatElement(
+        ElementKind.SERVER, keys, server.server, path, server.path(), server.at(), found, parts
+    )
 
 
 def _coordinate(text: str) -> str:
     return _S3.sub("s3://", text).rstrip("/")
 
 
-def _roles(roles: list[Role], prefix: str) -> Iterator[Element]:
+def _roles(roles: list[Role], prefix: str) -> Iterator[FlatElement]:
     for role in roles:
         keys = (("id", role.id or ""), ("column", role.role))
-        found = values(role, Kind.ROLE)
-        yield Element(Kind.ROLE, keys, role.role, f"{prefix}roles.{role.role}", role.path(), role.at(), found)
+        found = values(role, ElementKind.ROLE)
+        yield FlatElement(
+            ElementKind.ROLE, keys, role.role, f"{prefix}roles.{role.role}", role.path(), role.at(), found
+        )
 
 
-def _support(channel: SupportChannel) -> Element:
-    found = values(channel, Kind.SUPPORT)
+def _support(channel: SupportChannel) -> FlatElement:
+    found = values(channel, ElementKind.SUPPORT)
     route, _ = extension.route(channel)
     found.update(terms.terms(route, "route"))
     keys = (("id", channel.id or ""), ("column", channel.channel))
     path = f"support.{channel.channel}"
-    return Element(Kind.SUPPORT, keys, channel.channel, path, channel.path(), channel.at(), found)
+    return FlatElement(ElementKind.SUPPORT, keys, channel.channel, path, channel.path(), channel.at(), found)
 
 
-def _price(contract: Contract) -> Iterator[Element]:
+def _price(contract: Contract) -> Iterator[FlatElement]:
     if contract.price is not None:
         price = contract.price
-        found = values(price, Kind.PRICE)
-        yield Element(Kind.PRICE, (("column", "price"),), "price", "price", price.path(), price.at(), found)
+        found = values(price, ElementKind.PRICE)
+        yield FlatElement(
+            ElementKind.PRICE, (("column", "price"),), "price", "price", price.path(), price.at(), found
+        )

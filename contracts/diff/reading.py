@@ -7,14 +7,14 @@ from functools import cache
 from typing import Any
 
 from dq.contracts.diff.canonical import canonical, fields, unordered, written
-from dq.contracts.diff.element import Kind, Value
+from dq.contracts.diff.element import ElementKind, Value
 from dq.contracts.model import CustomProperty, Extensible
 from dq.contracts.node import Node
 from dq.contracts.shared.source_map import PLACE, plain
 
 # TABLE: keys that are not compared as they stand, and the attribute, part or key that they become.
-FOLDED: Mapping[Kind, Mapping[str, str]] = {
-    Kind.CONTRACT: {
+FOLDED: Mapping[ElementKind, Mapping[str, str]] = {
+    ElementKind.CONTRACT: {
         "servers": "server",
         "schema": "object",
         "support": "support",
@@ -25,7 +25,7 @@ FOLDED: Mapping[Kind, Mapping[str, str]] = {
         "customProperties": "customProperties.*",
         "kind": "the same for every contract",
     },
-    Kind.OBJECT: {
+    ElementKind.OBJECT: {
         "id": "key",
         "physicalName": "column",
         "properties": "property",
@@ -33,7 +33,7 @@ FOLDED: Mapping[Kind, Mapping[str, str]] = {
         "relationships": "relationship",
         "customProperties": "customProperties.*",
     },
-    Kind.PROPERTY: {
+    ElementKind.PROPERTY: {
         "id": "key",
         "physicalName": "column",
         "properties": "property",
@@ -49,7 +49,7 @@ FOLDED: Mapping[Kind, Mapping[str, str]] = {
         "enum": "allowedValues",
         "customProperties": "customProperties.*",
     },
-    Kind.QUALITY: {
+    ElementKind.QUALITY: {
         "id": "key",
         "metric": "metric",
         "rule": "metric",
@@ -66,7 +66,7 @@ FOLDED: Mapping[Kind, Mapping[str, str]] = {
         "unit": "threshold",
         "customProperties": "customProperties.*",
     },
-    Kind.SLA: {
+    ElementKind.SLA: {
         "id": "key",
         "property": "key",
         "value": "level",
@@ -75,11 +75,11 @@ FOLDED: Mapping[Kind, Mapping[str, str]] = {
         "element": "element",
         "customProperties": "customProperties.*",
     },
-    Kind.SERVER: {"id": "key", "roles": "role", "customProperties": "customProperties.*"},
-    Kind.ROLE: {"id": "key", "role": "key", "customProperties": "customProperties.*"},
-    Kind.SUPPORT: {"id": "key", "channel": "key", "customProperties": "customProperties.*"},
-    Kind.PRICE: {"id": "key"},
-    Kind.RELATIONSHIP: {
+    ElementKind.SERVER: {"id": "key", "roles": "role", "customProperties": "customProperties.*"},
+    ElementKind.ROLE: {"id": "key", "role": "key", "customProperties": "customProperties.*"},
+    ElementKind.SUPPORT: {"id": "key", "channel": "key", "customProperties": "customProperties.*"},
+    ElementKind.PRICE: {"id": "key"},
+    ElementKind.RELATIONSHIP: {
         "id": "key",
         "from": "key",
         "to": "key",
@@ -92,7 +92,7 @@ _READ_ELSEWHERE = frozenset({"delivery", "dataset", "scope", "route", "renamedFr
 _UNORDERED = frozenset({"tags", "authoritativeDefinitions", "synonyms", "transformSourceObjects", "examples"})
 
 
-def values(node: Node, kind: Kind) -> dict[str, Value]:
+def values(node: Node, kind: ElementKind) -> dict[str, Value]:
     """The attributes that stand in a node as they are compared, without the folded ones.
 
     Keys that the standard does not have are among them, so that no change is silent.

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from dq.contracts.extension import Delivery
-from dq.contracts.schedule import Calendar, Dialect, DstPolicy, Due, Fault, Schedule, parse, zone
+from dq.contracts.schedule import Dialect, DstPolicy, Due, Fault, FreeDays, Schedule, parse, zone
 
 _YEAR = timedelta(days=366)
 
@@ -43,7 +43,7 @@ def timing(text: str, delivery: Delivery | None) -> Timing:
             timezone=delivery.timezone,
             dialect=Dialect(delivery.dialect),
             dst=DstPolicy(delivery.dst) if delivery.has("dst") else None,
-            calendar=Calendar(frozenset(terms.skip), terms.weekdays_only, terms.valid_until)
+            calendar=FreeDays(frozenset(terms.skip), terms.weekdays_only, terms.valid_until)
             if terms
             else None,
         )

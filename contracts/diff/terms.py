@@ -8,7 +8,7 @@ from typing import Any
 from dq.contracts import extension
 from dq.contracts.diff import level, schedule_compare
 from dq.contracts.diff.canonical import canonical, fields, unordered, zone
-from dq.contracts.diff.element import Element, Kind, Value
+from dq.contracts.diff.element import ElementKind, FlatElement, Value
 from dq.contracts.diff.reading import show, value, values
 from dq.contracts.diff.threshold import metric, strict, threshold
 from dq.contracts.extension import Delivery, Scope
@@ -24,12 +24,12 @@ _DURATIONS = frozenset({"grace", "window", "giveUpAfter"})
 _MONTH_SECONDS = 30.436875 * 86_400
 
 
-def slas(contract: Contract) -> Iterator[Element]:
+def slas(contract: Contract) -> Iterator[FlatElement]:
     """The service levels of a contract."""
     for sla in contract.sla_properties:
         name = level.name_of(sla.property)
         element = _element(contract, sla)
-        found = values(sla, Kind.SLA)
+        found = values(sla, ElementKind.SLA)
         found.update(_level(sla))
         if found.get("scheduler", Value("", "", sla.at())).normal == "cron":
             del found["scheduler"]
@@ -50,7 +50,7 @@ def slas(contract: Contract) -> Iterator[Element]:
             ("name", name),
         )
         label = sla.id or (f"{name}({element})" if sla.element else name)
-        yield Element(Kind.SLA, keys, name, f"sla.{label}", sla.path(), sla.at(), found)
+        yield FlatElement(ElementKind.SLA, keys, name, f"sla.{label}", sla.path(), sla.at(), found)
 
 
 def _in_zone(delivery: Delivery | None) -> Delivery | None:
@@ -90,18 +90,18 @@ def _term(key: str, raw: Any) -> object:
     if key in _DURATIONS and isinstance(raw, str):
         duration = parse_duration(raw)
         if isinstance(duration, Fault):
-            return level.Level("text", None, raw)
+            return level.PromisedLevel("text", None, raw)
         seconds = duration.months * _MONTH_SECONDS + duration.elapsed.total_seconds()
-        return level.Level("seconds", seconds, raw, civil=bool(duration.months))
+        return level.PromisedLevel("seconds", seconds, raw, civil=bool(duration.months))
     if key == "objective":
         return level.level("objective", raw, None)
     return canonical(raw)
 
 
-def rules(listed: list[Quality], holder: str, column: str) -> Iterator[Element]:
+def rules(listed: list[Quality], holder: str, column: str) -> Iterator[FlatElement]:
     """The quality rules of one object or property."""
     for rule in listed:
-        found = values(rule, Kind.QUALITY)
+        found = values(rule, ElementKind.QUALITY)
         name = metric(rule)
         allowed = valid_values(rule)
         if name:
@@ -130,8 +130,8 @@ def rules(listed: list[Quality], holder: str, column: str) -> Iterator[Element]:
         )
         label = rule.id or rule.name or name or rule.type
         path = f"{holder}.quality.{label}"
-        yield Element(
-            Kind.QUALITY,
+        yield FlatElement(
+            ElementKind.QUALITY,
             keys,
             name,
             path,

@@ -27,7 +27,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class RuleThreshold:
     """What a rule's metric may be: an interval, or a form that only equals itself."""
 
     interval: Interval | None
@@ -51,7 +51,7 @@ _INTERVALS: Mapping[str, Callable[[Any], Interval]] = {
 _COUNTS = frozenset({"nullValues", "missingValues", "invalidValues", "duplicateValues", "rowCount"})
 
 
-def threshold(rule: Quality) -> Threshold | None:
+def threshold(rule: Quality) -> RuleThreshold | None:
     """The rule's threshold, or None when it has no operator."""
     unit = (rule.unit or "rows").lower()
     unit = {"%": "percent", "row": "rows", "count": "rows"}.get(unit, unit)
@@ -60,13 +60,13 @@ def threshold(rule: Quality) -> Threshold | None:
         return None
     form = tuple(sorted(f"{name} {value}" for name, value in operators))
     if len(operators) != 1:
-        return Threshold(None, form, unit)
+        return RuleThreshold(None, form, unit)
     name, value = operators[0]
     numeric = all(_number(one) for one in value) if isinstance(value, list) else _number(value)
     pair = not isinstance(value, list) or len(value) == 2
     if name not in _INTERVALS or not numeric or not pair:
-        return Threshold(None, form, unit)
-    return Threshold(_counted(_INTERVALS[name](value), metric(rule), unit), (), unit)
+        return RuleThreshold(None, form, unit)
+    return RuleThreshold(_counted(_INTERVALS[name](value), metric(rule), unit), (), unit)
 
 
 def _counted(interval: Interval, metric_: str, unit: str) -> Interval:

@@ -26,7 +26,7 @@ class TooAmbiguous(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Fragment:
     """A piece of a pattern: positions to enter and to leave by, each with the number of ways (one, or more).
 
     `empty` is the number of ways through it without a character. `begins` says that no way leads in but past
@@ -41,10 +41,10 @@ class Part:
     free: bool = True
 
 
-NOTHING = Part()
-BEGIN = Part(begins=True, free=False)
+NOTHING = Fragment()
+BEGIN = Fragment(begins=True, free=False)
 # The end, or a word's boundary.
-ASSERTION = Part(free=False)
+ASSERTION = Fragment(free=False)
 
 
 class Automaton:
@@ -60,23 +60,23 @@ class Automaton:
         self.follow: list[dict[int, int]] = []
         self.work = 0
 
-    def read(self, letters: Ranges, spot: int) -> Part:
+    def read(self, letters: Ranges, spot: int) -> Fragment:
         """One character of a set."""
         position = len(self.letters)
         self.letters.append(letters)
         self.spots.append(spot)
         self.takes.append(1)
         self.follow.append({})
-        return Part({position: 1}, {position: 1}, 0, False, frozenset([position]), False)
+        return Fragment({position: 1}, {position: 1}, 0, False, frozenset([position]), False)
 
-    def anything(self, spot: int) -> Part:
+    def anything(self, spot: int) -> Fragment:
         """Any text, as a reference back to a group may be."""
         return self.repeated(self.read(ANY, spot), len(self.letters) - 1, 0, None)
 
-    def then(self, one: Part, other: Part) -> Part:
+    def then(self, one: Fragment, other: Fragment) -> Fragment:
         """One after the other."""
         self._linked(one, other, 1)
-        return Part(
+        return Fragment(
             self._added(one.first, other.first, one.empty),
             self._added(other.last, one.last, other.empty),
             min(2, one.empty * other.empty),
@@ -85,7 +85,7 @@ class Automaton:
             one.free and other.free,
         )
 
-    def either(self, parts: Sequence[Part]) -> Part:
+    def either(self, parts: Sequence[Fragment]) -> Fragment:
         """One of them."""
         if len(parts) == 1:
             return parts[0]
@@ -94,7 +94,7 @@ class Automaton:
         for one in parts:
             first.update(one.first)
             last.update(one.last)
-        return Part(
+        return Fragment(
             first,
             last,
             min(2, sum(one.empty for one in parts)),
@@ -103,11 +103,11 @@ class Automaton:
             any(one.free for one in parts),
         )
 
-    def looked(self, part: Part) -> Part:
+    def looked(self, part: Fragment) -> Fragment:
         """A lookaround: its ways are tried, and end."""
-        return Part(part.first, {}, 1, False, frozenset(), False)
+        return Fragment(part.first, {}, 1, False, frozenset(), False)
 
-    def repeated(self, part: Part, since: int, low: int, high: int | None) -> Part:
+    def repeated(self, part: Fragment, since: int, low: int, high: int | None) -> Fragment:
         """The part, whose positions are those since a number, so many times."""
         size = len(self.letters) - since
         if high is not None and (
@@ -117,7 +117,7 @@ class Automaton:
         self._linked(part, part, 2 if part.empty and low > 1 else 1)
         taken = TEXT if high is None else min(TEXT, high * sum(self.takes[since:]))
         self.takes[since:] = [taken] * size
-        return Part(
+        return Fragment(
             part.first,
             self._added(part.last, part.last, part.empty),
             min(2, part.empty if low else 1 + part.empty),
@@ -126,17 +126,17 @@ class Automaton:
             part.free or not low,
         )
 
-    def _counted(self, part: Part, since: int, low: int, high: int) -> Part:
+    def _counted(self, part: Fragment, since: int, low: int, high: int) -> Fragment:
         end = len(self.letters)
         copies = [part, *(self._copied(part, since, end) for _ in range(high - 1))][:high]
         made = NOTHING
         for number, one in reversed(list(enumerate(copies))):
             made = self.then(one, made)
             if number >= low:
-                made = Part(made.first, made.last, min(2, made.empty + 1), False, made.sure, True)
+                made = Fragment(made.first, made.last, min(2, made.empty + 1), False, made.sure, True)
         return made
 
-    def _copied(self, part: Part, since: int, end: int) -> Part:
+    def _copied(self, part: Fragment, since: int, end: int) -> Fragment:
         by = len(self.letters) - since
         self.spend(end - since)
         self.letters += self.letters[since:end]
@@ -145,9 +145,11 @@ class Automaton:
         self.follow += [{to + by: ways for to, ways in one.items()} for one in self.follow[since:end]]
         first = {one + by: ways for one, ways in part.first.items()}
         last = {one + by: ways for one, ways in part.last.items()}
-        return Part(first, last, part.empty, part.begins, frozenset(one + by for one in part.sure), part.free)
+        return Fragment(
+            first, last, part.empty, part.begins, frozenset(one + by for one in part.sure), part.free
+        )
 
-    def _linked(self, one: Part, other: Part, ways: int) -> None:
+    def _linked(self, one: Fragment, other: Fragment, ways: int) -> None:
         self.spend(len(one.last) * len(other.first))
         for position, out in one.last.items():
             follow = self.follow[position]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from dq.contracts.patterns.automaton import TEXT, Automaton, Part, TooAmbiguous
+from dq.contracts.patterns.automaton import TEXT, Automaton, Fragment, TooAmbiguous
 from dq.contracts.patterns.code_points import ANY, masks
 
 # A text of `TEXT` characters is answered within so many steps: the square of its length, and little beside.
@@ -25,7 +25,7 @@ _MANY = TEXT**3
 Follow = list[Mapping[int, int]]
 
 
-def judge(automaton: Automaton, whole: Part) -> None:
+def judge(automaton: Automaton, whole: Fragment) -> None:
     """Raises TooAmbiguous where a search for the pattern may take too long on some text."""
     graph = _Graph(automaton, whole)
     for loop in graph.loops(graph.follow):
@@ -46,7 +46,7 @@ class _Loop:
 class _Graph:
     """The automaton with a start, and the search that tries every place of a text, where it is one."""
 
-    def __init__(self, automaton: Automaton, whole: Part) -> None:
+    def __init__(self, automaton: Automaton, whole: Fragment) -> None:
         self.automaton = automaton
         self.start = len(automaton.letters)
         self.letters = masks([*automaton.letters, ANY])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from dq.contracts.patterns import code_points
-from dq.contracts.patterns.automaton import ASSERTION, BEGIN, NOTHING, Automaton, Part
+from dq.contracts.patterns.automaton import ASSERTION, BEGIN, NOTHING, Automaton, Fragment
 from dq.contracts.patterns.code_points import Ranges
 
 _QUANTIFIER = re.compile(r"[*+?]|\{(\d+)(?:(,)(\d*))?\}")
@@ -36,9 +36,9 @@ class _Open:
     at: int
     text: str
     since: int
-    alternatives: list[Part] = field(default_factory=list)
-    before: Part = NOTHING
-    last: Part = NOTHING
+    alternatives: list[Fragment] = field(default_factory=list)
+    before: Fragment = NOTHING
+    last: Fragment = NOTHING
     last_since: int = 0
 
 
@@ -56,7 +56,7 @@ class Scan:
         # Whether what stands before may be repeated.
         self.repeatable = False
 
-    def run(self) -> Part:
+    def run(self) -> Fragment:
         """The whole pattern as a part of the automaton. Raises Misread and TooAmbiguous."""
         while self.at < len(self.text):
             self._one(self.text[self.at])
@@ -72,7 +72,7 @@ class Scan:
         if character == "\\":
             found = self._escape(in_class=False)
             self.repeatable = found is not ASSERTION
-            self._put(found if isinstance(found, Part) else self.automaton.read(found, begin), since)
+            self._put(found if isinstance(found, Fragment) else self.automaton.read(found, begin), since)
         elif character == "[":
             self._put(self.automaton.read(self.read_class(), begin), since)
             self.repeatable = True
@@ -102,16 +102,16 @@ class Scan:
                 self._put(self.automaton.read(read, begin), since)
             self.at += 1
 
-    def _put(self, part: Part, since: int) -> None:
+    def _put(self, part: Fragment, since: int) -> None:
         """The next piece of the group that is open; its positions are those since a number."""
         group = self.open[-1]
         group.before = self._ended(group)
         group.last, group.last_since = part, since
 
-    def _ended(self, group: _Open) -> Part:
+    def _ended(self, group: _Open) -> Fragment:
         return self.automaton.then(group.before, group.last)
 
-    def _closed(self, group: _Open) -> Part:
+    def _closed(self, group: _Open) -> Fragment:
         return self.automaton.either([*group.alternatives, self._ended(group)])
 
     def _group(self) -> None:
@@ -153,7 +153,7 @@ class Scan:
         )
         group.last = self.automaton.repeated(group.last, group.last_since, least, most)
 
-    def _escape(self, *, in_class: bool) -> Ranges | Part:
+    def _escape(self, *, in_class: bool) -> Ranges | Fragment:
         """Steps over an escape; what it matches, or the part that it is where that is no character."""
         begin = self.at
         following = self.text[begin + 1 : begin + 2]
@@ -235,7 +235,7 @@ class Scan:
             self.at += 1
             return character, code_points.signs(character)
         found = self._escape(in_class=True)
-        assert not isinstance(found, Part)
+        assert not isinstance(found, Fragment)
         is_set = self.text[begin + 1] in "dDwWsSpP"
         return "" if is_set else chr(found[0][0]), found
 

@@ -5,18 +5,18 @@ from dq.contracts.schedule.cycle import Cycle, cycles
 from dq.contracts.schedule.expression import parse
 from dq.contracts.schedule.lint import dst_hazards, shortest_gap
 from dq.contracts.schedule.partition import check, render
-from dq.contracts.schedule.words import Calendar, Dialect, DstPolicy, Due, Note
+from dq.contracts.schedule.words import Dialect, DstPolicy, Due, FreeDays, Note
 from dq.contracts.schedule.zone import TZDATA_VERSION, Transition, transitions, zone
 from dq.contracts.shared.fault import Fault
 
 __all__ = [
     "TZDATA_VERSION",
-    "Calendar",
     "Cycle",
     "Dialect",
     "DstPolicy",
     "Due",
     "Fault",
+    "FreeDays",
     "Note",
     "Schedule",
     "Transition",

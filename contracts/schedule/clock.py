@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import repeat
 
 from dq.contracts.schedule.days import DayRule, midnights
-from dq.contracts.schedule.words import Calendar, Dialect, DstPolicy, Due, Note
+from dq.contracts.schedule.words import Dialect, DstPolicy, Due, FreeDays, Note
 from dq.contracts.schedule.zone import Transition, known, offset_at, transitions
 
 # A moved time lands up to a day after its gap (Apia lost a whole date), an overlap lasts hours.
@@ -43,7 +43,7 @@ class Schedule:
     timezone: str
     dialect: Dialect
     dst: DstPolicy
-    calendar: Calendar | None
+    calendar: FreeDays | None
     second: int
     minute: str
     hour: str
@@ -84,7 +84,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class _OffsetSpan:
     """Real time [start, end) of one offset; the changes that opened it and will close it, where known."""
 
     start: datetime
@@ -94,7 +94,7 @@ class _Span:
     closed: Transition | None
 
 
-def _spans(timezone: str, start: datetime, end: datetime) -> Iterator[_Span]:
+def _spans(timezone: str, start: datetime, end: datetime) -> Iterator[_OffsetSpan]:
     opened = None
     offset = offset_at(known(timezone), start)
     while start < end:
@@ -102,7 +102,7 @@ def _spans(timezone: str, start: datetime, end: datetime) -> Iterator[_Span]:
         closed = next((change for change in ahead if change.at > start), None)
         # A zone at rest is cut at each new year, so that a lazy search asks for one year at a time.
         edge = closed.at if closed else datetime(start.year + 1, 1, 1, tzinfo=UTC)
-        yield _Span(start, min(edge, end), offset, opened, closed)
+        yield _OffsetSpan(start, min(edge, end), offset, opened, closed)
         start = edge
         if closed:
             offset, opened = closed.after, closed
@@ -131,7 +131,7 @@ def _batches(schedule: Schedule, start: datetime, end: datetime) -> Iterator[lis
 
 
 def _pieces(
-    schedule: Schedule, span: _Span, low: datetime, high: datetime
+    schedule: Schedule, span: _OffsetSpan, low: datetime, high: datetime
 ) -> Iterator[tuple[datetime, datetime, Note]]:
     """Civil [low, high) of a span in parts: what has been on the clock before, once, will be again."""
     opened, closed = span.opened, span.closed

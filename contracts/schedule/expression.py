@@ -11,8 +11,8 @@ import re
 from dq.contracts.schedule import fields
 from dq.contracts.schedule.clock import Schedule
 from dq.contracts.schedule.days import DayRule
-from dq.contracts.schedule.fields import Field, FieldError
-from dq.contracts.schedule.words import Calendar, Dialect, DstPolicy
+from dq.contracts.schedule.fields import CronField, FieldError
+from dq.contracts.schedule.words import Dialect, DstPolicy, FreeDays
 from dq.contracts.schedule.zone import zone
 from dq.contracts.shared.fault import Fault
 
@@ -36,7 +36,7 @@ def parse(
     timezone: str = "UTC",
     dialect: Dialect = Dialect.UNIX,
     dst: DstPolicy | None = None,
-    calendar: Calendar | None = None,
+    calendar: FreeDays | None = None,
 ) -> Schedule | Fault:
     """The schedule that an expression means in an IANA zone, or the first fault found.
 
@@ -67,7 +67,7 @@ def parse(
     )
 
 
-def _fields(text: str, dialect: Dialect) -> tuple[int, tuple[Field, ...]]:
+def _fields(text: str, dialect: Dialect) -> tuple[int, tuple[CronField, ...]]:
     if len(text) > _LONGEST:
         raise FieldError(
             "CRON_LONG", f"The schedule has {len(text)} characters.", f"Write at most {_LONGEST}."
@@ -150,7 +150,7 @@ def _refuse_swapped(parts: list[str], text: str) -> None:
         )
 
 
-def _eventbridge(text: str) -> tuple[Field, ...]:
+def _eventbridge(text: str) -> tuple[CronField, ...]:
     wrapped = _AWS.fullmatch(text)
     if wrapped is None:
         raise FieldError(
@@ -183,7 +183,7 @@ def _eventbridge(text: str) -> tuple[Field, ...]:
     return read
 
 
-def _day_rule(read: tuple[Field, ...], dialect: Dialect) -> DayRule:
+def _day_rule(read: tuple[CronField, ...], dialect: Dialect) -> DayRule:
     day, month, weekday = read[2:5]
     sunday = 1 if dialect is Dialect.EVENTBRIDGE else 0
     return DayRule(
@@ -198,7 +198,7 @@ def _day_rule(read: tuple[Field, ...], dialect: Dialect) -> DayRule:
     )
 
 
-def _never(expression: str, read: tuple[Field, ...], calendar: Calendar | None) -> Fault:
+def _never(expression: str, read: tuple[CronField, ...], calendar: FreeDays | None) -> Fault:
     day, month, weekday = read[2:5]
     working = " on a working day" if calendar and calendar.weekdays_only else ""
     return Fault(

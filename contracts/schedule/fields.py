@@ -67,7 +67,7 @@ EVENTBRIDGE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CronField:
     """A field as read: `ranges` of (low, high, step), and the marks that only a month can resolve."""
 
     text: str
@@ -105,11 +105,11 @@ class FieldError(Exception):
         self.fault = Fault(code, message, mend)
 
 
-def read(text: str, spec: Spec) -> Field:
+def read(text: str, spec: Spec) -> CronField:
     """The field a text means; raises FieldError."""
     items = text.upper().split(",")
     parts = [_item(item, text, spec) for item in items]
-    return Field(
+    return CronField(
         text,
         text.startswith("*"),
         tuple(chain(*(part.ranges for part in parts))),
@@ -118,7 +118,7 @@ def read(text: str, spec: Spec) -> Field:
     )
 
 
-def _item(item: str, text: str, spec: Spec) -> Field:
+def _item(item: str, text: str, spec: Spec) -> CronField:
     if "?" in item:
         raise FieldError(
             "CRON_QUESTION",
@@ -133,13 +133,13 @@ def _item(item: str, text: str, spec: Spec) -> Field:
         )
     if star := _STAR.fullmatch(item):
         step = _step(star[1], spec.low, spec.high, text, spec)
-        return Field(item, True, ((spec.low, spec.high, step),))
+        return CronField(item, True, ((spec.low, spec.high, step),))
     if special := _special(item, text, spec):
         return special
     plain = _RANGE.fullmatch(item)
     if plain is None:
         raise _unreadable(item, text, spec)
-    return Field(item, False, (_range(plain, text, spec),))
+    return CronField(item, False, (_range(plain, text, spec),))
 
 
 def _range(found: re.Match[str], text: str, spec: Spec) -> tuple[int, int, int]:
@@ -207,10 +207,10 @@ def _value(word: str, text: str, spec: Spec) -> int:
     )
 
 
-def _special(item: str, text: str, spec: Spec) -> Field | None:
+def _special(item: str, text: str, spec: Spec) -> CronField | None:
     """`L`, `LW`, `nW`, `nL`, `n#k`, each only in the field it belongs to."""
     if spec.days and item in ("L", "LW"):
-        return Field(item, False, special_days=frozenset({LAST if item == "L" else LAST_WEEKDAY}))
+        return CronField(item, False, special_days=frozenset({LAST if item == "L" else LAST_WEEKDAY}))
     if spec.days and (near := _NEAREST.fullmatch(item)):
         return _nearest_weekday(near, text, spec)
     if spec.weekdays and item == "L":
@@ -221,7 +221,7 @@ def _special(item: str, text: str, spec: Spec) -> Field | None:
         )
     if spec.weekdays and (last := _LAST_SAME.fullmatch(item)):
         weekday = _value(last[1], text, spec)
-        return Field(item, False, special_weekdays=frozenset({((weekday - spec.sunday) % 7, 0)}))
+        return CronField(item, False, special_weekdays=frozenset({((weekday - spec.sunday) % 7, 0)}))
     if spec.weekdays and (nth := _NTH.fullmatch(item)):
         weekday = _value(nth[1], text, spec)
         if not 1 <= int(nth[2]) <= 5:
@@ -230,11 +230,13 @@ def _special(item: str, text: str, spec: Spec) -> Field | None:
                 f"{item!r} in the day-of-week field asks for occurrence {nth[2]}; a month has 1 to 5.",
                 f"Write {nth[1]}#1 to {nth[1]}#5, or {nth[1]}L for the last.",
             )
-        return Field(item, False, special_weekdays=frozenset({((weekday - spec.sunday) % 7, int(nth[2]))}))
+        return CronField(
+            item, False, special_weekdays=frozenset({((weekday - spec.sunday) % 7, int(nth[2]))})
+        )
     return None
 
 
-def _nearest_weekday(found: re.Match[str], text: str, spec: Spec) -> Field:
+def _nearest_weekday(found: re.Match[str], text: str, spec: Spec) -> CronField:
     if not spec.nearest:
         raise FieldError(
             "CRON_SPECIAL",
@@ -248,7 +250,7 @@ def _nearest_weekday(found: re.Match[str], text: str, spec: Spec) -> Field:
             f"{found[0]!r} does not say what happens in a month without a day {day}.",
             "Write LW for the last working day of the month.",
         )
-    return Field(found[0], False, special_days=frozenset({day}))
+    return CronField(found[0], False, special_days=frozenset({day}))
 
 
 def _unreadable(item: str, text: str, spec: Spec) -> FieldError:

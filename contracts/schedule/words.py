@@ -56,7 +56,7 @@ class Due(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Calendar:
+class FreeDays:
     """Civil dates, in the schedule's zone, that have no cycle.
 
     `valid_until` is the last date the list was made for. It ends nothing by itself; a rule warns of it.

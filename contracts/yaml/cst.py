@@ -22,7 +22,7 @@ class Shape(Enum):
 
 
 @dataclass(slots=True)
-class Value:
+class CstValue:
     """One value. `text` is the source of all but the indented collections, and `marks` its anchor and tag.
 
     `indent` is the column of the collection that holds it. `entries` are those of a collection; one in
@@ -33,20 +33,20 @@ class Value:
     text: str = ""
     marks: str = ""
     indent: int = 0
-    entries: list[Entry] | None = None
+    entries: list[CstEntry] | None = None
     foot: list[str] = field(default_factory=list)
     listed: bool = False
 
 
 @dataclass(slots=True)
-class Entry:
+class CstEntry:
     """A key with its value, or an item of a list, whose key is empty.
 
     `above` are the lines above it, an empty text for blank ones; `beside` is the comment in its first line.
     """
 
     key: str
-    value: Value
+    value: CstValue
     above: list[str] = field(default_factory=list)
     beside: str = ""
 
@@ -56,5 +56,5 @@ class Written:
     """A document: its lines above the first entry, its top mapping, and every comment in it."""
 
     head: list[str]
-    top: Value
+    top: CstValue
     comments: list[str]

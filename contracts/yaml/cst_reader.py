@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from dq.contracts.yaml.cst import Entry, Odd, Shape, Value, Written
+from dq.contracts.yaml.cst import CstEntry, CstValue, Odd, Shape, Written
 
 
 def read(text: str) -> Written:
@@ -19,7 +19,7 @@ def read(text: str) -> Written:
 
     The text has been read as YAML before. Raises Odd for explicit keys (`? key`) and directives.
     """
-    return _Reader(text).document()
+    return _CstReader(text).document()
 
 
 _OPEN = (yaml.FlowMappingStartToken, yaml.FlowSequenceStartToken)
@@ -27,7 +27,7 @@ _CLOSE = (yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken)
 _MARKS = (yaml.AnchorToken, yaml.TagToken)
 
 
-class _Reader:
+class _CstReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[Any] = list(yaml.scan(text, Loader=yaml.CSafeLoader))
@@ -110,7 +110,7 @@ class _Reader:
         self.pending = self.pending[last:]
         return foot
 
-    def value(self, indent: int, after_key: bool = False) -> Value:
+    def value(self, indent: int, after_key: bool = False) -> CstValue:
         marks = []
         while isinstance(self.token, _MARKS):
             marks.append(self.source(self.take()))
@@ -118,18 +118,18 @@ class _Reader:
         made.marks = " ".join(marks)
         return made
 
-    def _unmarked(self, indent: int, after_key: bool) -> Value:
+    def _unmarked(self, indent: int, after_key: bool) -> CstValue:
         token = self.token
         match token:
             case yaml.ScalarToken():
                 text = self.source(self.take())
                 if token.style not in ("|", ">"):
-                    return Value(Shape.INLINE, text, indent=indent)
+                    return CstValue(Shape.INLINE, text, indent=indent)
                 if text.endswith("\n\n") and "+" not in text.partition("\n")[0]:
                     self.pending.insert(0, (0, ""))  # not part of the text, though the scanner says so
-                return Value(Shape.BLOCK, text, indent=indent)
+                return CstValue(Shape.BLOCK, text, indent=indent)
             case yaml.AliasToken():
-                return Value(Shape.INLINE, self.source(self.take()), indent=indent)
+                return CstValue(Shape.INLINE, self.source(self.take()), indent=indent)
             case yaml.FlowMappingStartToken() | yaml.FlowSequenceStartToken():
                 return self._flow(indent)
             case yaml.BlockMappingStartToken():
@@ -138,9 +138,9 @@ class _Reader:
                 return self._sequence(closed=True)
             case yaml.BlockEntryToken() if after_key:
                 return self._sequence(closed=False)
-        return Value(Shape.EMPTY)
+        return CstValue(Shape.EMPTY)
 
-    def _mapping(self) -> Value:
+    def _mapping(self) -> CstValue:
         column = int(self.take().start_mark.column)
         entries = []
         while isinstance(self.token, yaml.KeyToken):
@@ -155,11 +155,11 @@ class _Reader:
             entries.append(self._entry(key, above, column, after_key=True))
         if not isinstance(self.token, yaml.BlockEndToken):
             raise Odd(f"line {self.line}: a value without a key")
-        made = Value(Shape.MAP, entries=entries, foot=self._claim_foot(column))
+        made = CstValue(Shape.MAP, entries=entries, foot=self._claim_foot(column))
         self.take()
         return made
 
-    def _sequence(self, closed: bool) -> Value:
+    def _sequence(self, closed: bool) -> CstValue:
         """A list; one that stands in the column of its key (not `closed`) has no tokens around it."""
         column = int(self.token.start_mark.column)
         if closed:
@@ -169,12 +169,12 @@ class _Reader:
             above = self._claim()
             self.take()
             entries.append(self._entry("", above, column))
-        made = Value(Shape.SEQ, entries=entries, foot=self._claim_foot(column if closed else column + 1))
+        made = CstValue(Shape.SEQ, entries=entries, foot=self._claim_foot(column if closed else column + 1))
         if closed:
             self.take()
         return made
 
-    def _entry(self, key: str, above: list[str], column: int, after_key: bool = False) -> Entry:
+    def _entry(self, key: str, above: list[str], column: int, after_key: bool = False) -> CstEntry:
         head = self._claim_beside()
         ahead = self.at
         while isinstance(self.tokens[ahead], _MARKS):
@@ -182,11 +182,11 @@ class _Reader:
         if isinstance(self.tokens[ahead], (yaml.ScalarToken, yaml.AliasToken, *_OPEN)):
             above = [*above, *([head] if head else []), *self._claim()]
             made = self.value(column, after_key)
-            return Entry(key, made, above, self._claim_beside())
+            return CstEntry(key, made, above, self._claim_beside())
         made = self.value(column, after_key)
-        return Entry(key, made, above, head)
+        return CstEntry(key, made, above, head)
 
-    def _flow(self, indent: int) -> Value:
+    def _flow(self, indent: int) -> CstValue:
         begin, first = self.at, self.token.start_mark.index
         depth, commented = 0, len(self.comments)
         while True:
@@ -200,7 +200,7 @@ class _Reader:
         made = _Brackets(self.text, self.tokens[begin : self.at + 1]).value() if simple else None
         self.pending, self.beside = [], ""  # comments inside are part of the text
         self.take()
-        return made or Value(Shape.FLOW, text, indent=indent)
+        return made or CstValue(Shape.FLOW, text, indent=indent)
 
 
 class _Brackets:
@@ -211,10 +211,10 @@ class _Brackets:
         self.tokens = tokens
         self.at = 0
 
-    def value(self) -> Value | None:
+    def value(self) -> CstValue | None:
         """The collection, or None when some of it cannot be written anew without changing it."""
         opened = self._next()
-        entries: list[Entry] = []
+        entries: list[CstEntry] = []
         listed = isinstance(opened, yaml.FlowSequenceStartToken)
         while not isinstance(self.tokens[self.at], _CLOSE):
             key = ""
@@ -226,22 +226,22 @@ class _Brackets:
             inner = self._inner()
             if inner is None:
                 return None
-            entries.append(Entry(key, inner))
+            entries.append(CstEntry(key, inner))
             if isinstance(self.tokens[self.at], yaml.FlowEntryToken):
                 self.at += 1
         closed = self._next()
         text = self.text[opened.start_mark.index : closed.end_mark.index]
-        return Value(Shape.FLOW, text, entries=entries, listed=listed)
+        return CstValue(Shape.FLOW, text, entries=entries, listed=listed)
 
     def _next(self) -> Any:
         self.at += 1
         return self.tokens[self.at - 1]
 
-    def _inner(self) -> Value | None:
+    def _inner(self) -> CstValue | None:
         if isinstance(self.tokens[self.at], _OPEN):
             return self.value()
         text = self._scalar()
-        return None if text is None else Value(Shape.INLINE, text)
+        return None if text is None else CstValue(Shape.INLINE, text)
 
     def _scalar(self) -> str | None:
         token = self.tokens[self.at]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import cst_reader, source
-from dq.contracts.yaml.cst import Entry, Odd, Shape, Value, Written
+from dq.contracts.yaml.cst import CstEntry, CstValue, Odd, Shape, Written
 from dq.contracts.yaml.key_order import kind_below, position
 
 WIDTH = 100
@@ -81,7 +81,7 @@ class _Writer:
 
     sort: bool
 
-    def block(self, value: Value, kind: str, indent: int) -> list[str]:
+    def block(self, value: CstValue, kind: str, indent: int) -> list[str]:
         """The entries of an indented collection and the comments that close it."""
         lines: list[str] = []
         for entry, above in self.entries(value, kind):
@@ -89,7 +89,7 @@ class _Writer:
             lines += self.entry(entry, kind, indent)
         return lines + self.comments(value.foot, indent)
 
-    def entries(self, value: Value, kind: str) -> list[tuple[Entry, list[str]]]:
+    def entries(self, value: CstValue, kind: str) -> list[tuple[CstEntry, list[str]]]:
         """The entries in their order, each with the lines above it.
 
         Lines above the first entry of an item stand above the item's dash, for want of another place.
@@ -99,13 +99,13 @@ class _Writer:
             entries.sort(key=lambda entry: position(kind, _name(entry.key)))
         return [(entry, [*entry.above, *self.hoisted(entry, kind)]) for entry in entries]
 
-    def hoisted(self, entry: Entry, kind: str) -> list[str]:
+    def hoisted(self, entry: CstEntry, kind: str) -> list[str]:
         value = entry.value
         if entry.key or value.shape not in (Shape.MAP, Shape.SEQ) or value.marks or entry.beside:
             return []
         return [line for line in self.entries(value, kind)[0][1] if line]
 
-    def entry(self, entry: Entry, kind: str, indent: int) -> list[str]:
+    def entry(self, entry: CstEntry, kind: str, indent: int) -> list[str]:
         """The lines of one entry, from its key or dash on."""
         value = entry.value
         lead = " " * indent + (f"{entry.key}:" if entry.key else "-")
@@ -116,7 +116,7 @@ class _Writer:
             if not value.entries or len(line) <= WIDTH:
                 return [_beside(line, entry)]
             value = _indented(value)
-            entry = Entry(entry.key, value, [], entry.beside)
+            entry = CstEntry(entry.key, value, [], entry.beside)
             below = self.kind_of(value, kind, entry)
         match value.shape:
             case Shape.EMPTY:
@@ -133,7 +133,7 @@ class _Writer:
         lines = [f"{start} {first}", *more]
         return [*lines[:-1], _beside(lines[-1], entry)]
 
-    def collection(self, start: str, entry: Entry, value: Value, kind: str, indent: int) -> list[str]:
+    def collection(self, start: str, entry: CstEntry, value: CstValue, kind: str, indent: int) -> list[str]:
         lines = self.block(value, kind, indent + _STEP)
         if entry.key or value.marks or entry.beside:
             return [_beside(start, entry), *lines]
@@ -141,11 +141,11 @@ class _Writer:
         lines = lines[len(self.comments(self.entries(value, kind)[0][1], 0, first=True)) :]
         return [f"{start} {lines[0].lstrip()}", *lines[1:]]
 
-    def kind_of(self, value: Value, kind: str, entry: Entry) -> str:
+    def kind_of(self, value: CstValue, kind: str, entry: CstEntry) -> str:
         listed = value.listed or value.shape is Shape.SEQ
         return kind_below(kind, _name(entry.key), listed) if entry.key else kind
 
-    def brackets(self, value: Value, kind: str) -> str:
+    def brackets(self, value: CstValue, kind: str) -> str:
         """A collection in brackets, in one line."""
         if value.entries is None:
             return value.text
@@ -170,9 +170,9 @@ class _Writer:
         return made
 
 
-def _indented(value: Value) -> Value:
+def _indented(value: CstValue) -> CstValue:
     """A collection in brackets as an indented one: for one that is too long for its line."""
-    return Value(Shape.SEQ if value.listed else Shape.MAP, marks=value.marks, entries=value.entries)
+    return CstValue(Shape.SEQ if value.listed else Shape.MAP, marks=value.marks, entries=value.entries)
 
 
 def _name(key: str) -> str:
@@ -180,7 +180,7 @@ def _name(key: str) -> str:
     return key.strip("'\"")
 
 
-def _beside(line: str, entry: Entry) -> str:
+def _beside(line: str, entry: CstEntry) -> str:
     return f"{line}  {entry.beside}" if entry.beside else line
 
 
@@ -191,7 +191,7 @@ def _shifted(line: str, by: int) -> str:
     return " " * max(0, spaces + by) + line.lstrip()
 
 
-def _literal(start: str, value: Value, indent: int) -> list[str]:
+def _literal(start: str, value: CstValue, indent: int) -> list[str]:
     """A scalar after `|` or `>` with its lines moved; a digit there counts from the holder's indent."""
     header, *lines = value.text.split("\n")
     lines = lines[:-1] if lines and not lines[-1] else lines

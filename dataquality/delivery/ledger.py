@@ -17,7 +17,7 @@ from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.probe import Receipt
-from dq.dataquality.delivery.status import Judgement
+from dq.dataquality.delivery.status import CycleVerdict
 from dq.dataquality.tables import cycle as cycles_table
 from dq.dataquality.tables import cycle_event, receipt, watermark
 
@@ -172,7 +172,13 @@ def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select 
 
 
 def change(
-    tx: Connection, before: Kept, judged: Judgement, evidence: Evidence | None, now: datetime, *, told: bool
+    tx: Connection,
+    before: Kept,
+    judged: CycleVerdict,
+    evidence: Evidence | None,
+    now: datetime,
+    *,
+    told: bool,
 ) -> bool:
     """Moves a cycle to its new status, if it still stands where it was read; says whether it did."""
     delivered = before.cycle.due_at + judged.lateness if judged.lateness is not None else None

@@ -24,7 +24,7 @@ COMMIT_FORMATS = frozenset({"iceberg", "delta", "hudi"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DeliveryPlace:
     """Where an object's data lies: the folder or URI of the table, its format and its marker's name."""
 
     path: str
@@ -53,7 +53,7 @@ def label(partition: Partition) -> str:
 
 
 def look(
-    slo: Slo, cycle: Cycle, place: Place, files: Files, receipts: Receipts, now: datetime
+    slo: Slo, cycle: Cycle, place: DeliveryPlace, files: Files, receipts: Receipts, now: datetime
 ) -> Evidence | None:
     """The deciding evidence of a cycle, with weaker sources that disagree told in its detail.
 
@@ -118,19 +118,21 @@ def _receipt(cycle: Cycle, partition: Partition, receipts: Receipts) -> Evidence
     return Evidence(Source.RECEIPT, found.delivered_at, rows=found.rows, names_cycle=named is not None)
 
 
-def _marker(slo: Slo, partition: Partition, place: Place, files: Files) -> Evidence | None:
+def _marker(slo: Slo, partition: Partition, place: DeliveryPlace, files: Files) -> Evidence | None:
     seen = files.stat(f"{folder(slo, partition, place)}/{place.marker}")
     return Evidence(Source.MARKER, seen.modified_at) if seen else None
 
 
-def _commit(place: Place) -> Evidence | None:
+def _commit(place: DeliveryPlace) -> Evidence | None:
     if place.format not in COMMIT_FORMATS:
         return None
     problem = f"commits of {place.format} tables are not read by this version; publish with 'dq publish'"
     return Evidence(Source.COMMIT, readable=False, problem=problem)
 
 
-def _file(slo: Slo, partition: Partition, place: Place, files: Files, now: datetime) -> Evidence | None:
+def _file(
+    slo: Slo, partition: Partition, place: DeliveryPlace, files: Files, now: datetime
+) -> Evidence | None:
     inside = files.inside(folder(slo, partition, place))
     data = [one for one in inside if not one.name.startswith(("_", ".")) and one.size > 0]
     if not data:
@@ -141,7 +143,7 @@ def _file(slo: Slo, partition: Partition, place: Place, files: Files, now: datet
     return Evidence(Source.FILE, newest)
 
 
-def folder(slo: Slo, partition: Partition, place: Place) -> str:
+def folder(slo: Slo, partition: Partition, place: DeliveryPlace) -> str:
     """The folder that a partition is written to, its columns in the order of the table."""
     order = {key.column: number for number, key in enumerate(slo.object.partition_keys())}
     keys = sorted(partition, key=lambda pair: order.get(pair[0], len(order)))

@@ -9,7 +9,7 @@ from dq.contracts.shared.errors import DqError
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.evidence import Evidence, Source
 from dq.dataquality.delivery.files import Files
-from dq.dataquality.delivery.probe import Place
+from dq.dataquality.delivery.probe import DeliveryPlace
 
 _LOOKED_AT = (Source.MARKER, Source.COMMIT, Source.FILE)
 
@@ -24,7 +24,7 @@ class Sight:
     delivered: Callable[[Slo], bool]
     known: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
-    def lost(self, slo: Slo, place: Place, files: Files) -> Evidence | None:
+    def lost(self, slo: Slo, place: DeliveryPlace, files: Files) -> Evidence | None:
         """Unreadable evidence when nothing found there means nothing; None when the place can be seen.
 
         A folder that is gone (a mount, a link that leads nowhere, a bucket) holds no proof that a delivery is

@@ -14,7 +14,7 @@ CLOCK_TOLERANCE = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class CycleVerdict:
     """What became of a cycle as of an instant.
 
     `lateness` is delivery minus due, negative when early, and None while nothing counts as delivered.
@@ -34,7 +34,7 @@ def judge(
     *,
     give_up_at: datetime | None = None,
     excused: str | None = None,
-) -> Judgement:
+) -> CycleVerdict:
     """The status of a cycle at `now`; the same arguments give the same answer for ever.
 
     All instants are aware. Intervals are closed: delivered exactly at `due_at` is on time, exactly at
@@ -43,7 +43,7 @@ def judge(
     `readable=False` that it could not be read: that is never `missing`.
     """
     if excused is not None:
-        return Judgement(CycleStatus.EXCUSED, None, excused)
+        return CycleVerdict(CycleStatus.EXCUSED, None, excused)
     if evidence is not None and not evidence.readable:
         return _while_unreadable(cycle, evidence, now)
     if evidence is None or evidence.delivered_at is None:
@@ -51,12 +51,12 @@ def judge(
     return _delivered(cycle, evidence, evidence.delivered_at, now, give_up_at)
 
 
-def _before_breach(cycle: Cycle, now: datetime) -> Judgement | None:
+def _before_breach(cycle: Cycle, now: datetime) -> CycleVerdict | None:
     """What waiting looks like, or None when there is nothing to wait for any more."""
     if now < cycle.due_at:
-        return Judgement(CycleStatus.SCHEDULED, None, f"Due {_text(cycle.due_at)}.")
+        return CycleVerdict(CycleStatus.SCHEDULED, None, f"Due {_text(cycle.due_at)}.")
     if now <= cycle.breach_at:
-        return Judgement(
+        return CycleVerdict(
             CycleStatus.PENDING,
             None,
             f"Due since {_text(cycle.due_at)}, in grace until {_text(cycle.breach_at)}.",
@@ -64,37 +64,37 @@ def _before_breach(cycle: Cycle, now: datetime) -> Judgement | None:
     return None
 
 
-def _while_unreadable(cycle: Cycle, evidence: Evidence, now: datetime) -> Judgement:
+def _while_unreadable(cycle: Cycle, evidence: Evidence, now: datetime) -> CycleVerdict:
     problem = evidence.problem or "no reason given"
-    return _before_breach(cycle, now) or Judgement(
+    return _before_breach(cycle, now) or CycleVerdict(
         CycleStatus.UNKNOWN, None, f"The {evidence.source} could not be read: {problem}."
     )
 
 
-def _without_delivery(cycle: Cycle, now: datetime, give_up_at: datetime | None) -> Judgement:
+def _without_delivery(cycle: Cycle, now: datetime, give_up_at: datetime | None) -> CycleVerdict:
     if waiting := _before_breach(cycle, now):
         return waiting
     if give_up_at is not None and now > give_up_at:
-        return Judgement(
+        return CycleVerdict(
             CycleStatus.NEVER,
             None,
             f"Nothing arrived; given up {_text(give_up_at)}, due {_text(cycle.due_at)}.",
         )
-    return Judgement(
+    return CycleVerdict(
         CycleStatus.MISSING, None, f"Nothing arrived by {_text(cycle.breach_at)}, due {_text(cycle.due_at)}."
     )
 
 
 def _delivered(
     cycle: Cycle, evidence: Evidence, claimed: datetime, now: datetime, give_up_at: datetime | None
-) -> Judgement:
+) -> CycleVerdict:
     at, seen = claimed, evidence.first_seen
     # Nobody sees a delivery before it happens: then the source's clock is wrong and ours decides.
     if seen is not None and seen + CLOCK_TOLERANCE < claimed:
         at = seen
     clock_fault = at != claimed
     if at > now + CLOCK_TOLERANCE:
-        return Judgement(
+        return CycleVerdict(
             CycleStatus.UNKNOWN,
             None,
             f"The {evidence.source} says {_text(claimed)}, later than now, {_text(now)}: a clock is wrong.",
@@ -104,7 +104,7 @@ def _delivered(
     reason = f"Delivered {_text(at)} by {evidence.source}, due {_text(cycle.due_at)}."
     if clock_fault:
         reason += f" Its own clock says {_text(claimed)}; the time it was first seen counts."
-    return Judgement(status, at - cycle.due_at, reason, clock_fault)
+    return CycleVerdict(status, at - cycle.due_at, reason, clock_fault)
 
 
 def _status_of_delivery(cycle: Cycle, at: datetime, give_up_at: datetime | None) -> CycleStatus:

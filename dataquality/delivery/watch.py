@@ -20,9 +20,9 @@ from dq.dataquality.delivery.budget import budget
 from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.files import Files
 from dq.dataquality.delivery.ledger import Kept
-from dq.dataquality.delivery.probe import Place, Receipts, label, look
+from dq.dataquality.delivery.probe import DeliveryPlace, Receipts, label, look
 from dq.dataquality.delivery.sight import Sight
-from dq.dataquality.delivery.status import Judgement, judge
+from dq.dataquality.delivery.status import CycleVerdict, judge
 from dq.dataquality.delivery.wording import promised, seen
 from dq.store.engine import Store
 
@@ -42,12 +42,12 @@ class Watched:
     """An SLO together with where its data lies and what reads it."""
 
     slo: Slo
-    place: Place
+    place: DeliveryPlace
     files: Files
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Turn:
     """A cycle that moved from one status to another in this tick."""
 
     kept: Kept
@@ -62,8 +62,8 @@ class Tick:
     at: datetime
     slos: int
     new_cycles: int
-    changes: tuple[Change, ...]
-    unknown: tuple[Change, ...]
+    changes: tuple[Turn, ...]
+    unknown: tuple[Turn, ...]
     open: int
 
 
@@ -101,7 +101,7 @@ def tick(
         new_cycles=new,
         changes=tuple(change for change in changes if change.after is not change.kept.status),
         unknown=tuple(
-            Change(kept, result.status, result.reason)
+            Turn(kept, result.status, result.reason)
             for _, kept, result, _ in judged
             if result.status is CycleStatus.UNKNOWN
         ),
@@ -135,7 +135,7 @@ def _delivered_ever(store: Store, slo: Slo) -> bool:
 
 def _judged(
     one: Watched, kept: Kept, receipts: Receipts, now: datetime, sight: Sight
-) -> tuple[Judgement, Evidence | None]:
+) -> tuple[CycleVerdict, Evidence | None]:
     slo, cycle = one.slo, kept.cycle
     evidence = look(slo, cycle, one.place, one.files, receipts, now)
     if evidence is None and now > cycle.breach_at:
@@ -176,17 +176,17 @@ def _snapshot(
     return evidence, give_up_at
 
 
-Judged = tuple[Watched, Kept, Judgement, Evidence | None]
+Judged = tuple[Watched, Kept, CycleVerdict, Evidence | None]
 
 
-def _write(store: Store, judged: Iterable[Judged], now: datetime, tell: Tell) -> list[Change]:
+def _write(store: Store, judged: Iterable[Judged], now: datetime, tell: Tell) -> list[Turn]:
     moved = [
         (one, kept, result, evidence, event)
         for one, kept, result, evidence in judged
         for event in (_event(one.slo, kept, result, now),)
         if event is not None or result.status is not kept.status
     ]
-    changes: list[Change] = []
+    changes: list[Turn] = []
     if not moved:
         return changes
     with store.write() as tx:
@@ -194,13 +194,13 @@ def _write(store: Store, judged: Iterable[Judged], now: datetime, tell: Tell) ->
             told = kept.told or isinstance(event, Breach)
             if not ledger.change(tx, kept, result, evidence, now, told=told):
                 continue
-            changes.append(Change(kept, result.status, result.reason))
+            changes.append(Turn(kept, result.status, result.reason))
             if event is not None:
                 tell(tx, replace(event, facts=(*event.facts, ("budget", _budget(tx, one.slo, now)))))
     return changes
 
 
-def _event(slo: Slo, kept: Kept, judged: Judgement, now: datetime) -> Breach | Recovery | None:
+def _event(slo: Slo, kept: Kept, judged: CycleVerdict, now: datetime) -> Breach | Recovery | None:
     """What the alerts room has to know about this judgement, if anything."""
     contract, one, group = slo.key
     key, subject = IncidentKey(contract, one, group), kept.cycle.due_at.isoformat()

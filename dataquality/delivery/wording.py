@@ -8,7 +8,7 @@ from dq.contracts.schedule import Cycle, zone
 from dq.contracts.shared.fault import Fault
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.probe import label
-from dq.dataquality.delivery.status import Judgement
+from dq.dataquality.delivery.status import CycleVerdict
 
 
 def local(slo: Slo, instant: datetime) -> str:
@@ -34,7 +34,7 @@ def promised(slo: Slo, cycle: Cycle) -> str:
     return f"{what} by {local(slo, cycle.due_at)}{grace}"
 
 
-def seen(slo: Slo, cycle: Cycle, judged: Judgement) -> str:
+def seen(slo: Slo, cycle: Cycle, judged: CycleVerdict) -> str:
     """What came of a cycle that was missing."""
     if judged.lateness is None:
         return judged.reason

@@ -8,7 +8,7 @@ from types import ModuleType
 from dq.contracts.shared import shelf
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest
-from dq.registry.catalog import Catalog, CatalogKind, Settings
+from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
 
 # The package itself: a shelf is asked for by its package.
 _SHIPPED = sys.modules[__name__]
@@ -19,7 +19,7 @@ def catalogs(package: ModuleType = _SHIPPED) -> dict[str, CatalogKind]:
     return shelf.load(package, "CATALOG", CatalogKind)
 
 
-def open_catalog(name: str, settings: Settings) -> Catalog:
+def open_catalog(name: str, settings: CatalogSettings) -> Catalog:
     """The catalog of this id. Raises UsageError for an unknown one and for a setting that it misses."""
     kinds = catalogs()
     if name not in kinds:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.shared.errors import UsageError
-from dq.registry.action import Action, Field
+from dq.registry.action import Action, ChangedField
 from dq.registry.catalog import Values
-from dq.registry.table import Column, TableSpec
+from dq.registry.table import TableColumn, TableSpec
 
 # Spark's data source tables keep the exact Spark types; avro needs a module there that Hive's own does not.
 CREATES = {"parquet": "USING parquet", "orc": "USING orc", "json": "USING json", "csv": "USING csv"}
@@ -35,8 +35,8 @@ _RESERVED = frozenset(
 _KEY_SIZE, _VALUE_SIZE = 255, 4000
 
 # These need the whole schema to be written anew.
-_REWRITES = (Field.TYPE, Field.ORDER)
-_REPLACES = (Field.FORMAT, Field.PARTITIONS)
+_REWRITES = (ChangedField.TYPE, ChangedField.ORDER)
+_REPLACES = (ChangedField.FORMAT, ChangedField.PARTITIONS)
 
 
 def refuse_reserved(spec: TableSpec) -> None:
@@ -81,7 +81,7 @@ def replaces(action: Action) -> bool:
 def rewrites(action: Action) -> bool:
     """Whether the columns must be written as a whole: SQL has no words for it on Hive tables."""
     return any(
-        change.field in _REWRITES or (change.field is Field.COLUMN and change.after is None)
+        change.field in _REWRITES or (change.field is ChangedField.COLUMN and change.after is None)
         for change in action.changes
         if not change.kept
     )
@@ -89,12 +89,14 @@ def rewrites(action: Action) -> bool:
 
 def alter_columns(action: Action, spec: TableSpec) -> Iterator[str]:
     """ALTER TABLE for new columns and changed comments."""
-    new = {change.name for change in action.changes if change.field is Field.COLUMN and not change.kept}
+    new = {
+        change.name for change in action.changes if change.field is ChangedField.COLUMN and not change.kept
+    }
     added = [_column(column) for column in spec.columns if column.name in new]
     if added:
         yield f"ALTER TABLE {table(spec)} ADD COLUMNS ({', '.join(added)})"
     for change in action.changes:
-        if change.field is Field.COMMENT:
+        if change.field is ChangedField.COMMENT:
             yield (
                 f"ALTER TABLE {table(spec)} ALTER COLUMN {quoted(change.name)} "
                 f"COMMENT {literal(change.after or '')}"
@@ -104,11 +106,13 @@ def alter_columns(action: Action, spec: TableSpec) -> Iterator[str]:
 def alter_rest(action: Action, spec: TableSpec) -> Iterator[str]:
     """ALTER TABLE for place, description and properties; the properties last, for they carry the mark."""
     for change in action.changes:
-        if change.field is Field.LOCATION:
+        if change.field is ChangedField.LOCATION:
             yield f"ALTER TABLE {table(spec)} SET LOCATION {literal(change.after or '')}"
-        if change.field is Field.DESCRIPTION:
+        if change.field is ChangedField.DESCRIPTION:
             yield f"COMMENT ON TABLE {table(spec)} IS {literal(change.after or '')}"
-    changed = {change.name: change.after for change in action.changes if change.field is Field.PARAMETER}
+    changed = {
+        change.name: change.after for change in action.changes if change.field is ChangedField.PARAMETER
+    }
     gone = [literal(key) for key, value in changed.items() if value is None]
     if gone:
         yield f"ALTER TABLE {table(spec)} UNSET TBLPROPERTIES IF EXISTS ({', '.join(gone)})"
@@ -141,7 +145,7 @@ def literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _column(column: Column) -> str:
+def _column(column: TableColumn) -> str:
     comment = f" COMMENT {literal(column.comment)}" if column.comment else ""
     return f"{quoted(column.name)} {column.type}{comment}"
 

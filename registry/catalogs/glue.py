@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dq.contracts.shared.errors import MissingTool
 from dq.contracts.shared.install import install_command
-from dq.registry.catalog import Catalog, CatalogKind, Settings
+from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
 
 
-def _open(settings: Settings) -> Catalog:
+def _open(settings: CatalogSettings) -> Catalog:
     try:
         import boto3  # noqa: F401  # only to tell its absence apart from an AWS that does not answer
     except ModuleNotFoundError as error:

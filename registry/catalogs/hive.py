@@ -18,15 +18,15 @@ from dq.contracts.shared.install import install_command
 from dq.registry.action import Action, LiveTable
 from dq.registry.catalog import (
     CatalogKind,
+    CatalogSettings,
     Partition,
-    Settings,
     Values,
     moved_partition,
     no_table,
     stale,
 )
 from dq.registry.catalogs import _hive_sql as sql
-from dq.registry.table import Column, TableSpec, digest, fold_location, folded
+from dq.registry.table import TableColumn, TableSpec, digest, fold_location, folded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -197,9 +197,9 @@ def _format(provider: str, serde: str, properties: Mapping[str, str]) -> str:
     return next((name for name in _SERDE_FORMATS if name in serde.lower()), "")
 
 
-def _column(field: Mapping[str, Any]) -> Column:
+def _column(field: Mapping[str, Any]) -> TableColumn:
     raw = field["metadata"].get(_RAW_TYPE)
-    return Column(field["name"], raw or _ddl(field["type"]), field["metadata"].get("comment", ""))
+    return TableColumn(field["name"], raw or _ddl(field["type"]), field["metadata"].get("comment", ""))
 
 
 def _ddl(kind: Any) -> str:
@@ -267,7 +267,7 @@ def _causes(java: Any) -> Iterator[str]:
         java = java.getCause()
 
 
-def _open(settings: Settings) -> Hive:
+def _open(settings: CatalogSettings) -> Hive:
     if settings.session is None:
         raise UsageError(
             "The hive catalog needs a Spark session.", "Hand one in, or use the catalog 'local'."

@@ -11,8 +11,8 @@ from dq.contracts.shared.errors import UsageError
 from dq.registry.action import Action, LiveTable
 from dq.registry.catalog import (
     CatalogKind,
+    CatalogSettings,
     Partition,
-    Settings,
     Values,
     moved_partition,
     no_table,
@@ -114,7 +114,7 @@ def _read(connection: Connection, database: str, name: str) -> LiveTable | None:
     return None if row is None else LiveTable(spec_of(row.spec), str(row.version))
 
 
-def _open(settings: Settings) -> Local:
+def _open(settings: CatalogSettings) -> Local:
     if settings.store is None:
         raise UsageError("The local catalog needs the state store.", "Set DQ_STORE_URL.")
     return Local(settings.store)

@@ -15,7 +15,7 @@ _TEXT_OUT = f"{_HIVE}.HiveIgnoreKeyTextOutputFormat"
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class GlueFormat:
     """The classes that read and write a format, and what they have to be told."""
 
     input: str
@@ -26,26 +26,26 @@ class Format:
 
 
 FORMATS = {
-    "parquet": Format(
+    "parquet": GlueFormat(
         f"{_HIVE}.parquet.MapredParquetInputFormat",
         f"{_HIVE}.parquet.MapredParquetOutputFormat",
         f"{_HIVE}.parquet.serde.ParquetHiveSerDe",
     ),
-    "orc": Format(f"{_HIVE}.orc.OrcInputFormat", f"{_HIVE}.orc.OrcOutputFormat", f"{_HIVE}.orc.OrcSerde"),
-    "avro": Format(
+    "orc": GlueFormat(f"{_HIVE}.orc.OrcInputFormat", f"{_HIVE}.orc.OrcOutputFormat", f"{_HIVE}.orc.OrcSerde"),
+    "avro": GlueFormat(
         f"{_HIVE}.avro.AvroContainerInputFormat",
         f"{_HIVE}.avro.AvroContainerOutputFormat",
         "org.apache.hadoop.hive.serde2.avro.AvroSerDe",
     ),
     # Names in files may be upper case, the catalog's never are.
-    "json": Format(
+    "json": GlueFormat(
         _TEXT_IN,
         _TEXT_OUT,
         "org.openx.data.jsonserde.JsonSerDe",
         (("case.insensitive", "true"), ("serialization.format", "1")),
     ),
     # As `dq check` reads CSV: a header, and commas.
-    "csv": Format(
+    "csv": GlueFormat(
         _TEXT_IN,
         _TEXT_OUT,
         "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",

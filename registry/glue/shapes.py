@@ -8,7 +8,7 @@ from typing import Any
 from dq.registry.action import LiveTable
 from dq.registry.glue.formats import FORMATS, format_of, own_parameters
 from dq.registry.glue.types import EXACT_TYPE, glue_type, spark_type
-from dq.registry.table import OPEN_FORMATS, Column, TableSpec, fold_location, folded
+from dq.registry.table import OPEN_FORMATS, TableColumn, TableSpec, fold_location, folded
 
 Raw = Mapping[str, Any]
 
@@ -38,9 +38,9 @@ def live_table(raw: Raw) -> LiveTable:
     return LiveTable(folded(spec), str(raw.get("VersionId", "")), raw.get("UpdateTime"))
 
 
-def _column(raw: Raw) -> Column:
+def _column(raw: Raw) -> TableColumn:
     exact = (raw.get("Parameters") or {}).get(EXACT_TYPE)
-    return Column(raw["Name"], spark_type(raw.get("Type") or "", exact), raw.get("Comment") or "")
+    return TableColumn(raw["Name"], spark_type(raw.get("Type") or "", exact), raw.get("Comment") or "")
 
 
 def new_table(spec: TableSpec) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _changed_storage(raw: Raw, before: TableSpec, after: TableSpec) -> dict[str,
     return made
 
 
-def _changed_column(raw: Raw | None, before: Column | None, after: Column) -> dict[str, Any]:
+def _changed_column(raw: Raw | None, before: TableColumn | None, after: TableColumn) -> dict[str, Any]:
     if raw is None or before is None:
         return _input(after)
     made = dict(raw)
@@ -110,7 +110,7 @@ def _changed_column(raw: Raw | None, before: Column | None, after: Column) -> di
     return made
 
 
-def _input(column: Column) -> dict[str, Any]:
+def _input(column: TableColumn) -> dict[str, Any]:
     kind = glue_type(column.type)
     made: dict[str, Any] = {"Name": column.name, "Type": kind}
     if column.comment:

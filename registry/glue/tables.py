@@ -12,7 +12,7 @@ from botocore import exceptions as aws
 
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.types import NotAType
-from dq.registry.action import Action, Field, LiveTable
+from dq.registry.action import Action, ChangedField, LiveTable
 from dq.registry.catalog import Partition, StalePlan, Values, moved_partition, no_table, stale
 from dq.registry.diff import changes, merged
 from dq.registry.glue import partitions as parts
@@ -28,7 +28,9 @@ _TURN_SECONDS = 0.2
 # Another writer was there between our reading and our writing, or still is.
 _MOVED = frozenset({"ConcurrentModificationException", "ResourceNotReadyException"})
 # An old version is kept where columns change, so that one can go back to it.
-_KEEPS_VERSION = frozenset({Field.COLUMN, Field.TYPE, Field.ORDER, Field.FORMAT, Field.LOCATION})
+_KEEPS_VERSION = frozenset(
+    {ChangedField.COLUMN, ChangedField.TYPE, ChangedField.ORDER, ChangedField.FORMAT, ChangedField.LOCATION}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ class Glue:
                 )
             made = changed_table(raw, after)
             kinds = {change.field for change in action.changes if not change.kept}
-            if Field.TYPE in kinds:
+            if ChangedField.TYPE in kinds:
                 # First, so that a kill in between leaves the change to be planned again.
                 parts.retype(self.connection, raw, made["StorageDescriptor"]["Columns"])
             try:

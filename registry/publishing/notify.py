@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from dq.contracts.access import open_beneath
 from dq.contracts.shared.errors import Undeliverable
-from dq.registry.publishing.publication import Event
+from dq.registry.publishing.publication import DeliveryEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class JsonLines:
 
     path: Path
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: DeliveryEvent) -> None:
         """Raises Undeliverable when the file cannot be written."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from decimal import Decimal
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.catalog import Values
-from dq.registry.table import Column, TableSpec
+from dq.registry.table import TableColumn, TableSpec
 
 # `int` and `Decimal` also take `1_000`, spaces, and digits of other scripts, which no engine reads back.
 _WHOLE = re.compile(r"[+-]?[0-9]{1,40}")
@@ -107,7 +107,7 @@ def partition_values(spec: TableSpec, given: Mapping[str, str]) -> Values:
     return tuple((column.name, _value(table, column, lowered[column.name])) for column in spec.partitions)
 
 
-def _value(table: str, column: Column, text: str) -> str:
+def _value(table: str, column: TableColumn, text: str) -> str:
     if not text:
         raise UsageError(f"{table}: partition key {column.name} has no value.", f"Give {column.name}=….")
     try:

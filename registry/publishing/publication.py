@@ -54,7 +54,7 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class DeliveryEvent:
     """What consumers are told. `at` is when publishing began, in UTC; a retry tells the same."""
 
     id: str

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Insert, insert, select
 from dq.contracts.shared.errors import DqError
 from dq.registry.catalog import Catalog
 from dq.registry.publishing.marker import require_folder, write_marker
-from dq.registry.publishing.publication import Event, Publication
+from dq.registry.publishing.publication import DeliveryEvent, Publication
 from dq.registry.tables import publish_step
 from dq.store.engine import Store
 
@@ -27,7 +27,7 @@ STEPS = ("partition", "marker", "receipt", "notify")
 class Published:
     """The event, and the steps that this run did; none when all had been done before."""
 
-    event: Event
+    event: DeliveryEvent
     done: tuple[str, ...]
 
 
@@ -37,8 +37,8 @@ def publish(
     catalog: Catalog,
     store: Store,
     now: datetime,
-    receipt: Callable[[Connection, Event], None],
-    notify: Callable[[Event], None],
+    receipt: Callable[[Connection, DeliveryEvent], None],
+    notify: Callable[[DeliveryEvent], None],
 ) -> Published:
     """Does what is still to be done for this delivery, and says what that was.
 
@@ -50,7 +50,7 @@ def publish(
     begun, done = _journal(store, event_id)
     if not set(STEPS) - done:
         assert begun is not None
-        return Published(Event(event_id, one, begun), ())
+        return Published(DeliveryEvent(event_id, one, begun), ())
     if not one.marker:
         # The table's own log holds its partitions and says when they are complete.
         done |= {"partition", "marker"}
@@ -58,7 +58,7 @@ def publish(
         raise DqError(
             f"The catalog has no table {one.database}.{one.table}.", "Register it: dq register --apply."
         )
-    event = Event(event_id, one, begun or _begin(store, event_id, now))
+    event = DeliveryEvent(event_id, one, begun or _begin(store, event_id, now))
     did: list[str] = []
     if "partition" not in done:
         # Asked first, so that no reader is ever sent to a folder that is not there.

@@ -17,13 +17,13 @@ from fakes.breaches import DUE, breach, recovery
 from fakes.slack import TOKEN
 
 import dq.alerts.channels
-from dq.alerts.channel import Absent, Channel, Receipt, Refused, Sent
+from dq.alerts.channel import Channel, MessagePlace, NotHeld, Rejected, Sent
 from dq.alerts.channels import load
 from dq.alerts.deliver import drain
 from dq.alerts.incident import step
 from dq.alerts.message import render
 from dq.alerts.record import record
-from dq.alerts.route import Route
+from dq.alerts.route import AlertRoute
 from dq.contracts.shared import shelf
 from dq.contracts.shared.errors import UsageError
 from dq.store import open_store
@@ -116,9 +116,9 @@ def test_a_channel_finds_a_message_by_its_key_if_it_says_it_can(at, clock):
     ]
 
     if opened.can.reconcile:
-        assert found == [Sent(root), Sent(reply), Absent()]
+        assert found == [Sent(root), Sent(reply), NotHeld()]
     else:
-        assert [type(look) for look in found] == [Refused] * 3
+        assert [type(look) for look in found] == [Rejected] * 3
 
 
 def test_a_channel_takes_the_longest_message_as_it_is(at):
@@ -164,7 +164,7 @@ def test_the_file_holds_a_key_once(tmp_path):
 
     answers = [sender.create(target, CREATED, "key-1") for _ in range(3)]
 
-    assert answers == [Sent(Receipt(target, "key-1"))] * 3
+    assert answers == [Sent(MessagePlace(target, "key-1"))] * 3
     assert len(Path(target).read_text().splitlines()) == 1
 
 
@@ -189,7 +189,7 @@ def test_what_stands_in_the_place_of_a_file_is_a_broken_route(tmp_path, what):
 
     answer = CHANNELS["file"].open({}, print).sender.create(str(place), CREATED, "key-1")
 
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, Rejected)
     assert canary.read_text() == "mine\n"
 
 
@@ -204,7 +204,7 @@ def test_a_new_file_of_alerts_is_for_its_owner_alone(tmp_path):
 def test_a_file_that_cannot_be_written_is_a_broken_route(tmp_path):
     answer = CHANNELS["file"].open({}, print).sender.create(str(tmp_path), CREATED, "key-1")
 
-    assert answer == Refused(f"{tmp_path}: Is a directory", "route")
+    assert answer == Rejected(f"{tmp_path}: Is a directory", "route")
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_loading_the_shelf_does_not_import_slack():
 
 PAGER = '''"""A pager."""
 
-from dq.alerts.channel import Capabilities, Channel, Receipt, Refused, Scope, Sent
+from dq.alerts.channel import Capabilities, Channel, MessagePlace, Rejected, Blockage, Sent
 
 class Pager:
     def __init__(self, write):
@@ -260,7 +260,7 @@ class Pager:
 
     def create(self, target, message, key):
         self.write(f"{target}: {message.title}")
-        return Sent(Receipt(target, key))
+        return Sent(MessagePlace(target, key))
 
 CHANNEL = Channel(
     id="pager",
@@ -283,7 +283,7 @@ def test_a_new_channel_is_one_file(tmp_path, monkeypatch, clock):
     found = shelf.load(more_channels, "CHANNEL", Channel)
     store = open_store(f"sqlite:///{tmp_path / 'dq.db'}")
     with store.write() as tx:
-        record(tx, breach(1), (Route("pager", "ana"),), clock())
+        record(tx, breach(1), (AlertRoute("pager", "ana"),), clock())
     drained = drain(store, {"pager": found["pager"].open({}, beeps.append)}, clock)
     store.close()
 

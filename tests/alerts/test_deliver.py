@@ -10,7 +10,7 @@ from dq.alerts import tables
 from dq.alerts.channel import Capabilities, Open
 from dq.alerts.deliver import drain
 from dq.alerts.record import acknowledge, record
-from dq.alerts.route import Route
+from dq.alerts.route import AlertRoute
 from dq.contracts.shared.outcome import Severity
 
 
@@ -116,7 +116,7 @@ def test_an_acknowledgement_shows_in_the_message_and_the_thread(tell, send, slac
 
 
 def test_a_worse_breach_is_also_told_to_those_who_only_take_the_worst(tell, send, slack):
-    routes = (*ROUTES, Route("slack", "#platform", frozenset({Severity.CRITICAL})))
+    routes = (*ROUTES, AlertRoute("slack", "#platform", frozenset({Severity.CRITICAL})))
     tell(breach(1), routes=routes)
     send()
     tell(breach(2, Severity.CRITICAL), routes=routes)
@@ -153,7 +153,7 @@ class Faulty:
 
 def test_the_fault_of_one_channel_does_not_silence_the_others(tell, store, slack, channels, clock):
     broken = Open(Faulty(), Capabilities(thread=False, update=False, reconcile=False))
-    tell(breach(1), routes=(Route("faulty", "x"), *ROUTES))
+    tell(breach(1), routes=(AlertRoute("faulty", "x"), *ROUTES))
 
     drained = drain(store, {**channels, "faulty": broken}, clock)
 

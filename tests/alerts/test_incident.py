@@ -9,7 +9,7 @@ from functools import reduce
 import pytest
 from fakes.breaches import DUE, breach, recovery
 
-from dq.alerts.incident import REOPEN_WINDOW, Ack, State, step
+from dq.alerts.incident import REOPEN_WINDOW, Ack, IncidentState, step
 from dq.alerts.message import headline, render
 from dq.contracts.shared.outcome import End, Severity
 
@@ -30,16 +30,25 @@ ONE_OF_TWO = after(breach(1), breach(2), recovery(1))
 
 TABLE = [
     # what it is before, event, when it is recorded, kind, state after, open subjects, told
-    ("a breach opens", None, breach(1), NOW, "opened", State.OPEN, 1, ("create",)),
-    ("a second breach joins", OPEN, breach(2), NOW, "joined", State.OPEN, 2, ("update", "reply:count")),
-    ("a third joins in silence", TWO, breach(3), NOW, "joined", State.OPEN, 3, ("update",)),
+    ("a breach opens", None, breach(1), NOW, "opened", IncidentState.OPEN, 1, ("create",)),
+    (
+        "a second breach joins",
+        OPEN,
+        breach(2),
+        NOW,
+        "joined",
+        IncidentState.OPEN,
+        2,
+        ("update", "reply:count"),
+    ),
+    ("a third joins in silence", TWO, breach(3), NOW, "joined", IncidentState.OPEN, 3, ("update",)),
     (
         "a breach joins after an ack",
         ACKED,
         breach(2),
         NOW,
         "joined",
-        State.ACKED,
+        IncidentState.ACKED,
         2,
         ("update", "reply:count"),
     ),
@@ -49,20 +58,20 @@ TABLE = [
         breach(3, Severity.CRITICAL),
         NOW,
         "joined",
-        State.OPEN,
+        IncidentState.OPEN,
         3,
         ("update", "reply:worse"),
     ),
-    ("a milder one is not", TWO, breach(3, Severity.INFO), NOW, "joined", State.OPEN, 3, ("update",)),
-    ("an ack is told", OPEN, ON_IT, NOW, "acked", State.ACKED, 1, ("update", "reply:acked")),
-    ("one of two recovers", TWO, recovery(1), NOW, "recovered", State.OPEN, 1, ("update",)),
+    ("a milder one is not", TWO, breach(3, Severity.INFO), NOW, "joined", IncidentState.OPEN, 3, ("update",)),
+    ("an ack is told", OPEN, ON_IT, NOW, "acked", IncidentState.ACKED, 1, ("update", "reply:acked")),
+    ("one of two recovers", TWO, recovery(1), NOW, "recovered", IncidentState.OPEN, 1, ("update",)),
     (
         "one of two recovers after an ack",
         ACKED_TWO,
         recovery(2),
         NOW,
         "recovered",
-        State.ACKED,
+        IncidentState.ACKED,
         1,
         ("update",),
     ),
@@ -72,7 +81,7 @@ TABLE = [
         recovery(1),
         NOW,
         "resolved",
-        State.RESOLVED,
+        IncidentState.RESOLVED,
         0,
         ("update", "reply:resolved"),
     ),
@@ -82,7 +91,7 @@ TABLE = [
         recovery(2),
         NOW,
         "resolved",
-        State.RESOLVED,
+        IncidentState.RESOLVED,
         0,
         ("update", "reply:resolved"),
     ),
@@ -92,7 +101,7 @@ TABLE = [
         recovery(1),
         NOW,
         "resolved",
-        State.RESOLVED,
+        IncidentState.RESOLVED,
         0,
         ("update", "reply:resolved"),
     ),
@@ -102,7 +111,7 @@ TABLE = [
         breach(2),
         SOON,
         "reopened",
-        State.OPEN,
+        IncidentState.OPEN,
         1,
         ("update", "reply:reopened"),
     ),
@@ -112,7 +121,7 @@ TABLE = [
         breach(2),
         LATER,
         "opened",
-        State.OPEN,
+        IncidentState.OPEN,
         1,
         ("create",),
     ),
@@ -134,7 +143,7 @@ def test_an_event_changes_an_incident(before, event, now, kind, state, still, te
         tell,
     )
     assert done.incident.revision == (1 if kind == "opened" else before.revision + 1)
-    assert (done.incident.resolved_at is None) == (state is not State.RESOLVED)
+    assert (done.incident.resolved_at is None) == (state is not IncidentState.RESOLVED)
 
 
 @pytest.mark.parametrize(
@@ -199,10 +208,10 @@ def ended(day: int, end: End):
 @pytest.mark.parametrize(
     ("end", "state"),
     [
-        (End.KEPT, State.RESOLVED),
-        (End.EXCUSED, State.EXCUSED),
-        (End.WITHDRAWN, State.WITHDRAWN),
-        (End.GIVEN_UP, State.GIVEN_UP),
+        (End.KEPT, IncidentState.RESOLVED),
+        (End.EXCUSED, IncidentState.EXCUSED),
+        (End.WITHDRAWN, IncidentState.WITHDRAWN),
+        (End.GIVEN_UP, IncidentState.GIVEN_UP),
     ],
 )
 def test_an_incident_says_how_it_ended(end, state):
@@ -217,7 +226,7 @@ def test_of_several_ends_the_worst_is_said(first):
     given_up = after(breach(1), breach(2), ended(1, first), ended(2, End.GIVEN_UP))
     kept = after(breach(1), breach(2), ended(2, End.GIVEN_UP), recovery(1))
 
-    assert given_up.state is kept.state is State.GIVEN_UP
+    assert given_up.state is kept.state is IncidentState.GIVEN_UP
 
 
 def test_what_was_given_up_and_came_after_all_is_resolved():
@@ -225,7 +234,7 @@ def test_what_was_given_up_and_came_after_all_is_resolved():
 
     came = step(given_up, recovery(1), LATER)
 
-    assert (came.kind, came.incident.state) == ("resolved", State.RESOLVED)
+    assert (came.kind, came.incident.state) == ("resolved", IncidentState.RESOLVED)
     assert came.tell == ("update", "reply:resolved")
     assert step(came.incident, recovery(1), LATER) is None
     assert step(came.incident, ended(1, End.GIVEN_UP), LATER) is None

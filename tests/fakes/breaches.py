@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from dq.alerts.route import Route
+from dq.alerts.route import AlertRoute
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 
 KEY = IncidentKey("orders", "orders", "daily-by-8")
 DUE = datetime(2026, 5, 1, 8, tzinfo=UTC)
-ROUTES = (Route("slack", "#orders-alerts"),)
+ROUTES = (AlertRoute("slack", "#orders-alerts"),)
 
 
 def breach(day: int = 1, severity: Severity = Severity.ERROR, key: IncidentKey = KEY) -> Breach:

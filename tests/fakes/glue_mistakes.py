@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dq.registry.glue.shapes import new_table
-from dq.registry.table import Column, TableSpec
+from dq.registry.table import TableColumn, TableSpec
 
 Change = Callable[[dict[str, Any]], Any]
 
@@ -16,8 +16,8 @@ SPEC = TableSpec(
     "flights",
     "s3://lake/air",
     "parquet",
-    (Column("id", "bigint", "The key."), Column("price", "decimal(18,2)")),
-    (Column("flight_date", "date"), Column("hour", "int")),
+    (TableColumn("id", "bigint", "The key."), TableColumn("price", "decimal(18,2)")),
+    (TableColumn("flight_date", "date"), TableColumn("hour", "int")),
     (("dq.managed-by", "dq"),),
     "Every flight.",
 )

@@ -15,9 +15,9 @@ from fakes.flights import flights
 from sqlalchemy import event
 
 from dq.registry.apply import apply, propose
-from dq.registry.catalog import Catalog, Settings
+from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.orphans import Whole
+from dq.registry.orphans import WholeRegistry
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store, open_store
 
@@ -36,7 +36,7 @@ def wanted() -> list[TableSpec]:
 
 def register(catalog: Catalog, store: Store) -> None:
     """Plans and applies all of them."""
-    made = propose(catalog, catalog.id, wanted(), store, whole=Whole(""))
+    made = propose(catalog, catalog.id, wanted(), store, whole=WholeRegistry(""))
     apply(catalog, catalog.id, made, store)
 
 
@@ -79,7 +79,7 @@ def nursery(catalog: str) -> Iterator[Nursery]:
 
 
 def _serve(name: str) -> None:
-    catalog = open_catalog("glue", Settings()) if name == "glue" else None
+    catalog = open_catalog("glue", CatalogSettings()) if name == "glue" else None
     for line in sys.stdin:
         url, commit = line.split()
         child = os.fork()
@@ -87,7 +87,7 @@ def _serve(name: str) -> None:
             os.kill(os.getpid(), signal.SIGSTOP)
             store = open_store(url)
             _doomed(store, int(commit))
-            register(catalog or open_catalog("local", Settings(store=store)), store)
+            register(catalog or open_catalog("local", CatalogSettings(store=store)), store)
             os._exit(0)
         os.waitpid(child, os.WUNTRACED)
         _say(child)

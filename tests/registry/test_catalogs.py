@@ -16,14 +16,14 @@ from sqlalchemy import event
 from dq.contracts.shared.errors import DqError
 from dq.contracts.types import CANONICAL
 from dq.registry import catalogs as shelf_package
-from dq.registry.action import Action, Grade, Kind, LiveTable
+from dq.registry.action import Action, ActionKind, Grade, LiveTable
 from dq.registry.apply import Ending, apply, propose
-from dq.registry.catalog import Catalog, Partition, Settings, StalePlan
+from dq.registry.catalog import Catalog, CatalogSettings, Partition, StalePlan
 from dq.registry.catalogs import catalogs, open_catalog
-from dq.registry.orphans import Whole
+from dq.registry.orphans import WholeRegistry
 from dq.registry.plan import plan
 from dq.registry.render import render
-from dq.registry.table import Column, TableSpec, clip, marked
+from dq.registry.table import TableColumn, TableSpec, clip, marked
 from dq.store.engine import Store
 
 
@@ -82,7 +82,7 @@ class SpySession:
 def place(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Iterator[Place]:
     folder = f"{tmp_path}/lake"
     if request.param == "local":
-        catalog = open_catalog("local", Settings(store=store))
+        catalog = open_catalog("local", CatalogSettings(store=store))
         yield Place("local", catalog, store, folder, lambda: _store_writes(store))
         return
     if request.param == "glue":
@@ -97,7 +97,7 @@ def place(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Itera
         yield Place("glue", request.getfixturevalue("glue_catalog"), store, "s3://lake/air", on_the_wire)
         return
     spy = SpySession(request.getfixturevalue("spark"), [])
-    catalog = open_catalog("hive", Settings(session=lambda: spy))
+    catalog = open_catalog("hive", CatalogSettings(session=lambda: spy))
 
     @contextmanager
     def counted() -> Iterator[list[str]]:
@@ -110,7 +110,7 @@ def place(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Itera
     spy.real.sql("DROP DATABASE IF EXISTS air_flights CASCADE")  # type: ignore[attr-defined]
 
 
-def table(place: Place, *columns: Column, format: str = "parquet") -> TableSpec:
+def table(place: Place, *columns: TableColumn, format: str = "parquet") -> TableSpec:
     """A marked specification of these columns."""
     spec = TableSpec("air_flights", "probe", f"{place.folder}/probe", format, columns)
     return marked(spec, {"dq.contract-id": "air-flights", "dq.contract-version": "1.0.0"})
@@ -164,12 +164,12 @@ def test_names_are_folded_and_long_comments_clipped_without_drift(place: Place) 
     assert spec.key == ("air_flights", "flights")
     assert spec.columns[1].name == "price"
     assert len(spec.columns[0].comment.encode()) <= 255
-    assert [action.kind for action in made.actions] == [Kind.NOOP]
+    assert [action.kind for action in made.actions] == [ActionKind.NOOP]
 
 
 def test_hostile_texts_come_back_as_they_were(place: Place) -> None:
     nasty = 'it\'s "quoted" \\n `ticks` ; -- ${env:HOME} $x % 100'
-    spec = table(place, Column("a", "int", nasty))
+    spec = table(place, TableColumn("a", "int", nasty))
     spec = marked(replace(spec, description=nasty), {"dq.owner": nasty})
 
     place.register(spec)
@@ -186,7 +186,7 @@ def test_a_new_column_is_additive_and_needs_no_flag(place: Place) -> None:
 
     made = propose(place.catalog, place.id, [wider], place.store)
 
-    assert (made.actions[0].kind, made.actions[0].grade) == (Kind.UPDATE, Grade.ADDITIVE)
+    assert (made.actions[0].kind, made.actions[0].grade) == (ActionKind.UPDATE, Grade.ADDITIVE)
     assert place.register(wider) == [Ending.DONE]
     assert place.live(wider).spec.columns == wider.columns
     assert place.register(wider) == [Ending.UNCHANGED]
@@ -198,7 +198,7 @@ def test_a_changed_comment_is_metadata(place: Place) -> None:
 
     made = propose(place.catalog, place.id, [spec], place.store)
 
-    assert (made.actions[0].kind, made.actions[0].grade) == (Kind.UPDATE, Grade.METADATA)
+    assert (made.actions[0].kind, made.actions[0].grade) == (ActionKind.UPDATE, Grade.METADATA)
     assert place.register(spec) == [Ending.DONE]
     assert place.live(spec).spec.columns[0].comment == "Another."
     assert place.live(spec).spec.description == "Another too."
@@ -264,7 +264,7 @@ def test_another_format_makes_the_table_anew(place: Place) -> None:
 def meddle(place: Place, live: LiveTable, spec: TableSpec) -> None:
     """Someone else writes the table: the same door, without our plan."""
     found = plan([spec], {spec.key: live}, {}, creates=frozenset())
-    place.catalog.apply(replace(found.actions[0], kind=Kind.UPDATE))
+    place.catalog.apply(replace(found.actions[0], kind=ActionKind.UPDATE))
 
 
 def test_drift_is_reported_with_what_changed_and_put_back(place: Place) -> None:
@@ -276,7 +276,7 @@ def test_drift_is_reported_with_what_changed_and_put_back(place: Place) -> None:
 
     made = propose(place.catalog, place.id, [spec], place.store)
 
-    assert [action.kind for action in made.actions] == [Kind.DRIFT]
+    assert [action.kind for action in made.actions] == [ActionKind.DRIFT]
     told = [re.sub(r" at \d{4}-\d\d-\d\d \d\d:\d\d UTC", "", line) for line in render(made)]
     assert (told != render(made)) == (place.id == "glue")
     assert told == [
@@ -291,7 +291,7 @@ def test_drift_is_reported_with_what_changed_and_put_back(place: Place) -> None:
 def test_a_stranger_is_never_touched_unless_adopted(place: Place) -> None:
     spec = flights(place.folder)
     foreign = replace(spec, parameters=(("theirs", "1"),), description="Made by hand.")
-    place.catalog.apply(Action(Kind.CREATE, spec.key, after=foreign))
+    place.catalog.apply(Action(ActionKind.CREATE, spec.key, after=foreign))
     before = place.live(spec)
 
     assert place.register(spec) == [Ending.REFUSED]
@@ -332,17 +332,17 @@ def test_a_plan_that_another_process_has_carried_out_is_done(place: Place) -> No
 def test_an_orphan_is_shown_and_only_removed_when_asked(place: Place) -> None:
     spec = flights(place.folder)
     place.register(spec)
-    made = propose(place.catalog, place.id, [], place.store, whole=Whole(""))
-    assert [(action.kind, action.key) for action in made.actions] == [(Kind.ORPHAN, spec.key)]
-    probe = table(place, Column("a", "int"))
-    made = propose(place.catalog, place.id, [probe], place.store, whole=Whole(""))
+    made = propose(place.catalog, place.id, [], place.store, whole=WholeRegistry(""))
+    assert [(action.kind, action.key) for action in made.actions] == [(ActionKind.ORPHAN, spec.key)]
+    probe = table(place, TableColumn("a", "int"))
+    made = propose(place.catalog, place.id, [probe], place.store, whole=WholeRegistry(""))
     assert [(action.kind, action.key[1]) for action in made.actions] == [
-        (Kind.ORPHAN, "flights"),
-        (Kind.CREATE, "probe"),
+        (ActionKind.ORPHAN, "flights"),
+        (ActionKind.CREATE, "probe"),
     ]
     apply(place.catalog, place.id, made, place.store)
     assert place.catalog.read(*spec.key) is not None
-    made = propose(place.catalog, place.id, [probe], place.store, whole=Whole(""))
+    made = propose(place.catalog, place.id, [probe], place.store, whole=WholeRegistry(""))
     apply(place.catalog, place.id, made, place.store, prune=True)
     assert place.catalog.read(*spec.key) is None
     assert [one.spec.name for one in place.catalog.tables("air_flights")] == ["probe"]
@@ -392,7 +392,7 @@ def test_every_physical_type_comes_back_as_it_was(place: Place) -> None:
         types.remove("variant")  # Spark 3.5 does not know it
     if place.id == "glue":
         types.remove("variant")  # nor does Athena
-    spec = table(place, *(Column(f"c{index}", one) for index, one in enumerate(types)))
+    spec = table(place, *(TableColumn(f"c{index}", one) for index, one in enumerate(types)))
 
     place.register(spec)
 

@@ -15,9 +15,9 @@ import pytest
 from fakes.flights import flights
 
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.registry.action import Action, Grade, Kind
+from dq.registry.action import Action, ActionKind, Grade
 from dq.registry.apply import Ending, apply, propose
-from dq.registry.catalog import Catalog, Settings
+from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.registry.table import marked
 from dq.store.engine import Store
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def hive(spark: SparkSession) -> Iterator[Catalog]:
-    yield open_catalog("hive", Settings(session=lambda: spark))
+    yield open_catalog("hive", CatalogSettings(session=lambda: spark))
     spark.sql("DROP DATABASE IF EXISTS air_flights CASCADE")
 
 
@@ -42,7 +42,7 @@ def test_a_reserved_property_is_refused_before_anything_runs(hive: Catalog, tmp_
     spec = marked(flights(f"{tmp_path}/lake"), {key: "x"})
 
     with pytest.raises(UsageError, match=re.escape(f"air_flights.flights: the property {key!r} is reserved")):
-        hive.apply(Action(Kind.CREATE, spec.key, after=spec))
+        hive.apply(Action(ActionKind.CREATE, spec.key, after=spec))
 
     assert hive.tables("air_flights") == []
 
@@ -51,14 +51,14 @@ def test_a_property_too_long_for_the_metastore_is_refused(hive: Catalog, tmp_pat
     spec = marked(flights(f"{tmp_path}/lake"), {"dq.note": "x" * 4001})
 
     with pytest.raises(UsageError, match=r"'dq\.note' is longer than Hive takes"):
-        hive.apply(Action(Kind.CREATE, spec.key, after=spec))
+        hive.apply(Action(ActionKind.CREATE, spec.key, after=spec))
 
 
 def test_a_relative_place_is_refused(hive: Catalog) -> None:
     spec = flights("lake/air")
 
     with pytest.raises(UsageError, match="would look for 'lake/air' in its own warehouse"):
-        hive.apply(Action(Kind.CREATE, spec.key, after=spec))
+        hive.apply(Action(ActionKind.CREATE, spec.key, after=spec))
 
 
 def test_rows_of_a_registered_partition_can_be_read(
@@ -94,7 +94,7 @@ def test_what_spark_refuses_is_one_sentence(hive: Catalog, tmp_path: Path) -> No
     spec = flights(f"{tmp_path}/lake", format="csv", more="      - {name: x, physicalType: 'array<int>'}\n")
 
     with pytest.raises(DqError, match=r"Spark's catalog refused: .*CSV datasource doesn't support") as caught:
-        hive.apply(Action(Kind.CREATE, spec.key, after=spec))
+        hive.apply(Action(ActionKind.CREATE, spec.key, after=spec))
 
     assert "\n" not in str(caught.value)
 
@@ -113,7 +113,7 @@ SECOND = """
     import sys
     from pyspark.sql import SparkSession
     from dq.contracts.shared.errors import DqError
-    from dq.registry.catalog import Settings
+    from dq.registry.catalog import CatalogSettings
     from dq.registry.catalogs import open_catalog
 
     def session():
@@ -126,7 +126,7 @@ SECOND = """
         return made
 
     try:
-        open_catalog("hive", Settings(session=session)).tables("air")
+        open_catalog("hive", CatalogSettings(session=session)).tables("air")
     except DqError as error:
         print(error.exit_code, error)
 """

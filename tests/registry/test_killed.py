@@ -10,7 +10,7 @@ from typing import Any
 from fakes.glue import GlueShim
 from fakes.registrar import COUNT, nursery, register
 
-from dq.registry.catalog import Settings
+from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.registry.glue.tables import Glue
 from dq.registry.memory import recall
@@ -89,7 +89,7 @@ def test_a_kill_before_any_commit_to_the_local_catalog_is_mended_by_the_next_run
 
 def _registered(url: str) -> tuple[list[tuple[TableSpec, str]], dict[Any, TableSpec]]:
     store = open_store(url)
-    catalog = open_catalog("local", Settings(store=store))
+    catalog = open_catalog("local", CatalogSettings(store=store))
     register(catalog, store)
     tables = [(table.spec, table.version) for table in catalog.tables("air_flights")]
     known = recall(store, "local")

@@ -13,11 +13,11 @@ from fakes.flights import flights
 from sqlalchemy import event
 
 from dq.contracts.shared.errors import UsageError
-from dq.registry.action import Kind
+from dq.registry.action import ActionKind
 from dq.registry.apply import apply, propose
-from dq.registry.catalog import Settings
+from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import catalogs, open_catalog
-from dq.registry.orphans import Whole
+from dq.registry.orphans import WholeRegistry
 from dq.registry.table import marked
 from dq.store.engine import Store
 
@@ -25,12 +25,12 @@ WRITER = """
     import sys
     from fakes.flights import flights
     from dq.registry.apply import Ending, apply, propose
-    from dq.registry.catalog import Settings
+    from dq.registry.catalog import CatalogSettings
     from dq.registry.catalogs import open_catalog
     from dq.store.engine import open_store
 
     store = open_store(sys.argv[1])
-    catalog = open_catalog("local", Settings(store=store))
+    catalog = open_catalog("local", CatalogSettings(store=store))
     done = 0
     for turn in range(40):
         spec = flights("/lake/air", comment=f"{sys.argv[2]} {turn}")
@@ -55,37 +55,37 @@ def test_two_processes_lose_no_write(store: Store) -> None:
 
     writes = [int(process.communicate()[0]) for process in both]
 
-    live = open_catalog("local", Settings(store=store)).read("air_flights", "flights")
+    live = open_catalog("local", CatalogSettings(store=store)).read("air_flights", "flights")
     assert live is not None
     assert int(live.version) == sum(writes)
     assert min(writes) > 0
 
 
 def test_unchanged_tables_cost_one_listing_per_database_and_no_write(store: Store) -> None:
-    catalog = open_catalog("local", Settings(store=store))
+    catalog = open_catalog("local", CatalogSettings(store=store))
     one = flights("/lake/air")
     wanted = [
         marked(replace(one, database=f"domain_{index % 4}", name=f"table_{index}", parameters=()), {})
         for index in range(200)
     ]
-    apply(catalog, "local", propose(catalog, "local", wanted, store, whole=Whole("")), store)
+    apply(catalog, "local", propose(catalog, "local", wanted, store, whole=WholeRegistry("")), store)
     statements: list[str] = []
 
     def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
         statements.append(statement.split()[0])
 
     event.listen(store.engine, "before_cursor_execute", note)
-    made = propose(catalog, "local", wanted, store, whole=Whole(""))
+    made = propose(catalog, "local", wanted, store, whole=WholeRegistry(""))
     apply(catalog, "local", made, store)
     event.remove(store.engine, "before_cursor_execute", note)
 
-    assert {action.kind for action in made.actions} == {Kind.NOOP}
+    assert {action.kind for action in made.actions} == {ActionKind.NOOP}
     # One for what was applied last, and one per database.
     assert [statement for statement in statements if statement != "BEGIN"] == ["SELECT"] * 5
 
 
 def test_a_kill_between_the_catalog_and_the_memory_is_no_drift_later(store: Store) -> None:
-    catalog = open_catalog("local", Settings(store=store))
+    catalog = open_catalog("local", CatalogSettings(store=store))
     first, second = flights("/lake/air"), flights("/lake/air", comment="Another.")
     for action in propose(catalog, "local", [first], store).actions:
         catalog.apply(action)
@@ -93,18 +93,18 @@ def test_a_kill_between_the_catalog_and_the_memory_is_no_drift_later(store: Stor
     again = propose(catalog, "local", [first], store)
     changed = propose(catalog, "local", [second], store)
 
-    assert [action.kind for action in again.actions] == [Kind.NOOP]
-    assert [action.kind for action in changed.actions] == [Kind.UPDATE]
+    assert [action.kind for action in again.actions] == [ActionKind.NOOP]
+    assert [action.kind for action in changed.actions] == [ActionKind.UPDATE]
 
 
 def test_the_local_catalog_needs_a_store() -> None:
     with pytest.raises(UsageError, match="needs the state store"):
-        open_catalog("local", Settings())
+        open_catalog("local", CatalogSettings())
 
 
 def test_an_unknown_catalog_is_refused_with_the_nearest(store: Store) -> None:
     with pytest.raises(UsageError, match=r"no catalog 'locl'\. Did you mean 'local'\?"):
-        open_catalog("locl", Settings(store=store))
+        open_catalog("locl", CatalogSettings(store=store))
 
 
 def test_a_new_catalog_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
@@ -122,4 +122,4 @@ def test_a_new_catalog_is_one_new_file(tmp_path: Path, monkeypatch: pytest.Monke
     found = catalogs(own_catalogs)
 
     assert list(found) == ["copy"]
-    assert found["copy"].open(Settings(store=store)).tables("air") == []
+    assert found["copy"].open(CatalogSettings(store=store)).tables("air") == []

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from fakes.flights import flights
 
-from dq.registry.action import Action, Change, Field, Grade, Kind, LiveTable, Plan
-from dq.registry.orphans import Whole
+from dq.registry.action import Action, ActionKind, CatalogPlan, ChangedField, Grade, LiveTable, TableChange
+from dq.registry.orphans import WholeRegistry
 from dq.registry.plan import plan
 from dq.registry.render import render
-from dq.registry.table import Column, TableSpec, marked
+from dq.registry.table import TableColumn, TableSpec, marked
 
 ALL = frozenset({"parquet", "csv", "iceberg"})
 LAKE = "s3://lake/air"
@@ -31,47 +31,51 @@ def with_parameters(spec: TableSpec, **more: str) -> TableSpec:
 
 OLD = flights(LAKE)
 NEW = flights(LAKE, comment="Another.", version="1.1.0")
-EXTRA = replace(OLD, columns=(*OLD.columns, Column("crawled", "string")))
+EXTRA = replace(OLD, columns=(*OLD.columns, TableColumn("crawled", "string")))
 
 
 @pytest.mark.parametrize(
     ("spec", "live", "last", "kind"),
     [
-        pytest.param(OLD, None, None, Kind.CREATE, id="nothing is there"),
-        pytest.param(OLD, OLD, None, Kind.NOOP, id="all is as it should be"),
-        pytest.param(NEW, OLD, OLD, Kind.UPDATE, id="the contract changed"),
-        pytest.param(NEW, OLD, None, Kind.UPDATE, id="the contract changed and nobody remembers"),
-        pytest.param(OLD, EXTRA, None, Kind.DRIFT, id="someone added a column"),
+        pytest.param(OLD, None, None, ActionKind.CREATE, id="nothing is there"),
+        pytest.param(OLD, OLD, None, ActionKind.NOOP, id="all is as it should be"),
+        pytest.param(NEW, OLD, OLD, ActionKind.UPDATE, id="the contract changed"),
+        pytest.param(NEW, OLD, None, ActionKind.UPDATE, id="the contract changed and nobody remembers"),
+        pytest.param(OLD, EXTRA, None, ActionKind.DRIFT, id="someone added a column"),
         pytest.param(
-            OLD, replace(OLD, parameters=(("theirs", "1"),)), OLD, Kind.DRIFT, id="someone wiped our mark"
+            OLD,
+            replace(OLD, parameters=(("theirs", "1"),)),
+            OLD,
+            ActionKind.DRIFT,
+            id="someone wiped our mark",
         ),
-        pytest.param(OLD, replace(OLD, parameters=()), None, Kind.CONFLICT, id="it is nobody's"),
+        pytest.param(OLD, replace(OLD, parameters=()), None, ActionKind.CONFLICT, id="it is nobody's"),
         pytest.param(
             OLD,
             with_parameters(OLD, **{"dq.contract-id": "other"}),
             None,
-            Kind.CONFLICT,
+            ActionKind.CONFLICT,
             id="it is another contract's",
         ),
         pytest.param(
             OLD,
             with_parameters(OLD, **{"dq.registry": "other"}),
             None,
-            Kind.CONFLICT,
+            ActionKind.CONFLICT,
             id="it is another registry's",
         ),
         pytest.param(
             flights(LAKE, format="iceberg"),
             OLD,
             None,
-            Kind.CONFLICT,
+            ActionKind.CONFLICT,
             id="a format that we cannot convert",
         ),
-        pytest.param(flights(LAKE, format="hudi"), None, None, Kind.WAIT, id="its writer creates it"),
+        pytest.param(flights(LAKE, format="hudi"), None, None, ActionKind.WAIT, id="its writer creates it"),
     ],
 )
 def test_the_kind_follows_from_three_sides(
-    spec: TableSpec, live: TableSpec | None, last: TableSpec | None, kind: Kind
+    spec: TableSpec, live: TableSpec | None, last: TableSpec | None, kind: ActionKind
 ) -> None:
     assert decide(spec, live, last).kind is kind
 
@@ -93,7 +97,7 @@ def test_a_property_that_we_stopped_writing_is_removed() -> None:
     action = decide(OLD, before, before)
 
     gone = [change for change in action.changes if change.name == "dq.team"]
-    assert gone == [Change(Field.PARAMETER, "dq.team", "a", None, Grade.METADATA)]
+    assert gone == [TableChange(ChangedField.PARAMETER, "dq.team", "a", None, Grade.METADATA)]
     assert action.after is not None
     assert action.after.parameter("dq.team") == ""
 
@@ -102,7 +106,7 @@ def test_a_column_of_someone_else_is_shown_and_left_alone() -> None:
     action = decide(OLD, EXTRA)
 
     assert action.changes == (
-        Change(Field.COLUMN, "crawled", "string", None, Grade.BREAKING, drift=True, kept=True),
+        TableChange(ChangedField.COLUMN, "crawled", "string", None, Grade.BREAKING, drift=True, kept=True),
     )
     assert action.writes is False
     assert action.after is not None
@@ -114,10 +118,10 @@ def test_a_change_of_ours_and_a_change_of_theirs_are_told_apart() -> None:
 
     action = decide(NEW, live, OLD)
 
-    assert action.kind is Kind.DRIFT
+    assert action.kind is ActionKind.DRIFT
     assert {(change.field, change.drift) for change in action.changes} >= {
-        (Field.TYPE, True),
-        (Field.COMMENT, False),
+        (ChangedField.TYPE, True),
+        (ChangedField.COMMENT, False),
     }
 
 
@@ -128,7 +132,7 @@ def test_silence_in_the_contract_leaves_the_texts_of_others() -> None:
 
     action = decide(silent, with_parameters(OLD, **dict(silent.parameters)))
 
-    assert action.kind is Kind.NOOP
+    assert action.kind is ActionKind.NOOP
 
 
 def test_a_text_that_the_contract_dropped_is_removed() -> None:
@@ -136,15 +140,15 @@ def test_a_text_that_the_contract_dropped_is_removed() -> None:
 
     action = decide(silent, OLD, OLD)
 
-    assert [change.after for change in action.changes if change.field is Field.DESCRIPTION] == [None]
+    assert [change.after for change in action.changes if change.field is ChangedField.DESCRIPTION] == [None]
 
 
 def test_adopting_what_would_break_is_a_conflict() -> None:
-    theirs = replace(OLD, parameters=(), columns=(Column("id", "string"), OLD.columns[1]))
+    theirs = replace(OLD, parameters=(), columns=(TableColumn("id", "string"), OLD.columns[1]))
 
     action = decide(OLD, theirs, adopt=True)
 
-    assert action.kind is Kind.CONFLICT
+    assert action.kind is ActionKind.CONFLICT
     assert action.note.startswith("It exists, dq did not make it, and the contract does not fit it.")
 
 
@@ -153,7 +157,7 @@ def test_adopting_keeps_the_columns_that_the_contract_does_not_name() -> None:
 
     action = decide(OLD, theirs, adopt=True)
 
-    assert (action.kind, action.grade) == (Kind.ADOPT, Grade.METADATA)
+    assert (action.kind, action.grade) == (ActionKind.ADOPT, Grade.METADATA)
     assert action.after is not None
     assert action.after.columns == EXTRA.columns
 
@@ -163,24 +167,24 @@ def test_only_properties_of_an_open_table_are_ours() -> None:
     live = replace(
         flights(LAKE, format="iceberg"),
         location="s3://elsewhere",
-        columns=(Column("x", "int"),),
+        columns=(TableColumn("x", "int"),),
         partitions=(),
         description="",
     )
 
     action = decide(spec, live)
 
-    assert {change.field for change in action.changes} == {Field.DESCRIPTION, Field.PARAMETER}
+    assert {change.field for change in action.changes} == {ChangedField.DESCRIPTION, ChangedField.PARAMETER}
     assert action.after is not None
     assert action.after.columns == live.columns
     assert action.after.location == "s3://elsewhere"
 
 
 def test_a_new_column_in_the_middle_of_csv_files_is_breaking() -> None:
-    one = marked(TableSpec("d", "t", LAKE, "csv", (Column("a", "int"), Column("b", "int"))), {})
-    two = (Column("a", "int"), Column("x", "int"), Column("b", "int"))
+    one = marked(TableSpec("d", "t", LAKE, "csv", (TableColumn("a", "int"), TableColumn("b", "int"))), {})
+    two = (TableColumn("a", "int"), TableColumn("x", "int"), TableColumn("b", "int"))
     middle = marked(replace(one, columns=two), {})
-    end = marked(replace(one, columns=(*one.columns, Column("x", "int"))), {})
+    end = marked(replace(one, columns=(*one.columns, TableColumn("x", "int"))), {})
 
     assert decide(middle, one, one).grade is Grade.BREAKING
     after = decide(middle, one, one).after
@@ -190,7 +194,7 @@ def test_a_new_column_in_the_middle_of_csv_files_is_breaking() -> None:
 
 
 def test_a_new_column_in_the_middle_of_parquet_files_is_additive() -> None:
-    wider = replace(OLD, columns=(OLD.columns[0], Column("x", "int"), OLD.columns[1]))
+    wider = replace(OLD, columns=(OLD.columns[0], TableColumn("x", "int"), OLD.columns[1]))
 
     assert decide(marked(wider, {}), OLD, OLD).grade is Grade.ADDITIVE
 
@@ -198,7 +202,7 @@ def test_a_new_column_in_the_middle_of_parquet_files_is_additive() -> None:
 def test_two_contracts_that_want_one_table_both_lose() -> None:
     made = plan([OLD, OLD], {}, {}, creates=ALL)
 
-    assert [action.kind for action in made.actions] == [Kind.CONFLICT, Kind.CONFLICT]
+    assert [action.kind for action in made.actions] == [ActionKind.CONFLICT, ActionKind.CONFLICT]
 
 
 def test_orphans_are_only_sought_by_a_plan_of_the_whole_registry_and_only_ours() -> None:
@@ -209,12 +213,12 @@ def test_orphans_are_only_sought_by_a_plan_of_the_whole_registry_and_only_ours()
     }
 
     partial = plan([OLD], live, {}, creates=ALL)
-    complete = plan([OLD], live, {other.key: other}, creates=ALL, whole=Whole(""))
+    complete = plan([OLD], live, {other.key: other}, creates=ALL, whole=WholeRegistry(""))
 
-    assert [action.kind for action in partial.actions] == [Kind.CREATE]
+    assert [action.kind for action in partial.actions] == [ActionKind.CREATE]
     assert [(action.kind, action.key[1]) for action in complete.actions] == [
-        (Kind.CREATE, "flights"),
-        (Kind.ORPHAN, "old"),
+        (ActionKind.CREATE, "flights"),
+        (ActionKind.ORPHAN, "old"),
     ]
 
 
@@ -236,11 +240,13 @@ def test_a_saved_plan_is_told_from_another() -> None:
 def test_a_plan_reads_as_a_diff() -> None:
     more = "      - {name: carrier, logicalType: string}\n"
     wider = flights(LAKE, more=more, id_type="string", version="2.0.0")
-    new = marked(TableSpec("air", "new", "", "parquet", (Column("a", "int"),), (Column("k", "date"),)), {})
+    new = marked(
+        TableSpec("air", "new", "", "parquet", (TableColumn("a", "int"),), (TableColumn("k", "date"),)), {}
+    )
     gone = marked(replace(OLD, name="gone"), {"dq.contract-id": "air-gone"})
     live = {OLD.key: LiveTable(OLD, "1"), gone.key: LiveTable(gone, "1")}
 
-    assert render(plan([wider, new], live, {gone.key: gone}, creates=ALL, whole=Whole(""))) == [
+    assert render(plan([wider, new], live, {gone.key: gone}, creates=ALL, whole=WholeRegistry(""))) == [
         "+ create air.new (additive)",
         "    + parquet at a place that the catalog chooses",
         "    + column a: int",
@@ -256,5 +262,5 @@ def test_a_plan_reads_as_a_diff() -> None:
 
 
 def test_nothing_to_do_is_said() -> None:
-    assert render(Plan(())) == ["0 tables: nothing to do."]
-    assert Plan(()).pending is False
+    assert render(CatalogPlan(())) == ["0 tables: nothing to do."]
+    assert CatalogPlan(()).pending is False

@@ -9,7 +9,7 @@ from dq.contracts.access.data_location import DataPlace
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.yaml.parse import parse
 from dq.registry.specify import specs
-from dq.registry.table import Column, TableSpec, digest, fold_location, spec_of
+from dq.registry.table import TableColumn, TableSpec, digest, fold_location, spec_of
 
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: air-flights\nversion: 1.2.0\n"
 PLACE = DataPlace("lake", "s3", "s3://lake/air", "parquet")
@@ -25,8 +25,8 @@ def test_a_table_says_what_the_contract_promises() -> None:
     spec = flights("s3a://lake/air/")
 
     assert (spec.database, spec.name, spec.location) == ("air_flights", "flights", "s3://lake/air")
-    assert spec.columns == (Column("id", "bigint", "The key."), Column("price", "decimal(18,2)"))
-    assert spec.partitions == (Column("flight_date", "date"), Column("hour", "int"))
+    assert spec.columns == (TableColumn("id", "bigint", "The key."), TableColumn("price", "decimal(18,2)"))
+    assert spec.partitions == (TableColumn("flight_date", "date"), TableColumn("hour", "int"))
     assert dict(spec.parameters) == {
         "dq.managed-by": "dq",
         "dq.contract-id": "air-flights",

@@ -7,7 +7,7 @@ from fakes.breaches import DUE, breach
 from fakes.canary import Canary
 from fakes.slack import TOKEN, FakeSlack
 
-from dq.alerts.channel import Refused, Scope, Sent
+from dq.alerts.channel import Blockage, Rejected, Sent
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
@@ -29,8 +29,8 @@ def test_the_token_follows_no_redirect(status):
 
     assert evil.heard == []
     assert len(slack.heard) == 1
-    assert isinstance(answer, Refused)
-    assert answer.scope is Scope.CHANNEL
+    assert isinstance(answer, Rejected)
+    assert answer.scope is Blockage.CHANNEL
     assert f"HTTP {status}" in answer.reason
 
 

@@ -17,7 +17,7 @@ import pytest
 from fakes.breaches import KEY
 
 from dq.alerts.record import record
-from dq.alerts.route import Route
+from dq.alerts.route import AlertRoute
 from dq.cli.main import run
 from dq.contracts.shared.outcome import Breach, Severity
 from dq.store.engine import open_store
@@ -73,7 +73,7 @@ def planted(file: Path) -> None:
     store = open_store(f"sqlite:///{file}")
     now = datetime(2026, 5, 1, tzinfo=UTC)
     with store.write() as tx:
-        record(tx, Breach(KEY, Severity.ERROR, "2026-05-01", STRANGER, now), [Route("console", "")], now)
+        record(tx, Breach(KEY, Severity.ERROR, "2026-05-01", STRANGER, now), [AlertRoute("console", "")], now)
     store.close()
 
 

@@ -1,6 +1,6 @@
 """Whom a change of a contract breaks: the judgement of what `contracts.diff` finds."""
 
-from dq.validators.compat.door import Terms, diff
+from dq.validators.compat.door import DiffTerms, diff
 from dq.validators.compat.findings import findings
 from dq.validators.compat.judged import Comparison, Judged
 from dq.validators.compat.judgement.words import Bump, Effect, Level, Mode, Verdict
@@ -13,13 +13,13 @@ __all__ = [
     "RULES",
     "Bump",
     "Comparison",
+    "DiffTerms",
     "Effect",
     "History",
     "Judged",
     "Level",
     "Mode",
     "Subscription",
-    "Terms",
     "Verdict",
     "Waiver",
     "compare",

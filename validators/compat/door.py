@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from dq.contracts import diff as facts
-from dq.contracts.diff import Change, Element, Kind
+from dq.contracts.diff import Change, ElementKind, FlatElement
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.validators.compat import lifecycle, subscribers, version, waive
-from dq.validators.compat.judged import Comparison, Judged, Place, comparison, judged, lowered
+from dq.validators.compat.judged import ChangePlace, Comparison, Judged, comparison, judged, lowered
 from dq.validators.compat.judgement import table
 from dq.validators.compat.judgement.setting import DEFAULT_ENGINES, NOTICE_DAYS, Setting, engine, formats_of
 from dq.validators.compat.judgement.words import Bump, Judgement, Mode, Verdict, neutral
@@ -23,7 +23,7 @@ from dq.validators.registry import identity
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class DiffTerms:
     """By what changes are judged; all of it handed in, and in a pull request read at the base.
 
     `mode` None takes that of each object's `dataset` terms at the base, else FORWARD. `format` None takes
@@ -39,7 +39,7 @@ class Terms:
     waivers: tuple[Waiver, ...] = ()
     subscriptions: tuple[Subscription, ...] = ()
 
-    def setting(self, before: Contract, after: Contract, normal: Element | None = None) -> Setting:
+    def setting(self, before: Contract, after: Contract, normal: FlatElement | None = None) -> Setting:
         """What the classification looks at; `normal` is the old contract in normal form."""
         return Setting(
             today=self.today,
@@ -71,7 +71,7 @@ def diff(
     `earlier` are older versions, newest first, for the transitive modes; those of another major are left
     out. Pure: no file, clock or network is touched, and no contract makes it raise.
     """
-    terms = Terms(
+    terms = DiffTerms(
         today=today,
         mode=mode,
         engines=tuple(engines),
@@ -87,14 +87,14 @@ def diff(
 
 
 def alone(
-    before: Contract | None, after: Contract | None, terms: Terms, added: str = "contract-added"
+    before: Contract | None, after: Contract | None, terms: DiffTerms, added: str = "contract-added"
 ) -> Comparison:
     """A contract that came or went."""
     contract = before or after
     if contract is None:
         return Comparison(())
     judgement = lifecycle.removal(before, terms.today) if before else neutral(added, Bump.NONE)
-    place = Place(
+    place = ChangePlace(
         contract.id,
         "",
         "",
@@ -110,7 +110,7 @@ def alone(
     return comparison(waive.apply(found, terms.waivers, terms.today), None)
 
 
-def both(before: Contract, after: Contract, terms: Terms, earlier: Sequence[Contract] = ()) -> Comparison:
+def both(before: Contract, after: Contract, terms: DiffTerms, earlier: Sequence[Contract] = ()) -> Comparison:
     """Two versions of a contract, whatever their ids and versions say."""
     found = content(before, after, terms)
     found += _transitive(before, after, terms, earlier, found)
@@ -131,13 +131,13 @@ def both(before: Contract, after: Contract, terms: Terms, earlier: Sequence[Cont
     return comparison([replace(one, required_version=required or "") for one in found], required)
 
 
-def content(before: Contract, after: Contract, terms: Terms) -> list[Judged]:
+def content(before: Contract, after: Contract, terms: DiffTerms) -> list[Judged]:
     """The judged changes of what the contract says; its status and version come later."""
     old, new = facts.normalise(before), facts.normalise(after)
     setting = terms.setting(before, after, old)
     found: list[Judged] = []
     for change in facts.between(old, new, start=terms.today):
-        if change.kind is Kind.CONTRACT and change.attribute in table.BY_POLICY:
+        if change.kind is ElementKind.CONTRACT and change.attribute in table.BY_POLICY:
             continue
         judgement = table.classify(change, setting)
         found.append(_of(change, judgement, before, terms))
@@ -146,18 +146,20 @@ def content(before: Contract, after: Contract, terms: Terms) -> list[Judged]:
     return [one for one in found if one.attribute != "logicalType" or (one.path, one.rule) not in physical]
 
 
-def _of(change: Change, judgement: Judgement, contract: Contract, terms: Terms) -> Judged:
+def _of(change: Change, judgement: Judgement, contract: Contract, terms: DiffTerms) -> Judged:
     mode = _mode(contract, change.object_name, terms)
-    return _judged(judgement, Place.of(change, contract.id), contract, terms, mode)
+    return _judged(judgement, ChangePlace.of(change, contract.id), contract, terms, mode)
 
 
-def _judged(judgement: Judgement, place: Place, contract: Contract, terms: Terms, mode: Mode) -> Judged:
+def _judged(
+    judgement: Judgement, place: ChangePlace, contract: Contract, terms: DiffTerms, mode: Mode
+) -> Judged:
     major = identity(contract)[1]
     hit = subscribers.names(terms.subscriptions, contract.id, major, place.path)
     return judged(judgement, place, mode, hit)
 
 
-def _mode(contract: Contract, object_name: str, terms: Terms) -> Mode:
+def _mode(contract: Contract, object_name: str, terms: DiffTerms) -> Mode:
     """The mode that holds for an object; for the contract itself, the one that all its objects agree on."""
     if terms.mode is not None:
         return terms.mode
@@ -169,12 +171,14 @@ def _mode(contract: Contract, object_name: str, terms: Terms) -> Mode:
     return declared.pop() if len(declared) == 1 else Mode.FORWARD
 
 
-def _at(before: Node, after: Node, key: str, old: object, new: object) -> Place:
-    return Place(getattr(before, "id", ""), "", key, old, new, after.at(key), before.at(key), after.path(key))
+def _at(before: Node, after: Node, key: str, old: object, new: object) -> ChangePlace:
+    return ChangePlace(
+        getattr(before, "id", ""), "", key, old, new, after.at(key), before.at(key), after.path(key)
+    )
 
 
 def _transitive(
-    before: Contract, after: Contract, terms: Terms, earlier: Sequence[Contract], direct: list[Judged]
+    before: Contract, after: Contract, terms: DiffTerms, earlier: Sequence[Contract], direct: list[Judged]
 ) -> list[Judged]:
     """What the new version breaks of older ones and the last step alone does not show, oldest version kept.
 
@@ -204,7 +208,7 @@ def _reused(change: Judged, old: Contract, between: Sequence[Contract]) -> Judge
     if not away or change.path not in _columns(old):
         return change
     judgement = replaced("column-name-reused", note="The name was dropped in between.")
-    place = Place(
+    place = ChangePlace(
         change.contract,
         change.path,
         change.attribute,
@@ -218,4 +222,4 @@ def _reused(change: Judged, old: Contract, between: Sequence[Contract]) -> Judge
 
 
 def _columns(contract: Contract) -> set[str]:
-    return {inner.path for one in facts.normalise(contract).of(Kind.OBJECT) for inner in one.walk()}
+    return {inner.path for one in facts.normalise(contract).of(ElementKind.OBJECT) for inner in one.walk()}

@@ -122,7 +122,7 @@ def _short(value: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChangePlace:
     """What a judgement is about: a change of the diff, or a fact about the whole contract."""
 
     contract: str
@@ -135,10 +135,10 @@ class Place:
     pointer: str = ""
 
     @staticmethod
-    def of(change: Change, contract: str) -> Place:
+    def of(change: Change, contract: str) -> ChangePlace:
         """The place of a change."""
         before, after = change.shown()
-        return Place(
+        return ChangePlace(
             contract,
             change.path,
             change.attribute,
@@ -150,7 +150,7 @@ class Place:
         )
 
 
-def judged(judgement: Judgement, place: Place, mode: Mode, consumers: Iterable[str] = ()) -> Judged:
+def judged(judgement: Judgement, place: ChangePlace, mode: Mode, consumers: Iterable[str] = ()) -> Judged:
     """A judgement of something, in a mode. Consumers are named where consumers are hit."""
     hit = _HIT[judgement.effect]
     named = [f"consumer {name}" for name in consumers] if "consumers" in hit else []

@@ -13,8 +13,8 @@ from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Location
 from dq.validators.compat import door, lifecycle
-from dq.validators.compat.door import Terms
-from dq.validators.compat.judged import Comparison, Judged, Place, comparison, judged
+from dq.validators.compat.door import DiffTerms
+from dq.validators.compat.judged import ChangePlace, Comparison, Judged, comparison, judged
 from dq.validators.compat.judgement.words import Bump, Judgement, Level, Mode, neutral, policy, weaken
 from dq.validators.registry import identity
 
@@ -45,7 +45,7 @@ def _forgets(_: Contract) -> History:
 def compare(
     before: Iterable[Contract],
     after: Iterable[Contract],
-    terms: Terms,
+    terms: DiffTerms,
     *,
     invalid: Iterable[str] = (),
     history: Recall = _forgets,
@@ -87,7 +87,7 @@ def _one(
     old: dict[Identity, list[Contract]],
     new: dict[Identity, list[Contract]],
     key: Identity,
-    terms: Terms,
+    terms: DiffTerms,
     history: Recall,
     mentions: Mentions,
 ) -> tuple[list[Judged], str | None]:
@@ -147,7 +147,7 @@ def _continued(
 
 
 def _moved(
-    before: Contract, after: Contract, others: Iterable[Contract], terms: Terms, mentions: Mentions
+    before: Contract, after: Contract, others: Iterable[Contract], terms: DiffTerms, mentions: Mentions
 ) -> Iterator[Judged]:
     if before.file == after.file:
         return
@@ -184,10 +184,10 @@ def _references(contract: Contract) -> Iterator[str]:
                     yield from end if isinstance(end, list) else [end] if end else []
 
 
-def _contract(judgement: Judgement, before: Contract, after: Contract, terms: Terms) -> Judged:
-    place = Place(after.id, "", "", before.version, after.version, after.at(), before.at())
+def _contract(judgement: Judgement, before: Contract, after: Contract, terms: DiffTerms) -> Judged:
+    place = ChangePlace(after.id, "", "", before.version, after.version, after.at(), before.at())
     return judged(judgement, place, terms.mode or Mode.FORWARD)
 
 
-def _note(judgement: Judgement, file: str, at: Location, terms: Terms) -> Judged:
-    return judged(judgement, Place(file, "", "", None, None, at, at), terms.mode or Mode.FORWARD)
+def _note(judgement: Judgement, file: str, at: Location, terms: DiffTerms) -> Judged:
+    return judged(judgement, ChangePlace(file, "", "", None, None, at, at), terms.mode or Mode.FORWARD)

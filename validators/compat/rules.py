@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Rule(NamedTuple):
+class ChangeRule(NamedTuple):
     """What a rule says of a change, and what to do instead."""
 
     problem: str
@@ -157,4 +157,4 @@ _ROWS: Mapping[str, tuple[str, str]] = {
     "version-not-bumped": ("the contract changed under the same version", _BUMP),
     "version-not-semver": ("the version is not of the form 1.2.3", "Write three numbers, such as 1.2.3."),
 }
-RULES: Mapping[str, Rule] = {id_: Rule(*row) for id_, row in _ROWS.items()}
+RULES: Mapping[str, ChangeRule] = {id_: ChangeRule(*row) for id_, row in _ROWS.items()}

@@ -16,7 +16,7 @@ from dq.contracts.access.files import ENDINGS, POLICY_FILE, Found, Refused
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat import Comparison, History, Subscription, Terms, compare
+from dq.validators.compat import Comparison, DiffTerms, History, Subscription, compare
 from dq.validators.compat.subscribers import read as read_subscriptions
 from dq.validators.git import base_root, tree, work_tree
 from dq.validators.git.history import logged, tagged
@@ -28,11 +28,11 @@ from dq.validators.git.objects import (
     sparse,
 )
 from dq.validators.git.repository import BaseUnavailable, Repository
-from dq.validators.git.tree import Entry, Kind
+from dq.validators.git.tree import EntryKind, TreeEntry
 from dq.validators.git.version_history import deprecated_since, has_deprecated, newest_first
 from dq.validators.git.work_tree import Content
 
-Files = Mapping[str, Entry]
+Files = Mapping[str, TreeEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Base:
     def policy(self) -> bytes | None:
         """The policy at the tip of the reference, which judges: a branch may have left it long ago."""
         entry = self.last.get(self._inside(POLICY_FILE))
-        if entry is not None and entry.kind is not Kind.FILE:
+        if entry is not None and entry.kind is not EntryKind.FILE:
             raise Unreadable(f"{POLICY_FILE} at the base is no plain file.", "Put the policy itself there.")
         return tree.content(self.repo, entry)
 
@@ -113,7 +113,7 @@ class Base:
         inside = {
             file: one
             for name, one in self.then.items()
-            if (file := self._outside(name)) and one.kind is Kind.FILE
+            if (file := self._outside(name)) and one.kind is EntryKind.FILE
         }
         wanted = {
             file: inside[file] for file in sorted(inside) if file.startswith(folder) and not _hidden(file)
@@ -224,7 +224,7 @@ def at(place: Path, ref: str, path: str) -> bytes:
     return data
 
 
-def compare_with(found: Base, terms: Terms, changed: Changed | None = None) -> Comparison:
+def compare_with(found: Base, terms: DiffTerms, changed: Changed | None = None) -> Comparison:
     """Every contract that differs from the base, judged; `terms` should come from the base as well.
 
     `changed` is what `found.changed()` gave, where that was asked already.

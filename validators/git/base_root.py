@@ -12,7 +12,7 @@ from dq.contracts.shared.errors import Unreadable
 from dq.validators.git import tree, work_tree
 from dq.validators.git.objects import commit_of, merge_base, repository
 from dq.validators.git.repository import BaseUnavailable, Repository, find
-from dq.validators.git.tree import Kind
+from dq.validators.git.tree import EntryKind
 
 _MEND = "Judge its contracts in a pull request of its own repository."
 
@@ -36,7 +36,7 @@ def root(path: Path, ref: str) -> Root:
     if there is None and not os.path.lexists(named):
         raise Unreadable(f"{path} exists neither here nor at {ref!r}.", "Name a folder of contracts.")
     # A branch that takes the folder away, or puts a file there, does not lead to the policy above.
-    folder = named.is_dir() if there is None else there.kind is Kind.FOLDER
+    folder = named.is_dir() if there is None else there.kind is EntryKind.FOLDER
     start = named if folder else named.parent
     (files,) = tree.files(repo, [tip], below(start, repo.top), deep=False)
     folders = [one for one in (start, *start.parents) if one.is_relative_to(repo.top)]
@@ -69,7 +69,7 @@ def not_exchanged(repo: Repository, ref: str) -> None:
     name = below(repo.top, outer.top)
     head = commit_of(outer, "HEAD")
     now = tree.lookup(outer, [head], name).get(head)
-    if now is None or now.kind is not Kind.SUBMODULE:
+    if now is None or now.kind is not EntryKind.SUBMODULE:
         return
     try:
         tip = commit_of(outer, ref)

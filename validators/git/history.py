@@ -11,7 +11,7 @@ from dq.validators.compat import version as versions
 from dq.validators.git import tree
 from dq.validators.git.objects import commits_of, objects, tags
 from dq.validators.git.repository import Repository
-from dq.validators.git.tree import Entry, Kind
+from dq.validators.git.tree import EntryKind, TreeEntry
 from dq.validators.git.version_history import Dated
 from dq.validators.registry import identity
 
@@ -57,10 +57,10 @@ def logged(repo: Repository, commit: str, contract: Contract, path: str) -> Date
 
 
 def _same(
-    repo: Repository, entries: list[Entry], contract: Contract, *, by_major: bool = True
+    repo: Repository, entries: list[TreeEntry], contract: Contract, *, by_major: bool = True
 ) -> Contract | None:
     """The first of the files that is this contract, of the same major or of any."""
-    blobs = objects(repo, {one.id for one in entries if one.kind is Kind.FILE}, "blob")
+    blobs = objects(repo, {one.id for one in entries if one.kind is EntryKind.FILE}, "blob")
     for data in (blobs[one.id] for one in entries if one.id in blobs):
         old = parse(data, contract.file).contract if contract.id.encode() in data else None
         if old is None or not old.id or not old.version:

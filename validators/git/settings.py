@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Setting(NamedTuple):
+class GitSetting(NamedTuple):
     """One setting, and what it is against."""
 
     name: str
@@ -39,44 +39,44 @@ COMMANDS: Mapping[str, str] = {
 NOT_LITERAL = ("check-ignore",)
 
 # `-c name=value`, which wins over every file of settings, also over what those files include.
-SETTINGS: tuple[Setting, ...] = (
-    Setting("safe.bareRepository", "explicit", "a folder of the tree that looks like a repository"),
-    Setting("core.fsmonitor", "false", "a program that is asked what changed"),
-    Setting("core.hooksPath", os.devnull, "hooks, those of `.git/hooks` too"),
-    Setting("core.pager", "cat", "a program that shows output"),
-    Setting("core.editor", "false", "a program that edits"),
-    Setting("core.askPass", "false", "a program that asks for passwords"),
-    Setting("core.sshCommand", "false", "a program that reaches hosts"),
-    Setting("core.alternateRefsCommand", "false", "a program that lists what alternates have"),
-    Setting("credential.helper", "", "a program that is told passwords; empty forgets those before it"),
-    Setting("protocol.allow", "never", "the network, and `ext::`, which is a program"),
-    Setting("diff.external", "", "a program that compares"),
-    Setting("core.attributesFile", os.devnull, "filters, drivers and encodings"),
-    Setting("log.showSignature", "false", "gpg.program"),
-    Setting("submodule.recurse", "false", "other repositories"),
-    Setting("core.commitGraph", "false", "a cache that gives commits other parents"),
-    Setting("core.multiPackIndex", "false", "a cache that gives names other objects"),
+SETTINGS: tuple[GitSetting, ...] = (
+    GitSetting("safe.bareRepository", "explicit", "a folder of the tree that looks like a repository"),
+    GitSetting("core.fsmonitor", "false", "a program that is asked what changed"),
+    GitSetting("core.hooksPath", os.devnull, "hooks, those of `.git/hooks` too"),
+    GitSetting("core.pager", "cat", "a program that shows output"),
+    GitSetting("core.editor", "false", "a program that edits"),
+    GitSetting("core.askPass", "false", "a program that asks for passwords"),
+    GitSetting("core.sshCommand", "false", "a program that reaches hosts"),
+    GitSetting("core.alternateRefsCommand", "false", "a program that lists what alternates have"),
+    GitSetting("credential.helper", "", "a program that is told passwords; empty forgets those before it"),
+    GitSetting("protocol.allow", "never", "the network, and `ext::`, which is a program"),
+    GitSetting("diff.external", "", "a program that compares"),
+    GitSetting("core.attributesFile", os.devnull, "filters, drivers and encodings"),
+    GitSetting("log.showSignature", "false", "gpg.program"),
+    GitSetting("submodule.recurse", "false", "other repositories"),
+    GitSetting("core.commitGraph", "false", "a cache that gives commits other parents"),
+    GitSetting("core.multiPackIndex", "false", "a cache that gives names other objects"),
 )
 
 # What Git finds in its environment, beside KEPT. Everything else of the caller is left out: GIT_DIR,
 # GIT_INDEX_FILE and GIT_OBJECT_DIRECTORY of a hook, GIT_CONFIG_*, GIT_TRACE* (which write files), GIT_SSH.
-ENVIRONMENT: tuple[Setting, ...] = (
-    Setting("LANG", "C", "messages in other languages"),
-    Setting("LC_ALL", "C", "messages in other languages"),
-    Setting("GIT_NO_REPLACE_OBJECTS", "1", "references that exchange one object for another"),
-    Setting("GIT_GRAFT_FILE", os.devnull, "a file that gives commits other parents"),
-    Setting("GIT_NO_LAZY_FETCH", "1", "a partial clone that fetches what it lacks, from anywhere"),
-    Setting("GIT_ALLOW_PROTOCOL", "none", "the network, where Git knows no GIT_NO_LAZY_FETCH"),
-    Setting("GIT_PROTOCOL_FROM_USER", "0", "protocols that only people may ask for"),
-    Setting("GIT_TERMINAL_PROMPT", "0", "questions that nobody answers"),
-    Setting("GIT_ASKPASS", "false", "a program that asks for passwords"),
-    Setting("SSH_ASKPASS", "false", "a program that asks for passwords"),
-    Setting("GIT_SSH_COMMAND", "false", "a program that reaches hosts"),
-    Setting("GIT_EDITOR", "false", "a program that edits"),
-    Setting("GIT_PAGER", "cat", "a program that shows output"),
-    Setting("GIT_OPTIONAL_LOCKS", "0", "an index that is written while it is read"),
-    Setting("GIT_ATTR_NOSYSTEM", "1", "attributes of the machine"),
-    Setting("GIT_PYTHON_REFRESH", "quiet", "a traceback of GitPython where there is no Git"),
+ENVIRONMENT: tuple[GitSetting, ...] = (
+    GitSetting("LANG", "C", "messages in other languages"),
+    GitSetting("LC_ALL", "C", "messages in other languages"),
+    GitSetting("GIT_NO_REPLACE_OBJECTS", "1", "references that exchange one object for another"),
+    GitSetting("GIT_GRAFT_FILE", os.devnull, "a file that gives commits other parents"),
+    GitSetting("GIT_NO_LAZY_FETCH", "1", "a partial clone that fetches what it lacks, from anywhere"),
+    GitSetting("GIT_ALLOW_PROTOCOL", "none", "the network, where Git knows no GIT_NO_LAZY_FETCH"),
+    GitSetting("GIT_PROTOCOL_FROM_USER", "0", "protocols that only people may ask for"),
+    GitSetting("GIT_TERMINAL_PROMPT", "0", "questions that nobody answers"),
+    GitSetting("GIT_ASKPASS", "false", "a program that asks for passwords"),
+    GitSetting("SSH_ASKPASS", "false", "a program that asks for passwords"),
+    GitSetting("GIT_SSH_COMMAND", "false", "a program that reaches hosts"),
+    GitSetting("GIT_EDITOR", "false", "a program that edits"),
+    GitSetting("GIT_PAGER", "cat", "a program that shows output"),
+    GitSetting("GIT_OPTIONAL_LOCKS", "0", "an index that is written while it is read"),
+    GitSetting("GIT_ATTR_NOSYSTEM", "1", "attributes of the machine"),
+    GitSetting("GIT_PYTHON_REFRESH", "quiet", "a traceback of GitPython where there is no Git"),
 )
 
 # What is kept of the caller's environment: where programs are, where the user's own settings lie, and what

@@ -19,7 +19,7 @@ _CHUNK = 500
 _ENDINGS = (b".yaml", b".yml")
 
 
-class Kind(Enum):
+class EntryKind(Enum):
     """What an entry of a tree is."""
 
     FILE = stat.S_IFREG
@@ -28,29 +28,29 @@ class Kind(Enum):
     SUBMODULE = 0o160000
 
 
-_KINDS = {one.value: one for one in Kind}
+_KINDS = {one.value: one for one in EntryKind}
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """What a name stands for in a tree: its kind, and the id of what it holds."""
 
-    kind: Kind
+    kind: EntryKind
     id: str
 
 
 def files(
     repo: Repository, commits: Sequence[str], folder: str, *, deep: bool = True
-) -> list[Mapping[str, Entry]]:
+) -> list[Mapping[str, TreeEntry]]:
     """What lies below a folder in each of the commits, by names from the top of the repository.
 
     Submodules and files that end in `.yaml` or `.yml`; beside them, those directly in the folders above. With
     `deep` false, only what lies directly in the folder. `folder` is empty for the top.
     """
-    found: dict[str, dict[str, Entry]] = {commit: {} for commit in commits}
+    found: dict[str, dict[str, TreeEntry]] = {commit: {} for commit in commits}
     parts = PurePosixPath(folder).parts
     # (commit, folder's name, its tree): one level of all commits at a time, for each asks Git once.
     level = [(commit, "", tree) for commit, tree in _roots(repo, found).items()]
-    known: dict[str, list[tuple[str, Entry]]] = {}
+    known: dict[str, list[tuple[str, TreeEntry]]] = {}
     seen = depth = 0
     while level:
         new = {tree for _, _, tree in level} - known.keys()
@@ -65,7 +65,7 @@ def files(
                 raise BaseUnavailable(message, "Name the folder of the registry.")
             for name, entry in known[tree]:
                 way = above + name
-                if entry.kind is not Kind.FOLDER:
+                if entry.kind is not EntryKind.FOLDER:
                     found[commit].setdefault(way, entry)
                 elif deep if depth >= len(parts) else name == parts[depth]:
                     following.append((commit, f"{way}/", entry.id))
@@ -74,11 +74,11 @@ def files(
     return [found[commit] for commit in commits]
 
 
-def lookup(repo: Repository, commits: Sequence[str], path: str) -> dict[str, Entry]:
+def lookup(repo: Repository, commits: Sequence[str], path: str) -> dict[str, TreeEntry]:
     """What a path stands for in each of the commits in which there is something, folders too."""
-    found = {commit: Entry(Kind.FOLDER, tree) for commit, tree in _roots(repo, commits).items()}
+    found = {commit: TreeEntry(EntryKind.FOLDER, tree) for commit, tree in _roots(repo, commits).items()}
     for part in path.split("/"):
-        trees = objects(repo, {one.id for one in found.values() if one.kind is Kind.FOLDER}, "tree")
+        trees = objects(repo, {one.id for one in found.values() if one.kind is EntryKind.FOLDER}, "tree")
         inside = {
             id_: next((entry for name, entry in _every(data, id_) if name == part), None)
             for id_, data in trees.items()
@@ -87,16 +87,16 @@ def lookup(repo: Repository, commits: Sequence[str], path: str) -> dict[str, Ent
     return found
 
 
-def contents(repo: Repository, entries: Mapping[str, Entry]) -> Iterator[tuple[str, bytes | None]]:
+def contents(repo: Repository, entries: Mapping[str, TreeEntry]) -> Iterator[tuple[str, bytes | None]]:
     """What the entries hold, by their names; None for what is no file. A part is in memory at a time."""
     every = list(entries.items())
     for start in range(0, len(every), _CHUNK):
         part = every[start : start + _CHUNK]
-        blobs = objects(repo, {one.id for _, one in part if one.kind is Kind.FILE}, "blob")
+        blobs = objects(repo, {one.id for _, one in part if one.kind is EntryKind.FILE}, "blob")
         yield from ((name, blobs.get(one.id)) for name, one in part)
 
 
-def content(repo: Repository, entry: Entry | None) -> bytes | None:
+def content(repo: Repository, entry: TreeEntry | None) -> bytes | None:
     """What one entry holds; None for what is no file or not there."""
     return next((data for _, data in contents(repo, {"": entry})), None) if entry else None
 
@@ -109,15 +109,15 @@ def _roots(repo: Repository, commits: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _entries(data: bytes, tree: str) -> Iterator[tuple[str, Entry]]:
+def _entries(data: bytes, tree: str) -> Iterator[tuple[str, TreeEntry]]:
     return (
         (name, entry)
         for name, entry in _every(data, tree)
-        if entry.kind in (Kind.FOLDER, Kind.SUBMODULE) or os.fsencode(name).endswith(_ENDINGS)
+        if entry.kind in (EntryKind.FOLDER, EntryKind.SUBMODULE) or os.fsencode(name).endswith(_ENDINGS)
     )
 
 
-def _every(data: bytes, tree: str) -> Iterator[tuple[str, Entry]]:
+def _every(data: bytes, tree: str) -> Iterator[tuple[str, TreeEntry]]:
     """The entries of a tree. Names that no work tree can hold are left out: they are made by hand."""
     start, width = 0, len(tree) // 2
     while start < len(data):
@@ -128,5 +128,5 @@ def _every(data: bytes, tree: str) -> Iterator[tuple[str, Entry]]:
             raise BaseUnavailable(f"tree {tree} is damaged.", "See what 'git fsck' says, and clone it again.")
         if name not in (b"", b".", b"..") and b"/" not in name and name.lower() != b".git":
             # As Git has it: what is nothing else is a submodule.
-            kind = _KINDS.get(stat.S_IFMT(int(mode, 8)), Kind.SUBMODULE)
-            yield os.fsdecode(name), Entry(kind, data[end + 1 : start].hex())
+            kind = _KINDS.get(stat.S_IFMT(int(mode, 8)), EntryKind.SUBMODULE)
+            yield os.fsdecode(name), TreeEntry(kind, data[end + 1 : start].hex())

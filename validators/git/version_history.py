@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from dq.contracts.diff import Kind, normalise
+from dq.contracts.diff import ElementKind, normalise
 from dq.contracts.model import Contract
 from dq.validators.compat import version
 from dq.validators.registry import identity
@@ -38,7 +38,7 @@ def deprecated_since(past: Dated) -> dict[str, date]:
     for contract, day in past:
         marked = {
             element.path
-            for one in normalise(contract).of(Kind.OBJECT)
+            for one in normalise(contract).of(ElementKind.OBJECT)
             for element in one.walk()
             if element.normal("deprecated") is not None
         }

@@ -11,7 +11,7 @@ from dq.contracts.access.files import POLICY_FILE, Found, Refused
 from dq.contracts.shared.errors import Unreadable
 from dq.validators.git.objects import id_of, ignored
 from dq.validators.git.repository import Repository
-from dq.validators.git.tree import Entry, Kind
+from dq.validators.git.tree import EntryKind, TreeEntry
 
 Content = bytes | Refused
 """The bytes of a file, or why they are not read: it is a link, say."""
@@ -39,9 +39,9 @@ def content(file: Found) -> Content:
         return refused
 
 
-def same(data: Content, entry: Entry | None) -> bool:
+def same(data: Content, entry: TreeEntry | None) -> bool:
     """Whether a file holds what Git has of it, also with the line breaks of Windows."""
-    if not isinstance(data, bytes) or entry is None or entry.kind is not Kind.FILE:
+    if not isinstance(data, bytes) or entry is None or entry.kind is not EntryKind.FILE:
         return False
     return entry.id in (
         id_of(data, "blob", entry.id),
@@ -50,7 +50,7 @@ def same(data: Content, entry: Entry | None) -> bool:
 
 
 def present(
-    repo: Repository, root: Path, then: Mapping[str, Entry], head: Mapping[str, Entry]
+    repo: Repository, root: Path, then: Mapping[str, TreeEntry], head: Mapping[str, TreeEntry]
 ) -> dict[str, Found]:
     """The contracts that a commit of the whole work tree would have, in order.
 
@@ -60,7 +60,7 @@ def present(
     """
     prefix = root.relative_to(repo.top).as_posix()
     above = "" if prefix == "." else f"{prefix}/"
-    submodules = {name: one for name, one in head.items() if one.kind is Kind.SUBMODULE}
+    submodules = {name: one for name, one in head.items() if one.kind is EntryKind.SUBMODULE}
     found: dict[str, Found] = {}
     for file in contracts(root):
         name = above + file.name

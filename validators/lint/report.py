@@ -41,7 +41,7 @@ class From(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportFormat:
     """One format. `render` gives the whole text, which ends with a line break.
 
     Nothing that a contract says may do anything to who reads the text: `contracts.printable` has the words.

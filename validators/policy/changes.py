@@ -16,7 +16,7 @@ from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import source
 from dq.validators.git import base_root, tree, work_tree
 from dq.validators.git.base import Base
-from dq.validators.git.tree import Entry, Kind
+from dq.validators.git.tree import EntryKind, TreeEntry
 from dq.validators.git.work_tree import Content
 from dq.validators.policy.policy import Policy
 from dq.validators.rule import Rule
@@ -44,7 +44,7 @@ def changed(found: Base) -> list[ChangedPolicy]:
     """
     way = base_root.below(found.root, found.repo.top) or "."
     then, last = _policies(found.then, way), _policies(found.last, way)
-    theirs = tuple(f"{name}/" for name, one in found.head.items() if one.kind is Kind.SUBMODULE)
+    theirs = tuple(f"{name}/" for name, one in found.head.items() if one.kind is EntryKind.SUBMODULE)
     names = work_tree.policies(found.root)
     now = {name for name in names if not posixpath.normpath(f"{way}/{name}").startswith(theirs)}
     above = ["../" * steps + POLICY_FILE for steps in range(len(PurePosixPath(way).parts) + 1)]
@@ -64,7 +64,7 @@ def _file(root: Path, name: str) -> Found:
     return Found(root, name) if not steps else Found(root.parents[steps - 1], POLICY_FILE)
 
 
-def _policies(files: Mapping[str, Entry], way: str) -> dict[str, Entry]:
+def _policies(files: Mapping[str, TreeEntry], way: str) -> dict[str, TreeEntry]:
     return {posixpath.relpath(name, way): one for name, one in files.items() if _is_policy(name)}
 
 

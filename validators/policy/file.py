@@ -16,9 +16,18 @@ from dq.contracts.shared.spelling import nearest
 from dq.contracts.typed import typed
 from dq.contracts.yaml import source
 from dq.validators.policy import own_rules as own
-from dq.validators.policy.form import OFF, File, For, OwnForm, Predicate, SchemasForm, SettingForm, WaiverForm
+from dq.validators.policy.form import (
+    OFF,
+    For,
+    OwnForm,
+    PolicyForm,
+    Predicate,
+    SchemasForm,
+    SettingForm,
+    WaiverForm,
+)
 from dq.validators.policy.policy import DEFAULT, Policy, Section, Setting
-from dq.validators.policy.waivers import Waiver
+from dq.validators.policy.waivers import PolicyWaiver
 from dq.validators.rule import Rule, Scope
 
 Rules = Mapping[str, Rule]
@@ -35,7 +44,7 @@ def read(data: bytes, file: str, rules: Rules, also: Collection[str] = ()) -> tu
     top, findings = source.read(data, file)
     if top is None:
         return DEFAULT, [wrong for finding in findings if (wrong := _of_policy(finding)) is not None]
-    made, form, _ = typed(File, top)
+    made, form, _ = typed(PolicyForm, top)
     findings += form
     if made is None:
         return DEFAULT, findings
@@ -208,7 +217,7 @@ def _tests(written: Mapping[str, Any], select: str, findings: list[Finding]) -> 
 
 def _waivers(
     written: list[WaiverForm], rules: Rules, also: Collection[str], findings: list[Finding]
-) -> Iterator[Waiver]:
+) -> Iterator[PolicyWaiver]:
     seen: dict[tuple[str, str, str], WaiverForm] = {}
     for one in written:
         rule = rules.get(one.rule)
@@ -225,12 +234,12 @@ def _waivers(
             findings.append(_finding("duplicate-key", message, "Keep one of the two.", one.at(), one.path()))
         else:
             seen[key] = one
-            yield Waiver(*key, one.reason, one.by, one.expires, one.at())
+            yield PolicyWaiver(*key, one.reason, one.by, one.expires, one.at())
 
 
 def json_schema(rules: Rules) -> dict[str, Any]:
     """JSON Schema (2020-12) of `dq-policy.yaml`, for editors; every rule on the shelf with its arguments."""
-    schema = File.model_json_schema(ref_template="#/$defs/{model}")
+    schema = PolicyForm.model_json_schema(ref_template="#/$defs/{model}")
     settings = {
         rule.id: _model(rule).model_json_schema(ref_template="#/$defs/{model}")
         for rule in rules.values()

@@ -155,7 +155,7 @@ class SchemasForm(_Form):
     server: dict[str, Open] | None = None
 
 
-class File(_Form):
+class PolicyForm(_Form):
     model_config = ConfigDict(title="the policy")
 
     registry: Filled | None = Field(

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal
 
 from dq.contracts.shared.outcome import Severity
-from dq.validators.policy.waivers import Waiver
+from dq.validators.policy.waivers import PolicyWaiver
 from dq.validators.rule import Rule
 
 Profile = Literal["default", "strict"]
@@ -70,7 +70,7 @@ class Policy:
     settings: Mapping[str, Setting] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     own: Mapping[str, Rule] = field(default_factory=dict)
-    waivers: tuple[Waiver, ...] = ()
+    waivers: tuple[PolicyWaiver, ...] = ()
     schemas: Mapping[str, object] = field(default_factory=dict)
     registry: str = ""
 

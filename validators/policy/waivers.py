@@ -13,7 +13,7 @@ UNUSED = "waiver-unused"
 
 
 @dataclass(frozen=True, slots=True)
-class Waiver:
+class PolicyWaiver:
     """One accepted finding: of this rule, in this contract, at exactly this path. `at` is in the policy."""
 
     rule: str
@@ -31,7 +31,7 @@ class Waiver:
 
 def apply(
     findings: Iterable[Finding],
-    waivers: Iterable[Waiver],
+    waivers: Iterable[PolicyWaiver],
     *,
     rules: Collection[str],
     contracts: Collection[str],
@@ -57,7 +57,7 @@ def apply(
 
 
 def _wrong(
-    waivers: list[Waiver], used: set[tuple[str, str, str]], contracts: Collection[str], today: date
+    waivers: list[PolicyWaiver], used: set[tuple[str, str, str]], contracts: Collection[str], today: date
 ) -> Iterator[Finding]:
     for one in waivers:
         what = f"the waiver of {one.rule} for {one.contract!r}"

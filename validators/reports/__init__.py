@@ -8,15 +8,15 @@ import sys
 from types import ModuleType
 
 from dq.contracts.shared import shelf
-from dq.validators.lint.report import Report
+from dq.validators.lint.report import ReportFormat
 
 # The package itself: a shelf is asked for by its package.
 _SHIPPED = sys.modules[__name__]
 
 
-def reports_of(package: ModuleType = _SHIPPED) -> dict[str, Report]:
+def reports_of(package: ModuleType = _SHIPPED) -> dict[str, ReportFormat]:
     """The formats on a shelf by id; without an argument, the ones that ship."""
-    return shelf.load(package, "REPORT", Report)
+    return shelf.load(package, "REPORT", ReportFormat)
 
 
 def names(package: ModuleType = _SHIPPED) -> list[str]:
@@ -24,7 +24,7 @@ def names(package: ModuleType = _SHIPPED) -> list[str]:
     return sorted(one.name for one in pkgutil.iter_modules(package.__path__) if not one.name.startswith("_"))
 
 
-def report(name: str) -> Report:
+def report(name: str) -> ReportFormat:
     """One of the formats that ship, without importing the others."""
-    made: Report = importlib.import_module(f"{__name__}.{name}").REPORT
+    made: ReportFormat = importlib.import_module(f"{__name__}.{name}").REPORT
     return made

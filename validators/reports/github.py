@@ -11,7 +11,7 @@ from collections import Counter
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.shared.printable import block, inert, one_line
 from dq.validators.lint import Linted
-from dq.validators.lint.report import From, Report, Screen, counts, gravest_first, said
+from dq.validators.lint.report import From, ReportFormat, Screen, counts, gravest_first, said
 
 SHOWN = 10
 _FILES_NAMED = 5
@@ -78,4 +78,4 @@ def _closing(linted: Linted) -> str:
     return f"dq: {said(len(linted.files), 'contract')}, {', '.join(found) or 'no findings'}."
 
 
-REPORT = Report("github", render, From.REPOSITORY, steers=True)
+REPORT = ReportFormat("github", render, From.REPOSITORY, steers=True)

@@ -7,7 +7,7 @@ import json
 from dq.contracts.shared import printable
 from dq.contracts.shared.outcome import Finding
 from dq.validators.lint import Linted
-from dq.validators.lint.report import Report, Screen, counts
+from dq.validators.lint.report import ReportFormat, Screen, counts
 
 
 def render(linted: Linted, _screen: Screen) -> str:
@@ -39,4 +39,4 @@ def _row(finding: Finding) -> dict[str, object]:
     }
 
 
-REPORT = Report("json", render)
+REPORT = ReportFormat("json", render)

@@ -12,7 +12,7 @@ from html import escape
 from dq.contracts.shared import printable
 from dq.contracts.shared.outcome import Finding
 from dq.validators.lint import Linted
-from dq.validators.lint.report import From, Report, Screen
+from dq.validators.lint.report import From, ReportFormat, Screen
 
 
 def render(linted: Linted, _screen: Screen) -> str:
@@ -76,4 +76,4 @@ def _text(text: str, quote: bool = True) -> str:
     return held.replace("\n", "&#10;").replace("\t", "&#9;") if quote else held
 
 
-REPORT = Report("junit", render, From.REPOSITORY)
+REPORT = ReportFormat("junit", render, From.REPOSITORY)

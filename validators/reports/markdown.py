@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.shared.printable import inert, one_line
 from dq.validators.lint import Linted
-from dq.validators.lint.report import From, Report, Screen, counts, gravest_first, said
+from dq.validators.lint.report import From, ReportFormat, Screen, counts, gravest_first, said
 
 # The first line of the comment, by which the next run finds it again.
 MARKER = "<!-- dq validate -->"
@@ -114,4 +114,4 @@ def _fitting(rows: list[list[str]]) -> list[list[str]]:
     return rows
 
 
-REPORT = Report("markdown", render, From.REPOSITORY)
+REPORT = ReportFormat("markdown", render, From.REPOSITORY)

@@ -19,7 +19,7 @@ from dq.contracts.shared.outcome import Finding, Severity
 from dq.validators import rule_page
 from dq.validators.explain import explain
 from dq.validators.lint import Linted, rules_of
-from dq.validators.lint.report import From, Report, Screen, lines
+from dq.validators.lint.report import From, ReportFormat, Screen, lines
 from dq.validators.rule import Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -144,4 +144,4 @@ def _plain(text: str) -> str:
     return _LINK.sub(r"\\[", text)
 
 
-REPORT = Report("sarif", render, From.REPOSITORY)
+REPORT = ReportFormat("sarif", render, From.REPOSITORY)

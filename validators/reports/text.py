@@ -9,7 +9,7 @@ from itertools import groupby
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.shared.printable import inert, one_line
 from dq.validators.lint import Linted
-from dq.validators.lint.report import From, Report, Screen, counts, lines, said
+from dq.validators.lint.report import From, ReportFormat, Screen, counts, lines, said
 
 _COLORS = {Severity.CRITICAL: "35;1", Severity.ERROR: "31;1", Severity.WARNING: "33;1", Severity.INFO: "36"}
 _BOLD, _DIM = "1", "2"
@@ -93,4 +93,4 @@ def _shown(text: str) -> str:
     return one_line(text.replace("\t", "→"))
 
 
-REPORT = Report("text", render, From.HERE)
+REPORT = ReportFormat("text", render, From.HERE)

@@ -15,7 +15,7 @@ from fragments.documents import documents
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dq.contracts.diff import Action, Kind, changes
+from dq.contracts.diff import ElementKind, Motion, changes
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 
@@ -135,7 +135,7 @@ def delivered(zone: str) -> Contract:
 def test_a_zone_that_moves_the_deliveries_is_a_change() -> None:
     (change,) = changes(delivered("UTC"), delivered("America/New_York"), start=START)
 
-    assert (change.kind, change.attribute) == (Kind.SLA, "schedule")
+    assert (change.kind, change.attribute) == (ElementKind.SLA, "schedule")
 
 
 def test_a_removed_column_stands_at_its_object_in_the_new_file_and_at_itself_in_the_old_one() -> None:
@@ -144,7 +144,7 @@ def test_a_removed_column_stands_at_its_object_in_the_new_file_and_at_itself_in_
 
     (change,) = changes(before, after, start=START)
 
-    assert (change.kind, change.action, change.path) == (Kind.PROPERTY, Action.REMOVED, "orders.b")
+    assert (change.kind, change.action, change.path) == (ElementKind.PROPERTY, Motion.REMOVED, "orders.b")
     assert (change.at_before.line, change.at_after.line) == (9, 6)
     assert change.pointer == "schema[0]"
 

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.schedule import (
-    Calendar,
     Dialect,
     DstPolicy,
     Due,
     Fault,
+    FreeDays,
     Note,
     Schedule,
     dst_hazards,
@@ -43,7 +43,7 @@ def zones() -> list[str]:
 
 
 def schedule(
-    expression: str, timezone: str = "UTC", dst: DstPolicy | None = None, **more: Calendar
+    expression: str, timezone: str = "UTC", dst: DstPolicy | None = None, **more: FreeDays
 ) -> Schedule:
     found = parse(expression, timezone=timezone, dst=dst, **more)
     assert isinstance(found, Schedule), found
@@ -211,7 +211,7 @@ def test_a_date_that_a_country_leaves_out_follows_the_policy(dst: DstPolicy, exp
 
 
 def test_a_calendar_takes_dates_of_the_zone_out() -> None:
-    calendar = Calendar(skip=frozenset({date(2026, 12, 25)}), weekdays_only=True)
+    calendar = FreeDays(skip=frozenset({date(2026, 12, 25)}), weekdays_only=True)
     evening = schedule("0 22 * * *", "America/New_York", calendar=calendar)
 
     found = evening.between(utc("2026-12-24T00:00"), utc("2026-12-29T12:00"))

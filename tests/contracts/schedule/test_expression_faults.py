@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from dq.contracts.schedule import Calendar, Dialect, DstPolicy, Fault, Schedule, parse
+from dq.contracts.schedule import Dialect, DstPolicy, Fault, FreeDays, Schedule, parse
 
 UNIX, SECONDS, AWS = Dialect.UNIX, Dialect.SECONDS_FIRST, Dialect.EVENTBRIDGE
 
@@ -108,7 +108,7 @@ def test_a_zone_that_is_none_is_the_fault_of_the_schedule() -> None:
 
 
 def test_a_saturday_never_comes_in_a_calendar_of_working_days() -> None:
-    fault = parse("0 6 * * 6", calendar=Calendar(weekdays_only=True))
+    fault = parse("0 6 * * 6", calendar=FreeDays(weekdays_only=True))
 
     assert isinstance(fault, Fault)
     assert fault.code == "CRON_NEVER"

@@ -14,7 +14,7 @@ from dq.contracts.schedule import Cycle, Note, Schedule, cycles, parse
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import Duration, parse_duration
 from dq.dataquality.delivery.evidence import Evidence, Source
-from dq.dataquality.delivery.status import Judgement, judge
+from dq.dataquality.delivery.status import CycleVerdict, judge
 
 CASES = cases("cron-cases.yaml")
 
@@ -116,7 +116,7 @@ def test_without_giving_up_a_miss_stays_open() -> None:
 def test_an_excused_cycle_is_excused_whatever_arrived(evidence: Evidence | None) -> None:
     found = judge(CYCLE, evidence, LATER, excused="Bank holiday, approved by mesh-team.")
 
-    assert found == Judgement(CycleStatus.EXCUSED, None, "Bank holiday, approved by mesh-team.")
+    assert found == CycleVerdict(CycleStatus.EXCUSED, None, "Bank holiday, approved by mesh-team.")
 
 
 def test_lateness_counts_from_due_and_is_negative_when_early() -> None:
@@ -128,7 +128,7 @@ def test_lateness_counts_from_due_and_is_negative_when_early() -> None:
 def test_a_clock_that_runs_ahead_is_reported_and_first_seen_counts() -> None:
     found = judge(CYCLE, marker("2026-05-01T09:00", "2026-05-01T06:20"), LATER)
 
-    assert found == Judgement(
+    assert found == CycleVerdict(
         CycleStatus.ON_TIME_IN_GRACE,
         timedelta(minutes=20),
         "Delivered 2026-05-01 06:20:00Z by marker, due 2026-05-01 06:00:00Z. "

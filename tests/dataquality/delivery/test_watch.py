@@ -15,7 +15,7 @@ from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.files import LocalFiles, Seen
-from dq.dataquality.delivery.probe import Place
+from dq.dataquality.delivery.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched, tick
 from dq.store.engine import Store, open_store
 
@@ -80,7 +80,7 @@ class Watcher:
         slos, findings = promise.read(parsed.contract)
         assert findings == []
         self.store = store
-        self.watched = [Watched(slos[0], Place(str(lake.root), "parquet", "_SUCCESS"), LocalFiles())]
+        self.watched = [Watched(slos[0], DeliveryPlace(str(lake.root), "parquet", "_SUCCESS"), LocalFiles())]
         self.told: list[Breach | Recovery] = []
 
     def tick(self, when: str, since: str | None = None) -> list[CycleStatus]:
@@ -225,7 +225,7 @@ def test_the_first_delivery_of_a_table_can_be_missing_before_it_has_a_folder(
 
     assert new.tick("2026-05-11T05:00") == [CycleStatus.MISSING]
 
-    new.watched = [replace(new.watched[0], place=Place(str(nowhere.root), "parquet", "_SUCCESS"))]
+    new.watched = [replace(new.watched[0], place=DeliveryPlace(str(nowhere.root), "parquet", "_SUCCESS"))]
     assert new.tick("2026-05-12T05:00") == [CycleStatus.UNKNOWN, CycleStatus.UNKNOWN]
 
 

@@ -12,7 +12,7 @@ from fakes.glue import GlueShim
 from dq.registry.action import Grade
 from dq.registry.apply import apply, propose
 from dq.registry.glue.tables import Glue
-from dq.registry.orphans import Whole
+from dq.registry.orphans import WholeRegistry
 from dq.store.engine import Store
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "register.md"
@@ -32,7 +32,7 @@ def test_the_policy_of_the_how_to_allows_the_calls_that_are_made_and_no_other(
     glue_catalog.partitions(*first.key)
     changed = propose(glue_catalog, glue_catalog.id, [second], store)
     apply(glue_catalog, glue_catalog.id, changed, store, allow=frozenset(Grade))
-    gone = propose(glue_catalog, glue_catalog.id, [], store, whole=Whole(""))
+    gone = propose(glue_catalog, glue_catalog.id, [], store, whole=WholeRegistry(""))
     apply(glue_catalog, glue_catalog.id, gone, store, prune=True)
 
     called = {f"glue:{call.operation}" for call in glue.calls}

@@ -12,15 +12,15 @@ from fakes.flights import flights
 from fakes.glue import Answer, Call, GlueShim, refused
 
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
-from dq.registry.action import Grade, Kind
+from dq.registry.action import ActionKind, Grade
 from dq.registry.apply import Ending, Result, apply, propose
-from dq.registry.catalog import Partition, Settings
+from dq.registry.catalog import CatalogSettings, Partition
 from dq.registry.catalogs import open_catalog
 from dq.registry.glue.client import connect
 from dq.registry.glue.rates import Bucket, Rate
 from dq.registry.glue.tables import Glue
-from dq.registry.orphans import Whole
-from dq.registry.table import Column, TableSpec, marked
+from dq.registry.orphans import WholeRegistry
+from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store
 
 LAKE = "s3://lake/air"
@@ -257,7 +257,7 @@ def test_what_was_not_done_is_never_called_done(glue: GlueShim, store: Store) ->
     assert [one.ending for one in results] == [Ending.FAILED]
     assert isinstance(results[0].error, Unreadable)
     again = propose(catalog, catalog.id, [flights(LAKE, comment="Another.")], store)
-    assert [action.kind for action in again.actions] == [Kind.UPDATE]
+    assert [action.kind for action in again.actions] == [ActionKind.UPDATE]
 
 
 def test_a_retry_of_what_arrived_is_no_conflict(glue: GlueShim, glue_catalog: Glue, store: Store) -> None:
@@ -295,7 +295,7 @@ def test_other_partition_keys_are_refused_with_the_way_out(
     glue: GlueShim, glue_catalog: Glue, store: Store
 ) -> None:
     run(glue_catalog, store, flights(LAKE))
-    other = replace(flights(LAKE), partitions=(Column("flight_date", "date"),))
+    other = replace(flights(LAKE), partitions=(TableColumn("flight_date", "date"),))
 
     results = run(glue_catalog, store, other, allow=frozenset(Grade))
 
@@ -357,14 +357,14 @@ def test_a_whole_database_is_listed_page_by_page_and_unchanged_costs_no_write(
         marked(replace(plain, name=f"t{number:03}", location=f"{LAKE}/{number}", parameters=()), {})
         for number in range(130)
     ]
-    first = propose(glue_catalog, glue_catalog.id, many, store, whole=Whole(""))
+    first = propose(glue_catalog, glue_catalog.id, many, store, whole=WholeRegistry(""))
     apply(glue_catalog, glue_catalog.id, first, store)
     glue.calls.clear()
 
-    second = propose(glue_catalog, glue_catalog.id, many, store, whole=Whole(""))
+    second = propose(glue_catalog, glue_catalog.id, many, store, whole=WholeRegistry(""))
     apply(glue_catalog, glue_catalog.id, second, store)
 
-    assert {action.kind for action in second.actions} == {Kind.NOOP}
+    assert {action.kind for action in second.actions} == {ActionKind.NOOP}
     assert [call.operation for call in glue.calls] == ["GetTables", "GetTables"]
 
 
@@ -375,7 +375,7 @@ def test_marks_that_another_writer_wiped_are_found_and_put_back(glue_catalog: Gl
     made = propose(glue_catalog, glue_catalog.id, [flights(LAKE)], store)
     results = apply(glue_catalog, glue_catalog.id, made, store)
 
-    assert made.actions[0].kind is Kind.DRIFT
+    assert made.actions[0].kind is ActionKind.DRIFT
     assert "Its dq properties are gone; someone else changed it at " in made.actions[0].note
     assert [one.ending for one in results] == [Ending.DONE]
     assert raw(glue_catalog)["Parameters"]["dq.contract-id"] == "air-flights"
@@ -405,7 +405,7 @@ def test_what_is_remembered_of_one_account_is_not_taken_for_another_s(glue: Glue
 
 
 def test_a_role_is_taken_on_and_names_the_account(glue: GlueShim) -> None:
-    catalog = open_catalog("glue", Settings(role_arn="arn:aws:iam::222222222222:role/registrar"))
+    catalog = open_catalog("glue", CatalogSettings(role_arn="arn:aws:iam::222222222222:role/registrar"))
 
     assert catalog.tables("air_flights") == []
     assert catalog.id == "glue:222222222222:eu-central-1"

@@ -6,11 +6,13 @@ import pytest
 
 from dq.contracts.shared.errors import UsageError
 from dq.registry.publishing.partition import given_once, partition_values
-from dq.registry.table import Column, TableSpec
+from dq.registry.table import TableColumn, TableSpec
 
 
 def value(kind: str, text: str) -> str:
-    spec = TableSpec("air", "flights", "", "parquet", (Column("id", "int"),), (Column("key", kind),))
+    spec = TableSpec(
+        "air", "flights", "", "parquet", (TableColumn("id", "int"),), (TableColumn("key", kind),)
+    )
     return partition_values(spec, {"key": text})[0][1]
 
 

@@ -14,11 +14,11 @@ from fakes.s3 import FakeS3
 from sqlalchemy import Connection, text
 
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.registry.catalog import Catalog, Settings
+from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.registry.publishing.marker import require_folder, write_marker
 from dq.registry.publishing.notify import JsonLines
-from dq.registry.publishing.publication import Event, Publication, publication
+from dq.registry.publishing.publication import DeliveryEvent, Publication, publication
 from dq.registry.publishing.publish import STEPS, Published, publish
 from dq.store.engine import Store
 
@@ -38,14 +38,14 @@ def lake(tmp_path: Path) -> Path:
 def catalog(store: Store, lake: Path) -> Catalog:
     from dq.registry.apply import apply, propose
 
-    made = open_catalog("local", Settings(store=store))
+    made = open_catalog("local", CatalogSettings(store=store))
     apply(made, "local", propose(made, "local", [flights(str(lake))], store), store)
     with store.write() as connection:
         connection.execute(text("CREATE TABLE receipts (event_id TEXT NOT NULL)"))
     return made
 
 
-def receipt(connection: Connection, event: Event) -> None:
+def receipt(connection: Connection, event: DeliveryEvent) -> None:
     connection.execute(text("INSERT INTO receipts VALUES (:id)"), {"id": event.id})
 
 
@@ -137,7 +137,7 @@ def test_an_empty_delivery_makes_its_folder(catalog: Catalog, store: Store, lake
 
 def test_a_table_that_is_not_registered_is_refused(store: Store, lake: Path) -> None:
     with pytest.raises(DqError, match=r"no table air_flights\.flights\. Register it"):
-        run(delivery(lake), open_catalog("local", Settings(store=store)), store, lake)
+        run(delivery(lake), open_catalog("local", CatalogSettings(store=store)), store, lake)
 
 
 def test_an_open_table_has_neither_partition_nor_marker_to_write(
@@ -202,7 +202,7 @@ def test_a_place_that_nobody_knows_is_said_in_one_sentence() -> None:
 def test_half_a_line_of_a_killed_writer_is_cut_away(lake: Path) -> None:
     file = lake / "events.jsonl"
     file.write_bytes(b'{"event_id": "other"}\n{"event_id": "ha')
-    event = Event("mine", delivery(lake), NOW)
+    event = DeliveryEvent("mine", delivery(lake), NOW)
 
     JsonLines(file)(event)
     JsonLines(file)(event)
@@ -218,7 +218,7 @@ CHILD = """
     from sqlalchemy import event
     sys.path.insert(0, sys.argv[5])
     from test_publish import delivery, run
-    from dq.registry.catalog import Settings
+    from dq.registry.catalog import CatalogSettings
     from dq.registry.catalogs import open_catalog
     from dq.store.engine import open_store
 
@@ -236,7 +236,7 @@ CHILD = """
                 os._exit(9)
 
     event.listen(store.engine, "commit", die)
-    run(delivery(folder), open_catalog("local", Settings(store=store)), store, folder)
+    run(delivery(folder), open_catalog("local", CatalogSettings(store=store)), store, folder)
 """
 COMMITS = 6  # begun; partition in the catalog; partition, marker, receipt, notify in the journal
 

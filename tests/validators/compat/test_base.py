@@ -13,7 +13,7 @@ from fragments.registry import Registry
 
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat import Comparison, Mode, Terms, Verdict, findings
+from dq.validators.compat import Comparison, DiffTerms, Mode, Verdict, findings
 from dq.validators.git.base import Base, BaseRefInvalid, BaseUnavailable, at, base, compare_with
 
 TODAY = date(2026, 1, 15)
@@ -33,7 +33,7 @@ def told(found: Comparison) -> list[tuple[str, str]]:
 
 
 def compared(folder: Path, ref: str = "main", **terms: Any) -> Comparison:
-    return compare_with(base(folder, ref), Terms(today=TODAY, **terms))
+    return compare_with(base(folder, ref), DiffTerms(today=TODAY, **terms))
 
 
 def test_a_breaking_change_in_a_branch_is_a_break_on_its_line(registry: Registry) -> None:
@@ -213,8 +213,8 @@ def history(registry: Registry) -> Base:
 def test_a_transitive_mode_sees_a_name_that_an_earlier_version_had(registry: Registry) -> None:
     found = history(registry)
 
-    direct = compare_with(found, Terms(today=TODAY, mode=Mode.FORWARD))
-    every = compare_with(found, Terms(today=TODAY, mode=Mode.FORWARD_TRANSITIVE))
+    direct = compare_with(found, DiffTerms(today=TODAY, mode=Mode.FORWARD))
+    every = compare_with(found, DiffTerms(today=TODAY, mode=Mode.FORWARD_TRANSITIVE))
 
     assert direct.verdict is Verdict.OK
     (reused,) = [one for one in every.changes if one.rule == "column-name-reused"]

@@ -11,7 +11,7 @@ from fakes.cases import cases
 from fragments.compat import TODAY, document, text
 from fragments.registry import Registry
 
-from dq.validators.compat import Mode, Terms
+from dq.validators.compat import DiffTerms, Mode
 from dq.validators.git.base import BaseRefInvalid, BaseUnavailable, base, compare_with
 
 CASES: list[dict[str, Any]] = cases("compat-cases.yaml")["cases"]
@@ -56,7 +56,7 @@ def test_the_branch_is_compared_with_where_it_left(row: Row, mode: str, registry
     registry.commit({FILE: text(document(before["base_tip"]))})
     registry.repo.git.checkout("-q", "feature")
 
-    found = compare_with(base(registry.folder, "main"), Terms(today=TODAY, mode=Mode(mode)))
+    found = compare_with(base(registry.folder, "main"), DiffTerms(today=TODAY, mode=Mode(mode)))
 
     rules = {one.rule for one in found.changes if one.rule != "version-bump-ok"}
     assert rules == (set() if row["rule"] == "no-change" else {row["rule"]})

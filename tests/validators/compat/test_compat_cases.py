@@ -12,7 +12,7 @@ from fakes.cases import OURS, cases
 from fragments.compat import TODAY, contract, document
 
 from dq.contracts.model import Contract
-from dq.validators.compat import RULES, Comparison, Mode, Terms, Waiver, compare, diff
+from dq.validators.compat import RULES, Comparison, DiffTerms, Mode, Waiver, compare, diff
 from dq.validators.compat.judgement.setting import DEFAULT_ENGINES
 
 FILE = cases("compat-cases.yaml")
@@ -35,14 +35,14 @@ def in_git(row: Row) -> bool:
 ROWS = [pytest.param(row, id=row["id"]) for row in FILE["cases"] + MORE["cases"] if not in_git(row)]
 
 
-def terms(row: Row, mode: str) -> Terms:
+def terms(row: Row, mode: str) -> DiffTerms:
     before, after = row["before"] or {}, row["after"] or {}
     given = {**before, **after}
     format_ = row.get("format", "any")
     engine = row.get("engine")
     accept = given.get("accept")
     listed = accept if isinstance(accept, list) else [accept] if accept else []
-    return Terms(
+    return DiffTerms(
         today=date.fromisoformat(str(given.get("today", TODAY))),
         mode=Mode(mode),
         engines=(engine,) if isinstance(engine, str) else tuple(engine or DEFAULT_ENGINES),
@@ -135,7 +135,7 @@ def referring(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Contr
 
 
 def transitive(
-    row: Row, versions: list[dict[str, Any]], after: Mapping[str, Any], asked: Terms
+    row: Row, versions: list[dict[str, Any]], after: Mapping[str, Any], asked: DiffTerms
 ) -> Comparison:
     """The newest version of the head's major is what it follows; `against` picks another one."""
     head_version = version_of(after, "")

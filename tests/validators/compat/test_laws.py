@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.contracts import extension, model, schema, servers, shared_nodes
-from dq.contracts.diff import Action, Change, Kind
+from dq.contracts.diff import Change, ElementKind, Motion
 from dq.contracts.diff.reading import FOLDED
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Location
 from dq.contracts.shared.source_map import PLACE
 from dq.validators.compat import RULES, Effect, Level, Mode, Verdict, diff
-from dq.validators.compat.door import Terms, content
+from dq.validators.compat.door import DiffTerms, content
 from dq.validators.compat.judgement.setting import Setting
 from dq.validators.compat.judgement.symmetry import ASYMMETRIC
 from dq.validators.compat.judgement.table import BY_POLICY, TABLE, classify, row
@@ -36,17 +36,17 @@ ROWS = [
 ]
 
 # What each model of the contract is in a diff.
-KINDS: dict[type[Node], Kind] = {
-    model.Contract: Kind.CONTRACT,
-    model.SchemaObject: Kind.OBJECT,
-    model.Property: Kind.PROPERTY,
-    model.Quality: Kind.QUALITY,
-    model.SlaProperty: Kind.SLA,
-    model.Server: Kind.SERVER,
-    model.Role: Kind.ROLE,
-    model.SupportChannel: Kind.SUPPORT,
-    model.Price: Kind.PRICE,
-    model.Relationship: Kind.RELATIONSHIP,
+KINDS: dict[type[Node], ElementKind] = {
+    model.Contract: ElementKind.CONTRACT,
+    model.SchemaObject: ElementKind.OBJECT,
+    model.Property: ElementKind.PROPERTY,
+    model.Quality: ElementKind.QUALITY,
+    model.SlaProperty: ElementKind.SLA,
+    model.Server: ElementKind.SERVER,
+    model.Role: ElementKind.ROLE,
+    model.SupportChannel: ElementKind.SUPPORT,
+    model.Price: ElementKind.PRICE,
+    model.Relationship: ElementKind.RELATIONSHIP,
 }
 # Parts that are compared whole, as the value of one attribute of their holder.
 WHOLE = {
@@ -63,10 +63,10 @@ WHOLE = {
     model.Team,
 }
 EXTENSIONS = {
-    extension.Delivery: (Kind.SLA, "delivery"),
-    extension.Dataset: (Kind.OBJECT, "dataset"),
-    extension.Scope: (Kind.QUALITY, "scope"),
-    extension.Route: (Kind.SUPPORT, "route"),
+    extension.Delivery: (ElementKind.SLA, "delivery"),
+    extension.Dataset: (ElementKind.OBJECT, "dataset"),
+    extension.Scope: (ElementKind.QUALITY, "scope"),
+    extension.Route: (ElementKind.SUPPORT, "route"),
 }
 TIMING = {"timezone", "dialect", "dst", "calendar"}  # compared as the instants of the schedule
 
@@ -77,22 +77,22 @@ def keys_of(node: type[Node]) -> Iterator[str]:
             yield info.alias or name
 
 
-def judged_somewhere(kind: Kind, key: str) -> bool:
+def judged_somewhere(kind: ElementKind, key: str) -> bool:
     folded = FOLDED[kind].get(key, key)
     if folded in ("key", "the same for every contract"):
         return True
-    if folded in set(Kind):
-        return bool(TABLE[Kind(folded)])
+    if folded in set(ElementKind):
+        return bool(TABLE[ElementKind(folded)])
     if folded.endswith(".*"):
         return any(one.startswith(folded[:-1]) for one in TABLE[kind])
     holder, dot, attribute = folded.partition(".")
     if dot:
-        return row(Kind(holder), attribute) is not None
-    return row(kind, folded) is not None or (kind is Kind.CONTRACT and key in BY_POLICY)
+        return row(ElementKind(holder), attribute) is not None
+    return row(kind, folded) is not None or (kind is ElementKind.CONTRACT and key in BY_POLICY)
 
 
 @pytest.mark.parametrize(("node", "kind"), KINDS.items(), ids=lambda one: getattr(one, "__name__", str(one)))
-def test_every_attribute_of_the_model_has_a_row(node: type[Node], kind: Kind) -> None:
+def test_every_attribute_of_the_model_has_a_row(node: type[Node], kind: ElementKind) -> None:
     assert [key for key in keys_of(node) if not judged_somewhere(kind, key)] == []
 
 
@@ -113,7 +113,7 @@ def test_every_option_of_a_type_has_a_row() -> None:
     nested = {"required"}  # makes the named fields required
     options = set(keys_of(model.TypeOptions)) - exclusive - nested
 
-    assert [key for key in options if row(Kind.PROPERTY, f"logicalTypeOptions.{key}") is None] == []
+    assert [key for key in options if row(ElementKind.PROPERTY, f"logicalTypeOptions.{key}") is None] == []
 
 
 @pytest.mark.parametrize("terms", EXTENSIONS, ids=lambda one: one.__name__)
@@ -126,7 +126,7 @@ def test_every_term_of_ours_has_a_row(terms: type[Node]) -> None:
 def test_every_key_of_every_server_type_has_a_row() -> None:
     keys = {key for one in servers.SERVER_TYPES.values() for key in (*one.required, *one.optional)}
 
-    assert sorted(key for key in keys if row(Kind.SERVER, key) is None) == []
+    assert sorted(key for key in keys if row(ElementKind.SERVER, key) is None) == []
 
 
 def test_every_key_of_the_official_schema_is_a_key_of_the_model() -> None:
@@ -152,7 +152,7 @@ def properties(value: Any) -> Iterator[str]:
 
 def test_an_attribute_without_a_row_is_told_as_a_warning() -> None:
     at = Location("x")
-    change = Change(Kind.PROPERTY, "colour", Action.CHANGED, "t.a", 1, 2, at, at, "", None, None)
+    change = Change(ElementKind.PROPERTY, "colour", Motion.CHANGED, "t.a", 1, 2, at, at, "", None, None)
 
     found = classify(change, Setting(TODAY))
 
@@ -160,7 +160,7 @@ def test_an_attribute_without_a_row_is_told_as_a_warning() -> None:
 
 
 def test_every_row_of_the_table_is_about_something() -> None:
-    assert [kind for kind in Kind if not TABLE.get(kind)] == []
+    assert [kind for kind in ElementKind if not TABLE.get(kind)] == []
 
 
 @pytest.mark.parametrize("effect", Effect)
@@ -195,7 +195,7 @@ def verdicts(before: Any, after: Any, mode: Mode, format_: str | None = None) ->
 
     What was renamed has another path on the way back, so paths themselves are not compared.
     """
-    terms = Terms(today=TODAY, mode=mode, format=format_)
+    terms = DiffTerms(today=TODAY, mode=mode, format=format_)
     there, back = content(before, after, terms), content(after, before, terms)
     excused = {one.path for one in (*there, *back) if one.rule in ASYMMETRIC}
     worst: dict[str, Verdict] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from dq.contracts.diff import Action, Change, Element
+from dq.contracts.diff import Change, FlatElement, Motion
 from dq.contracts.diff.level import date_of
 from dq.validators.compat.judgement.setting import Setting
 from dq.validators.compat.judgement.words import Judgement, Level, neutral, replace, strengthen, weaken
@@ -14,15 +14,15 @@ _PARTS = ("[]", "{key}", "{}")
 
 def presence(change: Change, setting: Setting) -> Judgement:
     """A column that came, went, or went to another level."""
-    if change.action is Action.MOVED:
+    if change.action is Motion.MOVED:
         return replace("column-moved", note="No table format moves a column into or out of a struct.")
-    if change.action is Action.ADDED and change.new is not None:
+    if change.action is Motion.ADDED and change.new is not None:
         return _added(change, change.new, setting)
     assert change.old is not None
     return _removed(change, change.old, setting)
 
 
-def _added(change: Change, new: Element, setting: Setting) -> Judgement:
+def _added(change: Change, new: FlatElement, setting: Setting) -> Judgement:
     if new.column in _PARTS:
         return strengthen("type-declared", Level.INFO)
     row = setting.structure_of(new)
@@ -40,7 +40,7 @@ def _added(change: Change, new: Element, setting: Setting) -> Judgement:
     return strengthen("column-added-required", note=f"{format_} does not fill a default into old rows.")
 
 
-def _removed(change: Change, old: Element, setting: Setting) -> Judgement:
+def _removed(change: Change, old: FlatElement, setting: Setting) -> Judgement:
     if old.column in _PARTS:
         return weaken("type-undeclared", Level.WARN)
     row = setting.structure_of(old)
@@ -58,7 +58,7 @@ def _removed(change: Change, old: Element, setting: Setting) -> Judgement:
     return replace(rule, note=f"{note} Columns behind it shift ({row.source}).".strip())
 
 
-def _deprecated_since(old: Element, setting: Setting) -> date | None:
+def _deprecated_since(old: FlatElement, setting: Setting) -> date | None:
     if old.normal("deprecated") is None:
         return None
     shown = old.shown("customProperties.deprecatedSince")
@@ -90,7 +90,7 @@ def ordered(change: Change, setting: Setting) -> Judgement:
 
 def table_presence(change: Change, _: Setting) -> Judgement:
     """A table that came or went."""
-    if change.action is Action.ADDED:
+    if change.action is Motion.ADDED:
         return neutral("table-added")
     hint = change.facts.get("hint")
     return weaken("table-removed", note=f"It looks like a rename to {hint!r}." if hint else "")

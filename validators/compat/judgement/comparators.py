@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dq.contracts.diff import Action, Change
+from dq.contracts.diff import Change, Motion
 from dq.contracts.diff.schedule_compare import Fires
-from dq.contracts.diff.threshold import Threshold
+from dq.contracts.diff.threshold import RuleThreshold
 from dq.validators.compat.judgement.setting import Setting
 from dq.validators.compat.judgement.words import (
     Bump,
@@ -42,7 +42,7 @@ class Presence:
     changed: Judgement
 
     def __call__(self, change: Change, _: Setting) -> Judgement:
-        by_action = {Action.ADDED: self.added, Action.REMOVED: self.removed}
+        by_action = {Motion.ADDED: self.added, Motion.REMOVED: self.removed}
         return by_action.get(change.action, self.changed)
 
 
@@ -58,9 +58,9 @@ class Bound:
     upper: bool
 
     def __call__(self, change: Change, _: Setting) -> Judgement:
-        if change.action is Action.ADDED:
+        if change.action is Motion.ADDED:
             return strengthen("bound-added")
-        if change.action is Action.REMOVED:
+        if change.action is Motion.REMOVED:
             return weaken("bound-removed")
         before, after = _limit(change.before), _limit(change.after)
         if before is None or after is None or isinstance(before[0], str) != isinstance(after[0], str):
@@ -79,7 +79,7 @@ def _limit(value: object) -> tuple[str | float, bool] | None:
 
 def multiple(change: Change, setting: Setting) -> Judgement:
     """`multipleOf`: the multiples of 10 are among those of 5."""
-    if change.action is not Action.CHANGED:
+    if change.action is not Motion.CHANGED:
         return Bound(upper=True)(change, setting)
     before, after = change.before, change.after
     if isinstance(before, (int, float)) and isinstance(after, (int, float)) and before and after:
@@ -92,9 +92,9 @@ def multiple(change: Change, setting: Setting) -> Judgement:
 
 def allowed_values(change: Change, _: Setting) -> Judgement:
     """Which values a column may have, as a set."""
-    if change.action is Action.ADDED:
+    if change.action is Motion.ADDED:
         return strengthen("allowed-values-added")
-    if change.action is Action.REMOVED:
+    if change.action is Motion.REMOVED:
         return weaken("allowed-values-removed")
     before, after = (set(one) if isinstance(one, tuple) else set() for one in (change.before, change.after))
     if before < after:
@@ -109,9 +109,9 @@ class Key:
     """The columns of a primary key, in order."""
 
     def __call__(self, change: Change, _: Setting) -> Judgement:
-        if change.action is Action.ADDED:
+        if change.action is Motion.ADDED:
             return strengthen("primary-key-added", Level.WARN)
-        if change.action is Action.REMOVED:
+        if change.action is Motion.REMOVED:
             return weaken("primary-key-changed", note="No key is promised any more.")
         before, after = (
             set(one) if isinstance(one, tuple) else set() for one in (change.before, change.after)
@@ -146,9 +146,9 @@ class Measured:
     smaller_is_better: bool = True
 
     def __call__(self, change: Change, _: Setting) -> Judgement:
-        if change.action is Action.ADDED:
+        if change.action is Motion.ADDED:
             return strengthen("sla-tightened", Level.WARN)
-        if change.action is Action.REMOVED:
+        if change.action is Motion.REMOVED:
             return weaken("sla-relaxed")
         order = change.facts.get("order")
         if order is None:
@@ -163,9 +163,9 @@ class Measured:
 
 def schedule(change: Change, _: Setting) -> Judgement:
     """When a delivery is due, by the instants of a year."""
-    if change.action is Action.ADDED:
+    if change.action is Motion.ADDED:
         return strengthen("sla-tightened", Level.WARN)
-    if change.action is Action.REMOVED:
+    if change.action is Motion.REMOVED:
         return weaken("sla-relaxed")
     by_fires = {
         Fires.LATER: weaken("sla-relaxed"),
@@ -189,19 +189,19 @@ def quality_level(change: Change) -> Level:
 
 def quality_presence(change: Change, _: Setting) -> Judgement:
     """A quality rule that came or went."""
-    if change.action is Action.ADDED:
+    if change.action is Motion.ADDED:
         return strengthen("quality-added", Level.WARN)
     return weaken("quality-removed", quality_level(change))
 
 
 def threshold(change: Change, _: Setting) -> Judgement:
     """What a quality rule's metric may be, as an interval."""
-    if change.action is Action.ADDED:
+    if change.action is Motion.ADDED:
         return strengthen("quality-tightened", Level.WARN)
-    if change.action is Action.REMOVED:
+    if change.action is Motion.REMOVED:
         return weaken("quality-relaxed", quality_level(change))
     before, after = change.before, change.after
-    if isinstance(before, Threshold) and isinstance(after, Threshold) and before.unit == after.unit:
+    if isinstance(before, RuleThreshold) and isinstance(after, RuleThreshold) and before.unit == after.unit:
         if before.interval and after.interval and before.interval.within(after.interval):
             return weaken("quality-relaxed", quality_level(change))
         if before.interval and after.interval and after.interval.within(before.interval):

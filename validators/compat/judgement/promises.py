@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date, timedelta
 
-from dq.contracts.diff import Action, Change
+from dq.contracts.diff import Change, Motion
 from dq.contracts.diff.level import date_of
 from dq.validators.compat.judgement import partitions, types
 from dq.validators.compat.judgement.comparators import Measured
@@ -19,9 +19,9 @@ def text_format(change: Change, setting: Setting) -> Judgement:
         return partitions.grain(change, setting)
     logical = change.new.normal("logicalType") if change.new else None
     text = logical in ("string", None)
-    if change.action is Action.ADDED:
+    if change.action is Motion.ADDED:
         return strengthen("pattern-added") if text else strengthen("type-declared", Level.INFO)
-    if change.action is Action.REMOVED:
+    if change.action is Motion.REMOVED:
         return weaken("pattern-removed") if text else weaken("type-undeclared", Level.WARN)
     return replace("pattern-changed", Level.WARN) if logical == "string" else replace("type-format-changed")
 
@@ -49,7 +49,7 @@ def sla_level(change: Change, setting: Setting) -> Judgement:
     name = change.new.column if change.new else ""
     if name in END_DATES:
         order = change.facts.get("order")
-        if change.action is not Action.CHANGED or order is None:
+        if change.action is not Motion.CHANGED or order is None:
             return replace("sla-changed", Level.WARN)
         return weaken("end-date-earlier") if order == 1 else neutral("status-reactivated")
     direction = _DIRECTIONS.get(name)
@@ -60,9 +60,9 @@ def sla_presence(change: Change, setting: Setting) -> Judgement:
     """A service level that came or went; an end date is a limit, so its coming is the loss."""
     element = change.new or change.old
     ends = element is not None and element.column in END_DATES
-    if change.action is Action.ADDED and ends and element is not None:
+    if change.action is Motion.ADDED and ends and element is not None:
         return _announced(date_of(str(element.shown("level"))), setting)
-    if change.action is Action.ADDED:
+    if change.action is Motion.ADDED:
         return _PROMISED
     return neutral("status-reactivated", note="There is no end any more.") if ends else weaken("sla-removed")
 
@@ -83,7 +83,7 @@ _OTHER_PLACES = frozenset(
 
 def server_presence(change: Change, _: Setting) -> Judgement:
     """A server that came or went; one that is not for production is missed less."""
-    if change.action is Action.ADDED:
+    if change.action is Motion.ADDED:
         return neutral("server-added")
     assert change.old is not None
     place = str(change.old.normal("environment") or change.old.column).lower()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
-from dq.contracts.diff import Element
+from dq.contracts.diff import FlatElement
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, SchemaObject
 from dq.validators.compat.judgement.formats import Structure, profile, structure
@@ -35,14 +35,14 @@ class Setting:
     formats: Mapping[str, str] = field(default_factory=dict)
     notice_days: int = NOTICE_DAYS
     deprecated_since: Mapping[str, date] = field(default_factory=dict)
-    before: Element | None = None
-    after: Element | None = None
+    before: FlatElement | None = None
+    after: FlatElement | None = None
 
     def format_of(self, object_name: str) -> str:
         """The row of the format table by which an object's data is read."""
         return profile(self.format or self.formats.get(object_name, ""))
 
-    def structure_of(self, element: Element) -> Structure:
+    def structure_of(self, element: FlatElement) -> Structure:
         """How the format of an element's object finds columns, or fields of a struct."""
         return structure(self.format_of(element.object_name), self.engines, nested=element.nested)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dq.contracts.diff import Change, Kind
+from dq.contracts.diff import Change, ElementKind
 from dq.contracts.diff.normalize import COORDINATES
 from dq.validators.compat.judgement import columns, partitions, promises, types
 from dq.validators.compat.judgement import comparators as by
@@ -257,23 +257,23 @@ _RELATIONSHIP: Mapping[str, Comparator] = {
     ),
     "type": Same(replace("relationship-removed", Level.WARN, "It has another type.")),
 }
-TABLE: Mapping[Kind, Mapping[str, Comparator]] = {
-    Kind.CONTRACT: _CONTRACT,
-    Kind.OBJECT: _OBJECT,
-    Kind.PROPERTY: _PROPERTY,
-    Kind.QUALITY: _QUALITY,
-    Kind.SLA: _SLAS,
-    Kind.SERVER: _SERVER,
-    Kind.ROLE: _ROLE,
-    Kind.SUPPORT: _SUPPORT,
-    Kind.PRICE: _PRICE,
-    Kind.RELATIONSHIP: _RELATIONSHIP,
+TABLE: Mapping[ElementKind, Mapping[str, Comparator]] = {
+    ElementKind.CONTRACT: _CONTRACT,
+    ElementKind.OBJECT: _OBJECT,
+    ElementKind.PROPERTY: _PROPERTY,
+    ElementKind.QUALITY: _QUALITY,
+    ElementKind.SLA: _SLAS,
+    ElementKind.SERVER: _SERVER,
+    ElementKind.ROLE: _ROLE,
+    ElementKind.SUPPORT: _SUPPORT,
+    ElementKind.PRICE: _PRICE,
+    ElementKind.RELATIONSHIP: _RELATIONSHIP,
 }
 # Attributes of the contract that the policy stage judges, because more than two values speak there.
 BY_POLICY = frozenset({"status", "version"})
 
 
-def row(kind: Kind, attribute: str) -> Comparator | None:
+def row(kind: ElementKind, attribute: str) -> Comparator | None:
     """The comparator of an attribute, or None when nobody has thought of it yet."""
     rows = TABLE[kind]
     found = rows.get(attribute)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dq.contracts.diff import Action, Change
+from dq.contracts.diff import Change, Motion
 from dq.contracts.diff.canonical import Physical
 from dq.contracts.types import DataType
 from dq.validators.compat.judgement.formats import STRUCTURES
@@ -28,9 +28,9 @@ _HARM = {Effect.NEUTRAL: 0, Effect.STRENGTHEN: 1, Effect.WEAKEN: 1, Effect.REPLA
 def physical(change: Change, setting: Setting) -> Judgement:
     """A change of physicalType, by the format's and the engines' own rules."""
     before, after = change.before, change.after
-    if change.action is Action.ADDED:
+    if change.action is Motion.ADDED:
         return strengthen("type-declared", Level.INFO)
-    if change.action is Action.REMOVED:
+    if change.action is Motion.REMOVED:
         return weaken("type-undeclared", Level.WARN)
     if not isinstance(before, Physical) or not isinstance(after, Physical):
         return replace("type-changed")
@@ -124,9 +124,9 @@ def is_partition_key(change: Change, setting: Setting) -> bool:
 
 def logical(change: Change, setting: Setting) -> Judgement:
     """A change of logicalType; where physical types stand on both sides, they say what can be read."""
-    if change.action is Action.ADDED:
+    if change.action is Motion.ADDED:
         return strengthen("type-declared", Level.INFO)
-    if change.action is Action.REMOVED:
+    if change.action is Motion.REMOVED:
         return weaken("type-undeclared", Level.WARN)
     pair = (change.before, change.after)
     if pair == ("integer", "number"):
