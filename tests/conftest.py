@@ -60,6 +60,8 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Spark writes down the plan of every query for a page that nobody opens.
+        "spark.sql.ui.explainMode": "simple",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
