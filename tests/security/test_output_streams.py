@@ -14,6 +14,7 @@ import unicodedata
 import warnings
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -326,14 +327,24 @@ def test_a_stream_that_cannot_say_a_character_gets_its_escape(tmp_path: Path, en
     assert "\\u540d" in err.written
 
 
+def _line(words: str) -> str:
+    return f"'{DQ[0]}' -c '{DQ[2]}' {words}"
+
+
+@cache
+def _usual(words: str) -> int:
+    """The exit code with both streams open."""
+    return subprocess.run(["sh", "-c", f"{_line(words)} >/dev/null 2>&1"], check=False).returncode
+
+
 @pytest.mark.parametrize("redirection", [">&-", "2>&-", ">&- 2>&-", "| true", "2>&1 >/dev/null | true"])
 @pytest.mark.parametrize("words", ["rules", "validate --nope"])
 def test_who_reads_no_more_changes_no_exit_code_and_sees_no_traceback(
     tmp_path: Path, redirection: str, words: str
 ):
     said = tmp_path / "said"
-    line = " ".join([f"'{DQ[0]}' -c '{DQ[2]}'", words])
-    usual = subprocess.run(["sh", "-c", f"{line} >/dev/null 2>&1"], cwd=tmp_path, check=False).returncode
+    line = _line(words)
+    usual = _usual(words)
 
     kept = f"({line}; echo $? >code)"
     subprocess.run(["bash", "-c", f"{kept} {redirection}"], cwd=tmp_path, stderr=said.open("w"), check=False)
