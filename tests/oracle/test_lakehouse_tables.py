@@ -25,7 +25,7 @@ lakes = cases(("a", "Id", "select", "žluť"), TYPES)
 
 
 @pytest.mark.parametrize("form", ["iceberg", "delta"])
-@settings(max_examples=EXAMPLES // 4, suppress_health_check=CALM)
+@settings(max_examples=max(1, EXAMPLES // 8), suppress_health_check=CALM)
 @given(case=lakes)
 def test_a_table_with_a_past_is_checked_as_its_rows_are(spark: SparkSession, case: Case, form: str) -> None:
     tables = {name: numbered(table) for name, table in case.tables.items()}

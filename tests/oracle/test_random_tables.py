@@ -1,6 +1,6 @@
 """Random contracts on random tables: dq on Spark answers as plain Python does.
 
-DQ_EXAMPLES=2000 makes a long run; what it finds is shrunk to a small contract and a few rows.
+benchmarks/random_tests.py is the long run of it; what it finds is shrunk to a small contract and a few rows.
 """
 
 from __future__ import annotations
