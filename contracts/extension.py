@@ -29,6 +29,7 @@ from dq.contracts.model import (
     SupportChannel,
 )
 from dq.contracts.node import Node
+from dq.contracts.shared.data_formats import DataFormat
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.shared.source_map import PLACE, Place, plain
 from dq.contracts.typed import typed
@@ -146,7 +147,7 @@ class Dataset(Node):
         "FORWARD", "BACKWARD", "FULL", "NONE", "FORWARD_TRANSITIVE", "BACKWARD_TRANSITIVE", "FULL_TRANSITIVE"
     ] = Field("FORWARD", description="Whom a change of this object may not break.")
     marker: Marker = Field("_SUCCESS", description="The file that a producer writes last.")
-    format: Literal["parquet", "orc", "avro", "json", "csv", "iceberg", "delta", "hudi"] | None = None
+    format: DataFormat | None = None
 
 
 class Scope(Node):

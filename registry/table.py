@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from dq.contracts.shared.data_formats import LAKEHOUSE
+
 # Our properties carry this prefix: the part of a table that most writers leave alone.
 MANAGED_BY = "dq.managed-by"
 REGISTRY = "dq.registry"
@@ -16,7 +18,7 @@ SPEC_HASH = "dq.spec-hash"
 OWNED_KEYS = "dq.owned-keys"
 
 # Formats whose writers keep schema, place and partitions in the table's own metadata: we only add ours.
-OPEN_FORMATS = frozenset({"iceberg", "delta", "hudi"})
+OPEN_FORMATS = LAKEHOUSE
 
 COMMENT_BYTES = 255
 DESCRIPTION_BYTES = 2048

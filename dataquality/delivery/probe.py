@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
+from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.errors import DqError
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.evidence import Evidence, Source
@@ -19,8 +20,6 @@ from dq.dataquality.delivery.files import Files
 
 # A folder whose newest file is younger than this may still be written to.
 STABLE_AFTER = timedelta(seconds=60)
-# Table formats keep their history in commits, which this version does not read.
-COMMIT_FORMATS = frozenset({"iceberg", "delta", "hudi"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,8 @@ def _marker(slo: Slo, partition: Partition, place: DeliveryPlace, files: Files) 
 
 
 def _commit(place: DeliveryPlace) -> Evidence | None:
-    if place.format not in COMMIT_FORMATS:
+    # Their history is in commits, which this version does not read.
+    if place.format not in LAKEHOUSE:
         return None
     problem = f"commits of {place.format} tables are not read by this version; publish with 'dq publish'"
     return Evidence(Source.COMMIT, readable=False, problem=problem)

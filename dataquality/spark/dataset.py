@@ -14,6 +14,7 @@ from dq.contracts.access.data_location import CATALOGS, resolve, server_of
 from dq.contracts.access.reach import Reach
 from dq.contracts.columns import row_type
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.data_formats import FORMATS
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
@@ -26,7 +27,6 @@ from dq.dataquality.spark.schema import data_type, ddl
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FORMATS = ("parquet", "orc", "json", "csv", "avro", "iceberg", "delta", "hudi")
 # Those that are nothing but files: partitions are in their paths.
 FILES = ("parquet", "orc", "avro", "json", "csv")
 # Of two names, Spark reads the first as a format and the second as a path; these are all that it or a

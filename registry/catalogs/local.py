@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
 from dq.contracts.access.hive_path import partition_folder
+from dq.contracts.shared.data_formats import FORMATS
 from dq.contracts.shared.errors import UsageError
 from dq.registry.action import Action, LiveTable
 from dq.registry.catalog import (
@@ -22,15 +23,13 @@ from dq.registry.table import TableSpec, spec_of
 from dq.registry.tables import catalog_partition, catalog_table
 from dq.store.engine import Store
 
-_FORMATS = frozenset({"parquet", "orc", "avro", "json", "csv", "iceberg", "delta", "hudi"})
-
 
 @dataclass(frozen=True, slots=True)
 class Local:
     """A `Catalog` in the store. Every row has a version, and a write names the one that it read."""
 
     store: Store
-    formats: frozenset[str] = _FORMATS
+    formats: frozenset[str] = frozenset(FORMATS)
     id: str = "local"
 
     def vet(self, spec: TableSpec) -> None:
