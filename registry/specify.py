@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from dq.contracts.access.data_location import DataPlace
 from dq.contracts.columns import catalog_type
-from dq.contracts.model import Contract, Property, SchemaObject, Team
+from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import UsageError
-from dq.registry.table import CONTRACT, CONTRACT_VERSION, REGISTRY, TableColumn, TableSpec, marked
+from dq.registry.contract_facts import facts
+from dq.registry.table import TableColumn, TableSpec, marked
 
 # What Glue, Hive and Athena all take without quoting; Glue's database names end at 252.
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,254}")
@@ -75,18 +76,7 @@ def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str
         tuple(partitions),
         description=one.description or "",
     )
-    return marked(spec, _facts(contract, one, registry))
-
-
-def _facts(contract: Contract, one: SchemaObject, registry: str) -> dict[str, str]:
-    return {
-        REGISTRY: registry,
-        CONTRACT: contract.id,
-        CONTRACT_VERSION: contract.version,
-        "dq.object": one.name,
-        "dq.owner": _owner(contract),
-        "dq.domain": contract.domain or "",
-    }
+    return marked(spec, facts(contract, one, registry))
 
 
 def _column(prop: Property) -> TableColumn:
@@ -121,13 +111,6 @@ def _database(contract: Contract, place: DataPlace) -> str:
     words = "_".join(parts) or contract.name or contract.id
     word = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
     return f"_{word}" if word[:1].isdigit() else word
-
-
-def _owner(contract: Contract) -> str:
-    if isinstance(contract.team, Team) and contract.team.name:
-        return contract.team.name
-    owners = (member for member in contract.members() if "owner" in (member.role or "").lower())
-    return next((member.username for member in owners), "")
 
 
 def _folder(path: str) -> str:

@@ -151,3 +151,36 @@ def test_what_no_catalog_takes_is_refused_at_its_place(schema: str, message: str
 )
 def test_one_place_has_one_spelling(written: str, folded: str) -> None:
     assert fold_location(written) == folded
+
+
+def test_a_table_says_what_is_promised_where_to_ask_and_what_is_classified() -> None:
+    text = """\
+status: active
+support:
+  - {channel: "#air", tool: slack}
+  - {channel: "air@example.org"}
+slaProperties:
+  - id: daily
+    property: frequency
+    value: 1
+    unit: d
+    element: flights.id
+    schedule: "0 6 * * *"
+    scheduler: cron
+    customProperties:
+      - {property: delivery, vendor: dq, value: {timezone: Europe/Berlin, objective: "99%"}}
+schema:
+  - name: flights
+    properties:
+      - {name: id, logicalType: integer, classification: internal}
+      - name: passenger
+        logicalType: object
+        properties:
+          - {name: name, logicalType: string, classification: restricted}
+"""
+    spec = made(text)[0]
+
+    assert spec.parameter("dq.lifecycle") == "active"
+    assert spec.parameter("dq.channel") == "slack:#air, air@example.org"
+    assert spec.parameter("dq.classification") == "internal, restricted"
+    assert spec.parameter("dq.slo") == "daily: 0 6 * * * Europe/Berlin, 99%"
