@@ -451,3 +451,67 @@ def test_a_bucket_gives_its_burst_at_once_and_then_its_rate() -> None:
 def _impatient() -> Glue:
     """A catalog that tries once, so that what is lost stays lost."""
     return Glue(connect(attempts=1), pause=lambda seconds: None)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"TableType": "VIRTUAL_VIEW", "ViewOriginalText": "/* Presto View: x */"},
+        {"TargetTable": {"CatalogId": "999999999999", "DatabaseName": "theirs", "Name": "flights"}},
+    ],
+    ids=["a view", "a link to a table of another account"],
+)
+def test_what_is_no_table_is_never_made_one(
+    glue: GlueShim, glue_catalog: Glue, store: Store, members: dict[str, Any]
+) -> None:
+    client = glue_catalog.connection.client
+    client.create_database(DatabaseInput={"Name": "air_flights"})
+    columns = {"StorageDescriptor": {"Columns": [{"Name": "id", "Type": "bigint"}]}}
+    body = {"DatabaseName": "air_flights", "TableInput": {"Name": "flights"} | columns | members}
+    assert _as_another_writer(client, json.dumps(body)) == 200
+    before = raw(glue_catalog)
+
+    with glue.counted() as writes:
+        results = run(glue_catalog, store, flights(LAKE), adopt=True)
+
+    assert ([one.ending for one in results], writes) == ([Ending.REFUSED], [])
+    assert raw(glue_catalog) == before
+
+
+def test_a_refusal_that_comes_with_the_whole_request_shows_no_token(
+    glue: GlueShim, glue_catalog: Glue, store: Store
+) -> None:
+    message = "The request signature does not match.\n\nThe canonical string was\nx-amz-security-token:SECRET"
+    glue.faults["GetTable"] = [lambda call, forward: refused("InvalidSignatureException", message)]
+
+    with pytest.raises(Unreadable) as caught:
+        glue_catalog.read("air_flights", "flights")
+
+    assert "does not match" in str(caught.value)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_a_database_that_another_process_makes_meanwhile_is_no_fault(
+    glue: GlueShim, glue_catalog: Glue, store: Store
+) -> None:
+    client = glue_catalog.connection.client
+    glue.faults["CreateDatabase"] = [
+        between(lambda: client.create_database(DatabaseInput={"Name": "air_flights"}))
+    ]
+
+    results = run(glue_catalog, store, flights(LAKE))
+
+    assert [one.ending for one in results] == [Ending.DONE]
+
+
+def test_a_table_that_another_removes_between_reading_and_writing_is_stale(
+    glue: GlueShim, glue_catalog: Glue, store: Store
+) -> None:
+    run(glue_catalog, store, flights(LAKE))
+    client = glue_catalog.connection.client
+    glue.faults["UpdateTable"] = [between(lambda: client.delete_table(**KEY))]
+
+    results = run(glue_catalog, store, flights(LAKE, comment="Another."))
+
+    assert [one.ending for one in results] == [Ending.FAILED]
+    assert glue_catalog.read("air_flights", "flights") is None
