@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dq.dataquality.object_check import check
     from dq.dataquality.report import Report, Violated
+    from dq.dataquality.request import Request
 
-__all__ = ["Report", "Violated", "check"]
+__all__ = ["Report", "Request", "Violated", "check"]
 
 _HOMES = {
     "Report": "dq.dataquality.report",
+    "Request": "dq.dataquality.request",
     "Violated": "dq.dataquality.report",
     "check": "dq.dataquality.object_check",
 }

@@ -11,6 +11,7 @@ from dq.contracts.model import Contract
 from dq.contracts.yaml.load import read
 from dq.dataquality import object_check
 from dq.dataquality.report import Report
+from dq.dataquality.request import Request
 from dq.dataquality.spark.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -30,11 +31,11 @@ def check(
     """Every clause of one object of the contract, tested on its data, as `dq check` does.
 
     `contract` is the path of its file, its YAML as a text, or one already read; `object` may be left out
-    when it has one object. The other arguments are those of `dataquality.object_check.check`.
+    when it has one object. The other arguments are those of `dataquality.request.Request`.
 
     Raises BrokenContract with every finding for a contract that has errors. What is wrong with the data is
     in the report: call its `raise_for_status()` before you publish.
     """
     return object_check.check(
-        read(contract), data, object, spark=spark, partitions=partitions, now=now, others=others
+        Request(read(contract), data, object, spark=spark, partitions=partitions, now=now, others=others)
     )

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING
 
-from dq.contracts.model import Contract, SchemaObject
 from dq.dataquality.clauses.clause import Clause, Rows
-from dq.dataquality.clauses.coverage import Account, JsonObject, State, accounts
-from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
-from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted, without
+from dq.dataquality.clauses.coverage import Account, JsonObject, State
+from dq.dataquality.clauses.kind import Shelf, asked_by
 from dq.dataquality.model.metric import SCHEMA, Failure, Kind, Metric
-from dq.dataquality.model.run_context import Earlier, Occasion
-from dq.dataquality.object_check import on, opened, pick
-from dq.dataquality.report import Partition
-from dq.dataquality.spark.dataset import Dataset, only
+from dq.dataquality.model.run_context import Partition
+from dq.dataquality.request import Prepared, Request, prepare
+from dq.dataquality.spark.dataset import only
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.plan import plan
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 # What a pass of this kind is, for a reader.
 _SAID = {
@@ -90,39 +82,21 @@ class Outline:
         }
 
 
-def outline(
-    contract: Contract,
-    data: DataFrame | Dataset,
-    object_name: str | None = None,
-    *,
-    spark: SparkSession | None = None,
-    partitions: Sequence[Mapping[str, str]] | None = None,
-    now: datetime | None = None,
-    kinds: Shelf | None = None,
-    history: Sequence[Earlier] | None = None,
-    rules: Sequence[str] = (),
-) -> Outline:
-    """What `check` with these arguments would do; only the schema of the data is read.
+def outline(request: Request) -> Outline:
+    """What `check` would do for this request; only the schema of the data is read.
 
     Raises what `check` raises.
     """
-    one = pick(contract, object_name)
-    asked = tuple(tuple(sorted(each.items())) for each in partitions or ())
-    shelf = built_in() if kinds is None else kinds
-    found = clauses_of(contract, one, shelf)
-    refuse_unknown([(contract, one, found)], rules)
-    chosen = wanted(one, found, rules)
-    occasion = Occasion(now, asked, None if history is None else tuple(history))
-    table = opened(data, spark)
-    clauses = [on(clause, occasion, schema_of(table)) for clause in testable(chosen)]
-    if partitions:
+    prepared = prepare(request)
+    schema = schema_of(prepared.table)
+    if request.partitions:
         # Says now what is wrong with a partition, and not in the run.
-        only(table, partitions)
+        only(prepared.table, request.partitions)
     passes: list[Step] = []
-    errors = {clause.path: clause.refused for clause in clauses if clause.refused}
+    errors = {clause.path: clause.refused for clause in prepared.clauses if clause.refused}
     for rows in Rows:
-        asking = _asking([clause for clause in clauses if clause.rows is rows], shelf)
-        made = plan(asking, schema_of(table))
+        asking = _asking([clause for clause in prepared.clauses if clause.rows is rows], prepared.kinds)
+        made = plan(asking, schema)
         by_schema = tuple(dict.fromkeys(asking.get(SCHEMA, ())))
         if by_schema:
             passes.append(Step(rows, Kind.SCHEMA, 1, by_schema))
@@ -131,14 +105,14 @@ def outline(
             passes.append(Step(rows, each.kind, len(each.metrics), tuple(paths)))
         errors |= dict(_unmet(made.failures, asking))
     return Outline(
-        contract=contract.id,
-        version=contract.version,
-        object=one.name,
-        partitions=asked,
+        contract=request.contract.id,
+        version=request.contract.version,
+        object=prepared.one.name,
+        partitions=prepared.occasion.partitions,
         passes=tuple(passes),
         errors=tuple(errors.items()),
-        untested=_untested(contract, one, found, chosen),
-        rules=tuple(rules),
+        untested=_untested(prepared),
+        rules=tuple(request.rules),
     )
 
 
@@ -146,7 +120,7 @@ def _asking(clauses: Sequence[Clause], kinds: Shelf) -> dict[Metric, list[str]]:
     """The clauses that ask for each metric, by path."""
     asking: dict[Metric, list[str]] = {}
     for clause in clauses:
-        for metric in () if clause.refused else kinds[clause.check].metrics(clause):
+        for metric in asked_by(clause, kinds):
             asking.setdefault(metric, []).append(clause.path)
     return asking
 
@@ -159,13 +133,10 @@ def _unmet(
             yield path, failure.message
 
 
-def _untested(
-    contract: Contract, one: SchemaObject, found: Sequence[Clause], chosen: Sequence[Clause]
-) -> tuple[Account, ...]:
-    accounted = without(accounts(contract, one, found), found, chosen)
-    refused = {clause.path for clause in chosen if clause.refused}
+def _untested(prepared: Prepared) -> tuple[Account, ...]:
+    refused = {clause.path for clause in prepared.clauses if clause.refused}
     return tuple(
         account
-        for account in accounted
+        for account in prepared.accounts
         if account.state is not State.ENFORCED and account.path not in refused
     )

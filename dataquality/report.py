@@ -10,9 +10,8 @@ from dq.contracts.shared.errors import DqError, Unreadable
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.printable import inert, one_line
 from dq.dataquality.clauses.coverage import Account, JsonObject
+from dq.dataquality.model.run_context import Partition
 from dq.dataquality.notebook import html
-
-Partition = tuple[tuple[str, str], ...]
 
 
 class Violated(DqError):

@@ -48,7 +48,6 @@ def set_apart(
             path,
             Run(f"{now:%Y-%m-%dT%H%M%SZ}", scope, now),
             spark=session(world),
-            partitions=[partition] if partition else None,
             others=others,
             unmasked=unmasked,
         )

@@ -18,7 +18,7 @@ from dq.contracts.identity import key
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.shared.outcome import Breach, Recovery
-from dq.dataquality import Report
+from dq.dataquality import Report, Request
 from dq.dataquality import check as measure
 from dq.dataquality.clauses.foreign_key import has_relationships
 from dq.dataquality.dry_run import Outline, outline
@@ -83,19 +83,21 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
     others = _others(given, contract, one)
     label(given.spark, f"dq check {what}", f"dq check {what} {contract.version} {name_of(scope)}")
     report = measure(
-        contract,
-        locate(contract, one, given.server, world.reach),
-        one.name,
-        spark=given.spark,
-        partitions=[scope] if scope else None,
-        now=world.now(),
-        others=others,
-        history=_earlier(given, contract, one),
-        rules=given.rules,
-        levers=given.levers,
-        # Whether a file has settled can be told by the real time only.
-        memory=None if world.as_of else PartLedger(given.store, world.now()),
-        limit_seconds=world.settings.rule_seconds,
+        Request(
+            contract,
+            locate(contract, one, given.server, world.reach),
+            one.name,
+            spark=given.spark,
+            partitions=[scope] if scope else None,
+            now=world.now(),
+            others=others,
+            history=_earlier(given, contract, one),
+            rules=given.rules,
+            levers=given.levers,
+            # Whether a file has settled can be told by the real time only.
+            memory=None if world.as_of else PartLedger(given.store, world.now()),
+            limit_seconds=world.settings.rule_seconds,
+        )
     )
     keep(given, report, name_of(scope))
     if given.quarantine:
@@ -149,14 +151,16 @@ def foresee(given: Setup, contract: Contract, one: SchemaObject, scope: Partitio
     what = f"dq check --dry-run {contract.id}/{one.name}"
     label(given.spark, what, what)
     return outline(
-        contract,
-        locate(contract, one, given.server, given.world.reach),
-        one.name,
-        spark=given.spark,
-        partitions=[scope] if scope else None,
-        now=given.world.now(),
-        history=_earlier(given, contract, one),
-        rules=given.rules,
+        Request(
+            contract,
+            locate(contract, one, given.server, given.world.reach),
+            one.name,
+            spark=given.spark,
+            partitions=[scope] if scope else None,
+            now=given.world.now(),
+            history=_earlier(given, contract, one),
+            rules=given.rules,
+        )
     )
 
 

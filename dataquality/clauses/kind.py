@@ -7,17 +7,17 @@ A kind's module docstring is the user's page: a summary sentence, then `Why:`, `
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared import shelf
-from dq.contracts.shared.outcome import CheckResult
+from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses import judge
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.clauses.judge import Values
-from dq.dataquality.model.metric import Metric
+from dq.dataquality.clauses.judge import Values, result, subject, unmeasured
+from dq.dataquality.model.metric import Answers, Failure, Metric
 from dq.dataquality.model.run_context import Earlier
 
 
@@ -79,3 +79,33 @@ def clauses_of(contract: Contract, one: SchemaObject, kinds: Shelf) -> list[Clau
     """Every clause of an object that some kind knows, in the order of the file."""
     found = [clause for kind in kinds.values() for clause in kind.clauses(contract, one)]
     return sorted(found, key=lambda clause: clause.at)
+
+
+def asked_by(clause: Clause, kinds: Shelf) -> tuple[Metric, ...]:
+    """What a clause asks at first; nothing where it is refused."""
+    return () if clause.refused else kinds[clause.check].metrics(clause)
+
+
+def metrics_of(clauses: Iterable[Clause], kinds: Shelf) -> dict[Metric, None]:
+    """What these clauses ask at first, each question once."""
+    return dict.fromkeys(metric for clause in clauses for metric in asked_by(clause, kinds))
+
+
+def then_asked(clause: Clause, answers: Answers, kinds: Shelf) -> tuple[Metric, ...]:
+    """What the first answers to a clause call for; nothing where one of them failed."""
+    first = {metric: answers[metric] for metric in asked_by(clause, kinds)}
+    values = {metric: answer for metric, answer in first.items() if not isinstance(answer, Failure)}
+    return kinds[clause.check].then(clause, values) if first and len(values) == len(first) else ()
+
+
+def answered(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:
+    """The result of a clause from the answers to its questions; an error where one of them has none."""
+    if clause.refused:
+        return result(clause, Status.ERROR, "not tested", f"{subject(clause)}: {clause.refused}")
+    values = {}
+    for metric in (*asked_by(clause, kinds), *then_asked(clause, answers, kinds)):
+        answer = answers[metric]
+        if isinstance(answer, Failure):
+            return unmeasured(clause, answer)
+        values[metric] = answer
+    return kinds[clause.check].judge(clause, values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -15,12 +15,13 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, Rows
 from dq.dataquality.clauses.judge import questions
-from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
+from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.model.metric import Failure, Kind, Metric
 from dq.dataquality.model.predicate import Predicate
-from dq.dataquality.object_check import check, opened, others_of, pick
+from dq.dataquality.object_check import check
 from dq.dataquality.quarantine.masking import hidden, masked, masked_where_repeated, repeats
 from dq.dataquality.report import Quarantined, Report
+from dq.dataquality.request import Prepared, Request, prepare
 from dq.dataquality.spark.dataset import Dataset, only
 from dq.dataquality.spark.error_redaction import answered
 from dq.dataquality.spark.measure import Others, keyed, schema_of
@@ -52,27 +53,26 @@ def split(
     kinds: Shelf | None = None,
     others: Mapping[str, DataFrame | Dataset] | None = None,
     report: Report | None = None,
+    now: datetime | None = None,
 ) -> tuple[DataFrame, DataFrame]:
     """The good rows as they are, and the bad ones with `_dq_rules`, the paths of the clauses that they break.
 
     A row is bad that breaks a failed clause of the severity error or critical by itself, repeats a key or
     has no match. Nothing is masked. `report` is that of `check` on the same data; without it the data is
-    checked. What no single row breaks (a number of rows, a query) stands in the report alone. Nothing runs
-    before the frames are used.
+    checked as of `now`. What no single row breaks (a number of rows, a query) stands in the report alone.
+    Nothing runs before the frames are used.
 
     Raises Unreadable when a clause of that severity could not be measured: then nobody knows which rows
     are good.
     """
-    one = pick(contract, object_name)
-    shelf = built_in() if kinds is None else kinds
-    frame = opened(data, spark)
-    found = report or check(contract, frame, one.name, kinds=shelf, others=others, spark=spark)
+    request = Request(contract, data, object_name, spark=spark, kinds=kinds, others=others, now=now)
+    found = report or check(request)
     unknown = [result for result in found.of(Status.ERROR) if result.severity.blocks]
     if unknown:
-        message = f"{contract.id} {one.name}: which rows are good cannot be told: {unknown[0].message}."
+        message = f"{contract.id} {found.object}: which rows are good cannot be told: {unknown[0].message}."
         raise Unreadable(message, "Mend what could not be measured first.")
-    given = others_of(one, frame, others or {}, spark)
-    marked = _marked(frame, frame, _broken(contract, one, found, shelf), given)
+    prepared = _as_checked(request, found)
+    marked = _marked(prepared.table, prepared.table, _broken(prepared, found), prepared.others)
     good = marked.where(f"size({sql.name(RULES)}) = 0").drop(RULES)
     return good, marked.where(f"size({sql.name(RULES)}) > 0")
 
@@ -85,7 +85,6 @@ def write(
     run: Run,
     *,
     spark: SparkSession | None = None,
-    partitions: Sequence[Mapping[str, str]] | None = None,
     kinds: Shelf | None = None,
     others: Mapping[str, DataFrame | Dataset] | None = None,
     unmasked: bool = False,
@@ -98,16 +97,15 @@ def write(
 
     Raises Unreadable when it cannot be written.
     """
-    one = pick(contract, report.object)
-    shelf = built_in() if kinds is None else kinds
-    broken = _broken(contract, one, report, shelf)
+    if not report.failed:
+        return Quarantined(0, None)
+    prepared = _as_checked(Request(contract, data, spark=spark, kinds=kinds, others=others), report)
+    one, table, broken = prepared.one, prepared.table, _broken(prepared, report)
     if not broken:
         return Quarantined(0, None)
-    table = opened(data, spark)
-    rows = only(table, partitions) if partitions else table
-    given = others_of(one, table, others or {}, spark)
-    bad = _marked(rows, table, broken, given).where(f"size({sql.name(RULES)}) > 0")
-    away = frozenset() if unmasked else hidden(one, schema_of(rows)) | _references(contract, one, shelf)
+    rows = only(table, [dict(each) for each in report.partitions]) if report.partitions else table
+    bad = _marked(rows, table, broken, prepared.others).where(f"size({sql.name(RULES)}) > 0")
+    away = frozenset() if unmasked else hidden(one, schema_of(rows)) | _references(contract, prepared)
     # Hadoop's own client for S3 has the scheme s3a.
     root = "s3a://" + path.removeprefix("s3://") if path.startswith("s3://") else path
     folder = "/".join([root.rstrip("/"), *_folders(contract, one, run)])
@@ -126,19 +124,29 @@ def write(
     return Quarantined(written, folder)
 
 
-def _broken(contract: Contract, one: SchemaObject, report: Report, kinds: Shelf) -> list[Clause]:
+def _as_checked(request: Request, report: Report) -> Prepared:
+    """The clauses as the report's run asked them: of its object, at its time, on its partitions."""
+    partitions = [dict(each) for each in report.partitions]
+    return prepare(
+        replace(request, object=report.object, now=report.at, partitions=partitions, rules=report.rules)
+    )
+
+
+def _broken(prepared: Prepared, report: Report) -> list[Clause]:
     failed = {result.clause for result in report.failed}
     return [
         clause
-        for clause in clauses_of(contract, one, kinds)
+        for clause in prepared.clauses
         if clause.path in failed and (clause.breaks is not None or clause.keys)
     ]
 
 
-def _references(contract: Contract, one: SchemaObject, kinds: Shelf) -> frozenset[str]:
-    """Columns that hold keys of another object, which are classified there."""
+def _references(contract: Contract, prepared: Prepared) -> frozenset[str]:
+    """Columns that hold keys of another object, which are classified there; the run need not ask for them."""
     found = (
-        clause for clause in clauses_of(contract, one, kinds) if clause.target and clause.target.classified
+        clause
+        for clause in clauses_of(contract, prepared.one, prepared.kinds)
+        if clause.target and clause.target.classified
     )
     return frozenset(str(key.steps[0]).lower() for clause in found for key in clause.keys)
 

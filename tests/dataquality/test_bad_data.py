@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import check
+from dq.dataquality import Request, check
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -185,7 +185,7 @@ def test_what_is_wrong_is_told_by_its_clause_alone(
         *(f"{value} AS {name}" for name, value in columns.items())
     )
 
-    results = check(contract, frame, now=NOW).results
+    results = check(Request(contract, frame, now=NOW)).results
 
     ends = {
         f"{one.check} {one.property}{' where' if one.clause.endswith('quality[1]') else ''}": one.status.value

@@ -18,7 +18,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, check
+from dq.dataquality import Report, Request, check
 from dq.dataquality.spark import jars
 from dq.dataquality.spark.dataset import Dataset, locate, open_frame
 
@@ -57,7 +57,7 @@ def results_of(
 ) -> dict[str, tuple[str, str]]:
     """Status and message of every result, by property and check."""
     made, data = at(path, form, more)
-    return told(check(made, data, spark=spark, partitions=[partition] if partition else None))
+    return told(check(Request(made, data, spark=spark, partitions=[partition] if partition else None)))
 
 
 def told(report: Report) -> dict[str, tuple[str, str]]:
@@ -107,8 +107,8 @@ def test_a_file_that_is_no_parquet_is_named_by_every_check_that_reads_it(
     damage(bad)
     frame = spark.read.schema(schema).parquet(str(tmp_path))
 
-    whole = told(check(made, frame))
-    one = told(check(made, frame, partitions=[{"day": "2026-01-01"}]))
+    whole = told(check(Request(made, frame)))
+    one = told(check(Request(made, frame, partitions=[{"day": "2026-01-01"}])))
 
     assert statuses(whole)["id required"] == "error"
     assert statuses(whole)["id columns"] == "pass"
@@ -130,7 +130,7 @@ def test_a_file_that_went_away_after_it_was_listed_is_named(spark: SparkSession,
     frame = open_frame(spark, data)
     gone.unlink()
 
-    found = told(check(made, frame))
+    found = told(check(Request(made, frame)))
 
     assert found["id required"][0] == "error"
     assert "gone.parquet" in found["id required"][1]
@@ -174,7 +174,7 @@ def test_a_partition_of_another_type_is_an_error_of_the_checks_that_read_the_col
     made, data = at(tmp_path, more=DAY)
     schema = "id INT, state STRING, day DATE"
 
-    found = told(check(made, spark.read.schema(schema).parquet(str(tmp_path))))
+    found = told(check(Request(made, spark.read.schema(schema).parquet(str(tmp_path)))))
     first = results_of(spark, tmp_path, more=DAY, day="2026-01-01")
 
     # Spark drops the file by its statistics, which know of no NULL, before it looks at the type.
@@ -193,8 +193,8 @@ def test_a_column_that_came_later_is_null_before(spark: SparkSession, tmp_path: 
     made, _ = at(tmp_path, more=DAY)
     frame = spark.read.option("mergeSchema", "true").parquet(str(tmp_path))
 
-    whole = told(check(made, frame))
-    later = told(check(made, frame, partitions=[{"day": "2026-01-02"}]))
+    whole = told(check(Request(made, frame)))
+    later = told(check(Request(made, frame, partitions=[{"day": "2026-01-02"}])))
 
     assert statuses(whole)["state required"] == "fail"
     assert "1 of 2 rows" in whole["state required"][1]
@@ -277,7 +277,7 @@ def test_a_result_of_broken_data_is_no_pass(spark: SparkSession, tmp_path: Path)
     (tmp_path / "part.json").write_text(json.dumps({"id": "many", "state": "open"}))
     made, data = at(tmp_path, "json")
 
-    report = check(made, data, spark=spark)
+    report = check(Request(made, data, spark=spark))
 
     assert report.exit_code == 3
     assert all("\n" not in result.message for result in report.of(Status.ERROR))

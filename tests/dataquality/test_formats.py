@@ -10,7 +10,7 @@ import pytest
 
 from dq.contracts.types import DataType
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import check
+from dq.dataquality import Request, check
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.model.predicate import Not, Predicate
@@ -46,7 +46,7 @@ def test_formats_cost_no_job_of_their_own(spark: SparkSession) -> None:
     frame = spark.createDataFrame([row, ("0.0.0.0", None, None, None, None)], DDL)
 
     spark.sparkContext.setJobGroup("formats", "formats")
-    report = check(contract, frame)
+    report = check(Request(contract, frame))
     ran = len(spark.sparkContext.statusTracker().getJobIdsForGroup("formats"))
     spark.sparkContext.setJobGroup("rest", "rest")
 

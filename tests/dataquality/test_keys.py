@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import check
+from dq.dataquality import Request, check
 from dq.dataquality.clauses.judge import FEW_KEYS
 from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.model.metric import Kind
@@ -86,7 +86,9 @@ def test_both_ways_give_the_same_number(spark: SparkSession) -> None:
         # Not cached: a filter on a cached column of floats loses NaN (Spark 3.5 and 4.0).
         frame = spark.createDataFrame(rows, "a double, b string").coalesce(1)
 
-        sorted_, grouped = [one for one in check(made, frame).results if one.check == "duplicate_values"]
+        sorted_, grouped = [
+            one for one in check(Request(made, frame)).results if one.check == "duplicate_values"
+        ]
 
         assert (grouped.observed, grouped.value) == (sorted_.observed, sorted_.value)
 
@@ -121,7 +123,7 @@ schema:
 def test_a_key_that_holds_a_key_without_duplicates_takes_no_job(
     spark: SparkSession, rows: list[tuple[object, ...]], ends: list[str], jobs: int
 ) -> None:
-    report = check(KEYS, spark.createDataFrame(rows, "id int, line int"))
+    report = check(Request(KEYS, spark.createDataFrame(rows, "id int, line int")))
 
     found = [one for one in report.results if one.check in ("unique", "duplicate_values")]
     assert [str(one.status) for one in found] == ends

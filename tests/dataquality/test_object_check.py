@@ -14,7 +14,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, Violated, check
+from dq.dataquality import Report, Request, Violated, check
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Failure, Kind, Merge, Metric, count, distinct, duplicates, merged
 from dq.dataquality.spark.measure import measure, schema_of
@@ -69,7 +69,7 @@ def test_all_cheap_checks_share_one_job_and_each_key_set_takes_one_more(spark: S
     frame = spark.createDataFrame(GOOD, DDL)
     reports: list[Report] = []
 
-    ran = jobs(spark, "ten", lambda: reports.append(check(TEN, frame)))
+    ran = jobs(spark, "ten", lambda: reports.append(check(Request(TEN, frame))))
 
     assert {result.status for result in reports[0].results} == {Status.PASS}
     assert len(reports[0].results) == 18
@@ -80,7 +80,7 @@ def test_samples_of_all_rows_that_fail_take_one_more_job(spark: SparkSession) ->
     frame = spark.createDataFrame([(None, -1, "ajar", "abcd", Decimal(-1))] * 3, DDL)
     reports: list[Report] = []
 
-    ran = jobs(spark, "samples", lambda: reports.append(check(TEN, frame)))
+    ran = jobs(spark, "samples", lambda: reports.append(check(Request(TEN, frame))))
 
     failed = reports[0].of(Status.FAIL)
     assert len(failed) == 6
@@ -143,7 +143,7 @@ schema:
     ansi = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", "true")
     try:
-        results = by_path(check(rules, frame))
+        results = by_path(check(Request(rules, frame)))
     finally:
         spark.conf.set("spark.sql.ansi.enabled", ansi or "false")
 
@@ -155,7 +155,7 @@ schema:
 def test_a_missing_column_fails_once_and_its_siblings_keep_their_answers(spark: SparkSession) -> None:
     frame = spark.createDataFrame(GOOD, DDL).drop("state")
 
-    results = by_path(check(TEN, frame))
+    results = by_path(check(Request(TEN, frame)))
 
     assert results["schema[0].properties[2]"].status is Status.FAIL
     required = results["schema[0].properties[2].required"]
@@ -168,7 +168,7 @@ def test_a_column_of_another_type_fails_and_what_cannot_be_compared_is_an_error(
         "id", "cast(line AS string) AS line", "state", "code", "price"
     )
 
-    results = by_path(check(TEN, frame))
+    results = by_path(check(Request(TEN, frame)))
 
     assert (
         results["schema[0].properties[1]"].message
@@ -192,7 +192,7 @@ def test_samples_are_at_most_twenty_keys_and_classified_columns_are_masked(spark
     rows = [(index, "eve@example.com", None) for index in range(30)] + [(7, "eve@example.com", "ž")]
     frame = spark.createDataFrame(rows, "id int, mail string, `a.b``c` string")
 
-    report = check(MASKED, frame)
+    report = check(Request(MASKED, frame))
 
     results = by_path(report)
     nulls = results["schema[0].properties[2].required"]
@@ -223,7 +223,7 @@ def test_a_partition_is_tested_alone_but_uniqueness_on_the_whole_table(spark: Sp
     one, two = dt.date(2026, 1, 1), dt.date(2026, 1, 2)
     frame = spark.createDataFrame([(1, one), (None, one), (1, two), (2, two)], "id int, day date")
 
-    report = check(DAILY, frame, partitions=[{"day": "2026-01-02"}])
+    report = check(Request(DAILY, frame, partitions=[{"day": "2026-01-02"}]))
 
     results = by_path(report)
     assert results["schema[0].quality[0]"].observed == "2 rows"
@@ -240,9 +240,9 @@ def test_an_unknown_partition_column_or_value_is_a_usage_error(spark: SparkSessi
     frame = spark.createDataFrame([], "id int, day date")
 
     with pytest.raises(UsageError, match="no column 'month'"):
-        check(DAILY, frame, partitions=[{"month": "1"}])
+        check(Request(DAILY, frame, partitions=[{"month": "1"}]))
     with pytest.raises(UsageError, match="'tomorrow' cannot be a value"):
-        check(DAILY, frame, partitions=[{"day": "tomorrow"}])
+        check(Request(DAILY, frame, partitions=[{"day": "tomorrow"}]))
 
 
 SCOPED = contract("""
@@ -273,7 +273,7 @@ def test_a_scope_leaves_rows_out_and_a_call_of_java_is_refused(spark: SparkSessi
         [(None, "open"), (None, "closed"), ("a", "closed")], "v string, state string"
     )
 
-    report = check(SCOPED, frame)
+    report = check(Request(SCOPED, frame))
 
     results = by_path(report)
     nulls = results["schema[0].properties[0].quality[0]"]
@@ -289,21 +289,23 @@ def test_a_scope_leaves_rows_out_and_a_call_of_java_is_refused(spark: SparkSessi
 def test_the_report_raises_for_what_is_broken_and_for_what_could_not_be_told(spark: SparkSession) -> None:
     frame = spark.createDataFrame(GOOD, DDL)
 
-    check(TEN, frame).raise_for_status()
+    check(Request(TEN, frame)).raise_for_status()
     with pytest.raises(
         Violated, match=r"orders\.state: 2 of 2 rows are not one of 'open', 'closed'"
     ) as broken:
-        check(TEN, frame.selectExpr("id", "line", "'x' AS state", "code", "price")).raise_for_status()
+        check(
+            Request(TEN, frame.selectExpr("id", "line", "'x' AS state", "code", "price"))
+        ).raise_for_status()
     assert broken.value.exit_code == 1
     with pytest.raises(Unreadable) as unknown:
-        check(SCOPED, spark.createDataFrame([], "v string, state string")).raise_for_status()
+        check(Request(SCOPED, spark.createDataFrame([], "v string, state string"))).raise_for_status()
     assert unknown.value.exit_code == 3
 
 
 def test_a_report_says_the_same_to_machines(spark: SparkSession) -> None:
     now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
-    made = check(TEN, spark.createDataFrame([], DDL), now=now).as_dict()
+    made = check(Request(TEN, spark.createDataFrame([], DDL), now=now)).as_dict()
 
     text = json.dumps(made)
     assert made["counts"] == {"pass": 17, "fail": 1, "error": 0, "skipped": 0}
@@ -320,7 +322,7 @@ def test_a_pass_is_split_before_the_jvm_stops_compiling_it(spark: SparkSession) 
     wide = contract(f"schema:\n  - name: wide\n    properties:{lines}\n")
     frame = spark.range(1).selectExpr(*(f"id AS c{index}" for index in range(WIDE_COLUMNS)))
 
-    report = check(wide, frame)
+    report = check(Request(wide, frame))
 
     assert report.passes == 2
     assert {result.status for result in report.results} == {Status.PASS}
@@ -357,7 +359,7 @@ schema:
           value: {logicalType: number, logicalTypeOptions: {maximum: 5}}
 """)
 
-    report = check(deep, nested(spark))
+    report = check(Request(deep, nested(spark)))
 
     failed = {result.property: result.observed for result in report.of(Status.FAIL)}
     assert failed == dict.fromkeys(

@@ -18,7 +18,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.types import DataType
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, check
+from dq.dataquality import Report, Request, check
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, built_in, clauses_of
 from dq.dataquality.model.metric import Kind, Merge, Metric
@@ -165,7 +165,7 @@ def alone(kind: CheckKind) -> dict[str, CheckKind]:
 def both(frame: DataFrame, queries: Sequence[str], where: str | None = None) -> tuple[Report, Report]:
     """The queries folded, and each by itself."""
     kind, made = built_in()["sql_rule"], contract(queries, where)
-    return check(made, frame, kinds={kind.id: kind}), check(made, frame, kinds=alone(kind))
+    return check(Request(made, frame, kinds={kind.id: kind})), check(Request(made, frame, kinds=alone(kind)))
 
 
 def said(results: Sequence[CheckResult]) -> list[tuple[str, float | None, str, str]]:
@@ -314,7 +314,7 @@ def test_folded_queries_and_other_checks_take_one_job_together(spark: SparkSessi
         "SELECT avg(id) FROM orders WHERE paid IS NULL",
     ]
     spark.sparkContext.setJobGroup("folded", "folded")
-    report = check(contract(queries), frame)
+    report = check(Request(contract(queries), frame))
     spark.sparkContext.setJobGroup("rest", "rest")
 
     ran = spark.sparkContext.statusTracker().getJobIdsForGroup("folded")
@@ -332,9 +332,11 @@ def test_a_condition_that_all_questions_share_reaches_the_scan(spark: SparkSessi
     frame = spark.read.schema("id bigint, part int").parquet(f"{tmp_path}/t")
     spark.sparkContext.setJobGroup("pruned", "pruned")
     made = check(
-        contract(["SELECT max(id) FROM orders WHERE part = 3"]),
-        frame,
-        kinds={"sql_rule": built_in()["sql_rule"]},
+        Request(
+            contract(["SELECT max(id) FROM orders WHERE part = 3"]),
+            frame,
+            kinds={"sql_rule": built_in()["sql_rule"]},
+        )
     )
     spark.sparkContext.setJobGroup("rest", "rest")
 

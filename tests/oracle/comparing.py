@@ -15,7 +15,7 @@ from oracle.writers import NO_VALUE, Writer
 
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import check
+from dq.dataquality import Request, check
 from dq.dataquality.shortcuts.levers import NONE, Lever
 from dq.dataquality.spark.dataset import locate
 
@@ -60,14 +60,16 @@ def answers(
     with session_with(spark, case.session):
         reports = [
             check(
-                contract,
-                located["t"],
-                "t",
-                spark=spark,
-                partitions=partitions or None,
-                others={name: where for name, where in located.items() if name != "t"},
-                levers=some,
-                tasks_from=0,
+                Request(
+                    contract,
+                    located["t"],
+                    "t",
+                    spark=spark,
+                    partitions=partitions or None,
+                    others={name: where for name, where in located.items() if name != "t"},
+                    levers=some,
+                    tasks_from=0,
+                )
             )
             for some in levers
         ]

@@ -17,7 +17,7 @@ from oracle.comparing import session_with
 
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import check
+from dq.dataquality import Request, check
 from dq.dataquality.shortcuts.levers import ALL, NONE
 from dq.dataquality.spark.dataset import locate
 
@@ -414,12 +414,14 @@ schema:
 
     scanned, levered = (
         check(
-            promised.contract,
-            data,
-            spark=spark,
-            partitions=attack.partitions or None,
-            levers=levers,
-            tasks_from=0,
+            Request(
+                promised.contract,
+                data,
+                spark=spark,
+                partitions=attack.partitions or None,
+                levers=levers,
+                tasks_from=0,
+            )
         )
         for levers in (NONE, ALL)
     )

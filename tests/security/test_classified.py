@@ -15,7 +15,7 @@ import pytest
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, check
+from dq.dataquality import Report, Request, check
 from dq.dataquality.quarantine.quarantine import Run, write
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def staff(spark: SparkSession) -> DataFrame:
 
 @pytest.fixture(scope="module")
 def asked(staff: DataFrame) -> Report:
-    return check(contract(rules([*ORACLES.values(), *COUNTS])), staff)
+    return check(Request(contract(rules([*ORACLES.values(), *COUNTS])), staff))
 
 
 @pytest.mark.spark
@@ -133,7 +133,7 @@ def test_one_count_of_rows_is_shown(asked: Report, number: int) -> None:
 
 @pytest.mark.spark
 def test_a_sample_does_not_show_what_repeats_a_classified_value_of_its_row(staff: DataFrame) -> None:
-    report = check(contract(rules([])), staff)
+    report = check(Request(contract(rules([])), staff))
 
     samples = {one.property: one.samples for one in report.failed}
     assert samples == {
@@ -152,7 +152,7 @@ TWINS = HEAD.replace(
 
 @pytest.mark.spark
 def test_a_second_property_of_a_classified_column_is_classified(staff: DataFrame) -> None:
-    report = check(contract(rules(["SELECT max(SALARY) FROM staff"]), TWINS), staff)
+    report = check(Request(contract(rules(["SELECT max(SALARY) FROM staff"]), TWINS), staff))
 
     assert [one.samples for one in report.failed if one.property == "SALARY"] == [({"SALARY": "***"},)]
     assert str(SALARY) not in json.dumps(report.as_dict())
@@ -164,7 +164,7 @@ def test_the_quarantine_does_not_hold_what_repeats_a_classified_value(
 ) -> None:
     described = contract(rules([]))
 
-    written = write(described, staff, check(described, staff), str(tmp_path / "q"), Run("1"))
+    written = write(described, staff, check(Request(described, staff)), str(tmp_path / "q"), Run("1"))
 
     assert written.path is not None
     rows = pq.read_table(written.path).to_pylist()

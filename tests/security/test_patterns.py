@@ -10,7 +10,7 @@ import pytest
 
 from dq.cli.main import run
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import check
+from dq.dataquality import Request, check
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,7 +83,7 @@ def test_an_accepted_pattern_is_soon_done_with_a_text_made_against_it(
     rows.count()
     begin = time.monotonic()
 
-    report = check(contract, rows)
+    report = check(Request(contract, rows))
 
     # Of 20,000 characters it is about a second, twice, where Java's second compiler is on.
     assert [one.status for one in report.results if one.check == "pattern"] == ["fail"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from dq.contracts.access.reach import reach
 from dq.contracts.shared.outcome import Status
-from dq.dataquality import check
+from dq.dataquality import Request, check
 from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
 from dq.dataquality.shortcuts.levers import ALL, NONE, Lever
@@ -36,7 +36,7 @@ def build(
     now = dt.datetime.fromisoformat(terms.NOW).replace(tzinfo=dt.UTC)
 
     def run() -> list[str]:
-        report = check(made, data, spark=session, now=now, levers=levers[variant], tasks_from=least)
+        report = check(Request(made, data, spark=session, now=now, levers=levers[variant], tasks_from=least))
         run.details = {"passes": report.passes, "proven": report.proven}  # type: ignore[attr-defined]
         unknown = report.of(Status.ERROR, Status.SKIPPED)
         if unknown:

@@ -13,6 +13,7 @@ from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.local.pandera._verdicts import Verdicts, kept, parts
 from dq.dataquality.local.pandera.export import Export
 from dq.dataquality.object_check import check
+from dq.dataquality.request import Request
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -27,7 +28,7 @@ def schema(export: Export) -> DataFrameSchema:
     """The schema. Its errors stand in `frame.pandera.errors`, as always with Spark."""
 
     def measured(frame: DataFrame) -> tuple[Any, None]:
-        report = check(export.contract, frame, export.one.name)
+        report = check(Request(export.contract, frame, export.one.name))
         return {result.clause: result for result in report.results}, None
 
     verdicts = Verdicts(measured)

@@ -10,11 +10,12 @@ from typing import Any
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.clauses.kind import Shelf
+from dq.dataquality.clauses.kind import Shelf, answered, metrics_of
+from dq.dataquality.clauses.preparation import asked_of
 from dq.dataquality.local.offline.answers import measure
 from dq.dataquality.local.offline.rows import Rows
 from dq.dataquality.local.pandera.export import Export
-from dq.dataquality.object_check import answered
+from dq.dataquality.model.run_context import NOWHEN
 from dq.dataquality.report import Violated
 
 Results = Mapping[str, CheckResult]
@@ -56,8 +57,9 @@ def kept(result: CheckResult) -> bool:
 
 def results_of(rows: Rows, clauses: tuple[Clause, ...], kinds: Shelf) -> Results:
     """The results of clauses on rows in memory, judged as those of Spark are."""
-    answers = measure(rows, (one for clause in clauses for one in kinds[clause.check].metrics(clause)))
-    return {clause.path: answered(clause, answers, kinds) for clause in clauses}
+    asked = asked_of(rows.schema, clauses, NOWHEN)
+    answers = measure(rows, metrics_of(asked, kinds))
+    return {clause.path: answered(clause, answers, kinds) for clause in asked}
 
 
 def parts(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from dq.contracts.shared.install import install_command
 from dq.contracts.shared.spelling import nearest
 from dq.contracts.yaml.load import read
 from dq.dataquality.clauses.clause import Clause, Unit
-from dq.dataquality.clauses.coverage import State, accounts
-from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
+from dq.dataquality.clauses.coverage import State
+from dq.dataquality.clauses.kind import Shelf, asked_by, built_in
+from dq.dataquality.clauses.preparation import Selected, select
 from dq.dataquality.model.term import FLOATS
-from dq.dataquality.object_check import pick
+from dq.dataquality.request import pick
 from dq.dataquality.sql.literal import logical
 
 # Backend -> the module of ours that fills it.
@@ -113,26 +114,23 @@ Unable = Callable[[SchemaObject, Clause, Shelf], str | None]
 def export(contract: Contract, one: SchemaObject, unable: Unable, *, floats_hide_nan: bool = False) -> Export:
     """The columns and checks of a schema; with `floats_hide_nan`, pandera takes NaN in floats for NULL."""
     kinds = built_in()
-    found = clauses_of(contract, one, kinds)
-    reasons = {clause.path: untestable(one, clause, kinds, unable) for clause in found}
+    selected = select(contract, one, kinds, why_not=lambda clause: untestable(one, clause, kinds, unable))
     columns = tuple(_columns(one, floats_hide_nan=floats_hide_nan))
     native = {column.name for column in columns if not column.nullable}
-    tested = [clause for clause in found if reasons[clause.path] is None]
     return Export(
         contract,
         one,
         columns,
-        tuple(clause for clause in tested if not _native(clause, native)),
+        tuple(clause for clause in selected.clauses if not _native(clause, native)),
         kinds,
-        tuple(_left_out(contract, one, found, reasons)),
+        tuple(_left_out(selected)),
     )
 
 
 def untestable(one: SchemaObject, clause: Clause, kinds: Shelf, unable: Unable) -> str | None:
     """Why one frame by itself cannot show whether a clause is kept, or None when it can."""
-    stated = clause.documented or clause.left_out or clause.refused
-    if stated:
-        return stated
+    if clause.refused:
+        return clause.refused
     if clause.target is not None:
         return "it looks keys up in another object, and a schema sees one frame"
     if clause.window is not None:
@@ -175,16 +173,10 @@ def _may_float(prop: Property) -> bool:
     return promised.name in FLOATS if promised else logical(prop) in ("number", "")
 
 
-def _left_out(
-    contract: Contract, one: SchemaObject, found: Sequence[Clause], reasons: dict[str, str | None]
-) -> Iterator[LeftOut]:
+def _left_out(selected: Selected) -> Iterator[LeftOut]:
     """What stays untested: what dq itself does not enforce, and what this backend cannot."""
-    said = [
-        clause if (reason := reasons[clause.path]) is None else replace(clause, left_out=reason)
-        for clause in found
-    ]
     listed: set[str] = set()
-    for account in accounts(contract, one, said):
+    for account in selected.accounts:
         reason = account.reason
         if account.state is State.ENFORCED and reason == "dq watch":
             reason = "it is about deliveries, which 'dq watch' judges"
@@ -193,15 +185,14 @@ def _left_out(
         listed.add(account.path)
         yield LeftOut(account.path, account.property, account.clause, reason, str(account.at))
     # A clause may be a part of what an account speaks of.
-    for clause in found:
-        reason = reasons[clause.path] or ""
-        if reason and not clause.documented and not listed & {clause.path, *clause.covers}:
-            yield LeftOut(clause.path, clause.property, clause.check, reason, str(clause.at))
+    for clause in selected.untested:
+        if clause.left_out and not listed & {clause.path, *clause.covers}:
+            yield LeftOut(clause.path, clause.property, clause.check, clause.left_out, str(clause.at))
 
 
 def unaskable(_one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:
     """Why rows in memory cannot answer a clause, or None."""
     from dq.dataquality.local.offline.answers import unanswerable
 
-    reasons = (unanswerable(metric) for metric in kinds[clause.check].metrics(clause))
+    reasons = (unanswerable(metric) for metric in asked_by(clause, kinds))
     return next((reason for reason in reasons if reason), None)

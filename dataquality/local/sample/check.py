@@ -11,16 +11,16 @@ from pandera.errors import SchemaErrors
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Row, Severity, Status
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.judge import result
-from dq.dataquality.clauses.kind import Shelf, built_in, clauses_of
+from dq.dataquality.clauses.kind import Shelf, answered, asked_by, built_in
+from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.local.offline.answers import measure
 from dq.dataquality.local.offline.rows import to_pandas
 from dq.dataquality.local.pandera import _pandas
 from dq.dataquality.local.pandera.export import Export, untestable
 from dq.dataquality.local.sample.read import Sample, Unread
 from dq.dataquality.model.metric import Answer, Failure, Metric
-from dq.dataquality.object_check import answered
+from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.quarantine.masking import MASK, classified
 from dq.dataquality.report import Report
 from dq.dataquality.spark.failing_rows import MOST, MOST_CHARACTERS
@@ -38,8 +38,11 @@ def check(contract: Contract, one: SchemaObject, sample: Sample, now: datetime |
     no other.
     """
     kinds = built_in()
-    found = [_left_out(one, clause, kinds, sample) for clause in clauses_of(contract, one, kinds)]
-    tested = [clause for clause in found if not (clause.documented or clause.left_out)]
+    selected = select(contract, one, kinds, why_not=lambda clause: _why_not(one, clause, kinds, sample))
+    asked = asked_of(sample.rows.schema, selected.clauses, Occasion(now))
+    tested = [
+        replace(clause, note=_WITHIN) if clause.keys or clause.threshold else clause for clause in asked
+    ]
     sound = [clause for clause in tested if not clause.refused]
     broken = _broken(contract, one, sound, kinds, sample)
     judged = tuple(_judged(one, clause, kinds, sample, broken) for clause in tested)
@@ -49,25 +52,24 @@ def check(contract: Contract, one: SchemaObject, sample: Sample, now: datetime |
         object=one.name,
         partitions=(),
         results=judged,
-        accounts=accounts(contract, one, found),
+        accounts=selected.accounts,
         passes=0,
         at=now,
     )
 
 
-def _left_out(one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample) -> Clause:
-    if clause.documented or clause.left_out:
-        return clause
+def _why_not(one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample) -> str | None:
+    """Why a sample does not show whether a clause is kept, or None. What is refused is an error here, too."""
+    if clause.refused:
+        return None
     if clause.target is not None:
-        return replace(clause, left_out="the sample has not all keys of the other object")
-    if not clause.refused:
-        reason = untestable(one, clause, kinds, _pandas.unable)
-        if reason is None and clause.check != "columns" and not _of_rows(clause) and clause.threshold:
-            reason = _ROWS
-        reason = reason or (_PATH if _roots(clause) & _in_path(one, sample) else None)
-        if reason is not None:
-            return replace(clause, left_out=reason)
-    return replace(clause, note=_WITHIN) if clause.keys or clause.threshold else clause
+        return "the sample has not all keys of the other object"
+    if (reason := untestable(one, clause, kinds, _pandas.unable)) is not None:
+        return reason
+    if clause.threshold and not _of_rows(clause):
+        return _ROWS
+    narrows = {str(column.steps[0]).lower() for column in clause.narrows}
+    return _PATH if (_roots(clause) | narrows) & _in_path(one, sample) else None
 
 
 def _of_rows(clause: Clause) -> bool:
@@ -124,15 +126,13 @@ def _answers(
     clause: Clause, kinds: Shelf, sample: Sample, broken: int, skipped: Collection[int]
 ) -> dict[Metric, Answer]:
     """What pandera counted stands for the first question of a clause about rows; the rest is counted here."""
-    if clause.refused:
-        return {}
-    asked = kinds[clause.check].metrics(clause)
+    asked = asked_by(clause, kinds)
     rows = replace(
         sample.rows,
         cells=tuple(cells for at, cells in enumerate(sample.rows.cells) if at not in skipped),
     )
     answers = measure(rows, asked)
-    if _of_rows(clause) and not isinstance(answers[asked[0]], Failure):
+    if asked and _of_rows(clause) and not isinstance(answers[asked[0]], Failure):
         answers[asked[0]] = broken
     return answers
 

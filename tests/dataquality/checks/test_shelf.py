@@ -8,7 +8,7 @@ import pytest
 from fakes.examples import contract_of
 
 from dq.contracts.shared import shelf
-from dq.dataquality import check
+from dq.dataquality import Request, check
 from dq.dataquality.clauses.kind import CheckKind, Example, built_in
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def test_an_example_ends_as_its_kind_says(spark: SparkSession, kind: CheckKind, 
     frame = spark.createDataFrame(list(example.rows), example.columns)
 
     report = check(
-        contract_of(example), frame, kinds={kind.id: kind}, now=example.now, history=example.history
+        Request(contract_of(example), frame, kinds={kind.id: kind}, now=example.now, history=example.history)
     )
 
     ends = " ".join(result.status for result in report.results)
@@ -94,7 +94,9 @@ def test_one_new_file_is_a_new_check(
     own_checks = importlib.import_module("own_checks")
     kinds = {**built_in(), **shelf.load(own_checks, "CHECK", CheckKind)}
     example = Example("", "properties: [{name: v, tags: [upper]}]", "v string", (("a",), ("B",)), "")
-    report = check(contract_of(example), spark.createDataFrame(list(example.rows), "v string"), kinds=kinds)
+    report = check(
+        Request(contract_of(example), spark.createDataFrame(list(example.rows), "v string"), kinds=kinds)
+    )
 
     assert [(one.status, one.observed, one.samples) for one in report.results if one.check == "upper"] == [
         ("fail", "1 of 2 rows", ({"v": "a"},))

@@ -14,7 +14,7 @@ import yaml
 
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, check
+from dq.dataquality import Report, Request, check
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,7 +55,7 @@ def report(frame: DataFrame, rules: list[dict[str, object]], **how: object) -> R
     text = HEAD + "".join(f"      - {rule}\n" for rule in written)
     parsed = parse(text.encode(), "shop.odcs.yaml")
     assert parsed.contract is not None, parsed.findings
-    return check(parsed.contract, frame, **how)  # type: ignore[arg-type]
+    return check(Request(parsed.contract, frame, **how))  # type: ignore[arg-type]
 
 
 def sql_results(found: Report) -> list[CheckResult]:

@@ -13,7 +13,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.units import Duration
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import check
+from dq.dataquality import Request, check
 from dq.dataquality.clauses.age import promised
 from dq.dataquality.clauses.time_column import before, in_words
 from dq.dataquality.model.threshold import Unusable
@@ -54,7 +54,7 @@ def test_ages_share_the_pass_of_all_cheap_checks_and_the_future_costs_one_more(s
     future = f"{rows} UNION ALL SELECT 2, TIMESTAMP'9999-12-31 23:59:59Z', NULL"
     beyond = f"{rows} UNION ALL SELECT 2, TIMESTAMP'+294000-01-01 00:00:00Z', NULL"
 
-    reports = [check(ORDERS, spark.sql(text), now=NOW) for text in (rows, future, beyond)]
+    reports = [check(Request(ORDERS, spark.sql(text), now=NOW)) for text in (rows, future, beyond)]
 
     assert [report.passes for report in reports] == [1, 2, 2]
     for report in reports:
@@ -74,8 +74,8 @@ def test_ages_are_those_of_the_table_also_when_one_partition_is_tested(spark: Sp
         [(1, NOW, fresh), (2, NOW - dt.timedelta(days=9), old)], "id int, at timestamp, day date"
     )
 
-    report = check(ORDERS, frame, partitions=[{"day": "2020-01-01"}], now=NOW)
-    other = check(ORDERS, frame, partitions=[{"day": "2026-11-21"}], now=NOW)
+    report = check(Request(ORDERS, frame, partitions=[{"day": "2020-01-01"}], now=NOW))
+    other = check(Request(ORDERS, frame, partitions=[{"day": "2026-11-21"}], now=NOW))
 
     assert ages(report.results) == ages(other.results)
     assert ages(report.results)["latency"] == ("pass", "0 s old")
@@ -87,12 +87,12 @@ def test_ages_are_those_of_the_table_also_when_one_partition_is_tested(spark: Sp
 def test_without_the_time_an_age_cannot_be_told_and_the_report_says_so(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, NOW, NOW.date())], "id int, at timestamp, day date")
 
-    report = check(ORDERS, frame)
+    report = check(Request(ORDERS, frame))
 
     assert {one.check for one in report.of(Status.ERROR)} == {"latency", "retention"}
     assert report.exit_code == 3
     with pytest.raises(UsageError, match="names no instant"):
-        check(ORDERS, frame, now=NOW.replace(tzinfo=None))
+        check(Request(ORDERS, frame, now=NOW.replace(tzinfo=None)))
 
 
 LENGTHS = {

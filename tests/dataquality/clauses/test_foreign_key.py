@@ -11,7 +11,7 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, check
+from dq.dataquality import Report, Request, check
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.foreign_key import Outside, Target, incomparable, target
 from dq.dataquality.clauses.kind import built_in, clauses_of
@@ -77,7 +77,9 @@ def test_each_relationship_is_one_job(spark: SparkSession) -> None:
     }
     reports: list[Report] = []
 
-    ran = jobs(spark, "kept", lambda: reports.append(check(contract(SHOP), orders, "orders", others=others)))
+    ran = jobs(
+        spark, "kept", lambda: reports.append(check(Request(contract(SHOP), orders, "orders", others=others)))
+    )
 
     assert {result.status for result in reports[0].results} == {Status.PASS}
     # One for the cheap clauses, one for the unique column, one for each of two relationships.
@@ -93,7 +95,7 @@ def test_keys_without_a_match_are_counted_and_shown_with_how_many_rows_have_them
         "products": spark.createDataFrame([("a", "de")], "number string, land string"),
     }
 
-    report = check(contract(SHOP), spark.createDataFrame(rows, ORDERS), "orders", others=others)
+    report = check(Request(contract(SHOP), spark.createDataFrame(rows, ORDERS), "orders", others=others))
 
     both, one = related(report)
     assert (both.property, both.observed, both.value) == ("product, place.land", "50 rows", 50.0)
@@ -113,7 +115,7 @@ def test_keys_without_a_match_are_counted_and_shown_with_how_many_rows_have_them
 def test_without_the_other_object_the_relationship_alone_is_an_error(spark: SparkSession) -> None:
     orders = spark.createDataFrame([(1, 7, "a", "d", ("de",))], ORDERS)
 
-    report = check(contract(SHOP), orders, "orders")
+    report = check(Request(contract(SHOP), orders, "orders"))
 
     assert [result.message for result in report.of(Status.ERROR)] == [
         "orders.product, place.land: no data of 'products' was given; hand it in: others={'products': …}",
@@ -137,7 +139,7 @@ def test_a_partition_is_looked_up_in_the_whole_table_of_the_other_object(
 
     def customer(day: str) -> CheckResult:
         part = [{"day": day}]
-        report = check(made, sets["orders"], "orders", spark=spark, partitions=part, others=sets)
+        report = check(Request(made, sets["orders"], "orders", spark=spark, partitions=part, others=sets))
         products, customers = related(report)
         assert (products.status, "PATH_NOT_FOUND" in products.message) == (Status.ERROR, True)
         return customers
@@ -177,7 +179,7 @@ schema:
     frame = spark.createDataFrame([(value,) for value in mine], f"k {here}")
     other = spark.createDataFrame([(value,) for value in theirs], f"k {there}")
 
-    result = related(check(made, frame, "a", others={"b": other}))[0]
+    result = related(check(Request(made, frame, "a", others={"b": other})))[0]
 
     assert sorted(str(sample["k"]) for sample in result.samples) == sorted(missing)
 

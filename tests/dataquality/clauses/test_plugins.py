@@ -13,7 +13,7 @@ import pytest
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, check
+from dq.dataquality import Report, Request, check
 from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.kind import built_in, clauses_of
 from dq.dataquality.clauses.plugins import installed, package
@@ -193,7 +193,7 @@ def orders(spark: SparkSession) -> DataFrame:
 def test_checks_of_rows_and_questions_share_the_pass_and_show_their_rows(orders: DataFrame) -> None:
     rows = contract("acme.upper", {"check": "acme.upper", "mustBeLessThan": 50, "unit": "percent"})
 
-    report = check(rows, orders)
+    report = check(Request(rows, orders))
 
     assert [(one.status, one.observed, one.samples) for one in customs(report)] == [
         ("fail", "1 of 3 rows", ({"code": "b"},)),
@@ -212,7 +212,7 @@ def test_numbers_are_bounded_and_a_question_shares_the_pass(spark: SparkSession,
     groups = {"check": "acme.groups", "arguments": {"column": "code"}, "mustBeLessThan": 3}
     asked = contract(spread, groups, groups, on_property=False)
     spark.sparkContext.setJobGroup("custom", "custom")
-    report = check(asked, orders)
+    report = check(Request(asked, orders))
     spark.sparkContext.setJobGroup("rest", "rest")
 
     assert [(one.status, one.value) for one in customs(report)] == [
@@ -233,7 +233,7 @@ def test_a_check_that_raises_is_an_error_of_its_rule_alone_and_shows_nothing(ord
     column = {"arguments": {"column": "missing"}}
     made = contract(*({"check": name, **arguments, **(column if name[5] in "gs" else {})} for name in names))
 
-    found = customs(check(made, orders))
+    found = customs(check(Request(made, orders)))
 
     assert [one.status for one in found] == [*["error"] * 5, "fail"]
     messages = [one.message for one in found]
@@ -250,7 +250,7 @@ def test_a_scope_is_kept_where_it_can_be_and_refused_where_it_cannot(orders: Dat
     spread = {"check": "acme.spread", "arguments": {"column": "n"}, "mustBe": 0}
     made = contract("acme.upper", groups, spread, scope={"where": "n < 5"})
 
-    found = customs(check(made, orders))
+    found = customs(check(Request(made, orders)))
 
     assert [one.status for one in found] == ["pass", "pass", "error"]
     assert "cannot have a scope with where" in found[2].message

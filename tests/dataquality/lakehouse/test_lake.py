@@ -14,7 +14,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, check
+from dq.dataquality import Report, Request, check
 from dq.dataquality.spark.dataset import locate, open_frame
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def reports(spark: SparkSession, place: Place) -> list[Report]:
     made = contract(server)
     data = frame if frame is not None else locate(made, made.objects[0], None, anywhere())
     return [
-        check(made, data, spark=spark, partitions=partitions)
+        check(Request(made, data, spark=spark, partitions=partitions))
         for partitions in (None, [{"day": "2026-01-02"}])
     ]
 
@@ -240,7 +240,7 @@ def test_a_data_file_that_is_gone_is_named(spark: SparkSession, tmp_path: Path, 
     (file,) = Path(str(data.path)).rglob(lost)
     file.unlink()
 
-    report = check(made, data, spark=spark)
+    report = check(Request(made, data, spark=spark))
 
     scanned = next(result for result in report.results if result.check == "unique")
     assert scanned.status is Status.ERROR

@@ -16,7 +16,7 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, check
+from dq.dataquality import Report, Request, check
 from dq.dataquality.model.column import Column
 from dq.dataquality.shortcuts.levers import NONE, Lever
 from dq.dataquality.shortcuts.statistics import delta, iceberg
@@ -104,8 +104,8 @@ class Table:
         """The report with statistics, after it was compared with the report of a scan."""
         made, data = self.dataset(body)
         parts = partitions or None
-        proven = check(made, data, spark=self.spark, partitions=parts, levers=STATISTICS)
-        scanned = check(made, data, spark=self.spark, partitions=parts, levers=NONE)
+        proven = check(Request(made, data, spark=self.spark, partitions=parts, levers=STATISTICS))
+        scanned = check(Request(made, data, spark=self.spark, partitions=parts, levers=NONE))
         assert proven.results == scanned.results
         assert scanned.proven == 0
         return proven
@@ -135,7 +135,7 @@ def test_what_the_log_says_proves_bounds_nulls_and_counts(table: Callable[..., T
 
     report = orders.both()
     made, _ = orders.dataset()
-    by_name = check(made, orders.spark.table(orders.name), levers=STATISTICS)
+    by_name = check(Request(made, orders.spark.table(orders.name), levers=STATISTICS))
 
     assert {result.status for result in report.results} == {Status.PASS}
     assert report.proven >= 7

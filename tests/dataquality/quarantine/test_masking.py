@@ -12,7 +12,7 @@ from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, check
+from dq.dataquality import Report, Request, check
 from dq.dataquality.spark.dataset import locate
 from dq.dataquality.spark.error_redaction import without_values
 
@@ -71,7 +71,7 @@ def failed(report: Report) -> dict[str, object]:
 
 @pytest.mark.spark
 def test_keys_siblings_and_parts_of_what_is_classified_are_masked(people: DataFrame) -> None:
-    report = check(PEOPLE, people)
+    report = check(Request(PEOPLE, people))
 
     found = failed(report)
     assert found["Mail unique"] == ({"Mail": "***", "count": 2},)
@@ -97,7 +97,7 @@ schema:
 def test_of_a_classified_key_the_other_parts_are_shown(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("078-05-1120", 1, "ajar")] * 2, "ssn string, line int, state string")
 
-    report = check(KEYED, frame)
+    report = check(Request(KEYED, frame))
 
     assert failed(report) == {
         "state enum": ({"ssn": "***", "line": "1"},) * 2,
@@ -160,7 +160,7 @@ def test_a_number_that_may_be_a_classified_value_is_not_shown(spark: SparkSessio
         [(1, 4711, (4712,)), (2, 1, (1,))], "id int, salary int, home struct<number: int>"
     )
 
-    report = check(contract(SALARIES + rules), frame.coalesce(1).cache())
+    report = check(Request(contract(SALARIES + rules), frame.coalesce(1).cache()))
 
     found = [one for one in report.results if one.check == "sql_rule"]
     assert [(one.status, one.observed) for one in found] == [("fail", shown) for _, shown in QUERIES]
@@ -188,7 +188,7 @@ def test_a_copy_of_a_classified_value_is_masked_in_any_column(spark: SparkSessio
     rows = [(1, "078-05-1120", "078-05-1120", 1), (2, "078-05-1120", "078-05-1120", 1), (3, "x", "open", 2)]
     frame = spark.createDataFrame(rows, "id int, ssn string, note string, seat int")
 
-    report = check(COPIED, frame.coalesce(1).cache())
+    report = check(Request(COPIED, frame.coalesce(1).cache()))
 
     assert failed(report)["note unique"] == ({"note": "***", "count": 2},)
     assert failed(report)["note enum"] == ({"id": "1"}, {"id": "2"}, {"id": "3"})
@@ -224,7 +224,7 @@ CAST_FAILS = "people.mail: [CAST_INVALID_INPUT] The value …"
 @pytest.mark.spark
 @pytest.mark.usefixtures("ansi")
 def test_a_cast_that_fails_does_not_show_what_it_found(spark: SparkSession) -> None:
-    report = check(CAST, spark.createDataFrame([("eve@x.org",)], "mail string"))
+    report = check(Request(CAST, spark.createDataFrame([("eve@x.org",)], "mail string")))
 
     assert [one.message for one in report.results if one.check == "null_values"] == [CAST_FAILS]
 
@@ -246,7 +246,7 @@ def test_a_record_that_cannot_be_parsed_is_not_shown(spark: SparkSession, tmp_pa
     (tmp_path / "people.csv").write_text("id,mail\n1,a@x.org\nseven,eve@x.org\n")
     data = locate(LINES, LINES.objects[0], None, anywhere(LAKE=str(tmp_path)))
 
-    report = check(LINES, data, spark=spark)
+    report = check(Request(LINES, data, spark=spark))
 
     broken = [one for one in report.results if one.status == "error"]
     assert broken

@@ -11,7 +11,7 @@ import pytest
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import check
+from dq.dataquality import Request, check
 from dq.dataquality.quarantine.quarantine import Run, split, write
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def test_bad_rows_are_written_masked_and_the_same_run_replaces_them(
     spark: SparkSession, orders: DataFrame, customers: DataFrame, tmp_path: Path
 ) -> None:
     others = {"customers": customers}
-    report = check(SHOP, orders, "orders", others=others)
+    report = check(Request(SHOP, orders, "orders", others=others))
 
     for _ in range(2):
         written = write(SHOP, orders, report, f"{tmp_path}/q", RUN, others=others)
@@ -177,7 +177,7 @@ def test_unmasked_rows_are_whole(
     spark: SparkSession, orders: DataFrame, customers: DataFrame, tmp_path: Path
 ) -> None:
     others = {"customers": customers}
-    report = check(SHOP, orders, "orders", others=others)
+    report = check(Request(SHOP, orders, "orders", others=others))
 
     written = write(SHOP, orders, report, str(tmp_path), RUN, others=others, unmasked=True)
 
@@ -190,12 +190,68 @@ def test_nothing_is_written_when_nothing_failed(
     orders: DataFrame, customers: DataFrame, tmp_path: Path
 ) -> None:
     others = {"customers": customers}
-    report = check(SHOP, orders.where("id = 1"), "orders", others=others)
+    report = check(Request(SHOP, orders.where("id = 1"), "orders", others=others))
 
     written = write(SHOP, orders.where("id = 1"), report, f"{tmp_path}/q", RUN, others=others)
 
     assert (written.rows, written.path) == (0, None)
     assert list(tmp_path.iterdir()) == []
+
+
+RECENT = contract("""
+schema:
+  - name: orders
+    properties:
+      - {name: day, logicalType: date}
+      - name: state
+        logicalType: string
+        quality:
+          - metric: invalidValues
+            arguments: {validValues: [open]}
+            mustBe: 0
+            customProperties: [{property: scope, vendor: dq, value: {rows: window, window: 7d}}]
+          - metric: duplicateValues
+            mustBe: 0
+            customProperties: [{property: scope, vendor: dq, value: {rows: window, window: 7d}}]
+""")
+_OLD, _NEW = dt.date(2020, 1, 1), dt.date(2026, 1, 1)
+
+
+@pytest.fixture(scope="module")
+def aged(spark: SparkSession) -> DataFrame:
+    rows = [(_OLD, "lost"), (_OLD, "gone"), (_NEW, "gone"), (_NEW, "open"), (_OLD, "open"), (_NEW, "open")]
+    return spark.createDataFrame(rows, "day date, state string").cache()
+
+
+def test_a_row_older_than_the_window_of_a_rule_is_good(aged: DataFrame) -> None:
+    report = check(Request(RECENT, aged, now=NOW))
+
+    good, bad = split(RECENT, aged, report=report)
+
+    assert sorted(row["state"] for row in good.collect()) == ["gone", "lost", "open"]
+    assert {row["day"] for row in good.collect()} == {_OLD}
+    assert sorted((row["day"], row["state"]) for row in bad.collect()) == [
+        (_NEW, "gone"), (_NEW, "open"), (_NEW, "open"),
+    ]  # fmt: skip
+
+
+def test_a_window_ends_with_the_time_that_split_is_told(aged: DataFrame) -> None:
+    _, bad = split(RECENT, aged, now=NOW)
+
+    assert {row["day"] for row in bad.collect()} == {_NEW}
+    with pytest.raises(Unreadable, match=r"hand it in: now=…"):
+        split(RECENT, aged)
+
+
+def test_only_rows_within_the_window_are_written_apart(
+    spark: SparkSession, aged: DataFrame, tmp_path: Path
+) -> None:
+    report = check(Request(RECENT, aged, now=NOW))
+
+    written = write(RECENT, aged, report, str(tmp_path), RUN)
+
+    assert written.rows == 3
+    assert {row["day"] for row in spark.read.parquet(str(tmp_path)).collect()} == {_NEW}
 
 
 DAILY = contract("""
@@ -213,10 +269,10 @@ def test_of_a_partition_those_rows_are_bad_whose_key_stands_anywhere(
     one, two = dt.date(2026, 1, 1), dt.date(2026, 1, 2)
     frame = spark.createDataFrame([(1, one), (5, one), (5, one), (1, two), (2, two)], "id int, day date")
     partitions = [{"day": "2026-01-02"}]
-    report = check(DAILY, frame, partitions=partitions)
+    report = check(Request(DAILY, frame, partitions=partitions))
 
     run = Run("r/1", "day=2026-01-02", NOW)
-    written = write(DAILY, frame, report, str(tmp_path), run, partitions=partitions)
+    written = write(DAILY, frame, report, str(tmp_path), run)
 
     assert written.rows == 1
     (kept,) = spark.read.parquet(str(tmp_path)).collect()
@@ -229,7 +285,7 @@ def test_a_place_that_cannot_be_written_and_a_name_of_ours_are_said(
     frame = spark.createDataFrame([(1, "x"), (1, "x")], "id int, _dq_rules string")
     (tmp_path / "file").write_text("")
     rows = frame.select("id")
-    report = check(DAILY, rows)
+    report = check(Request(DAILY, rows))
 
     with pytest.raises(UsageError, match="column '_dq_rules'"):
         write(DAILY, frame, report, str(tmp_path), RUN)

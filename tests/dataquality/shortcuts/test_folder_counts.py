@@ -15,7 +15,7 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, check
+from dq.dataquality import Report, Request, check
 from dq.dataquality.shortcuts.folder_counts import Part
 from dq.dataquality.spark.dataset import locate
 
@@ -86,7 +86,7 @@ def contract(lake: Path, form: str = "csv") -> Contract:
 
 def run(spark: SparkSession, made: Contract, memory: Kept | None) -> Report:
     data = locate(made, made.objects[0], None, anywhere())
-    return check(made, data, spark=spark, partitions=LAST, now=datetime.now(UTC), memory=memory)
+    return check(Request(made, data, spark=spark, partitions=LAST, now=datetime.now(UTC), memory=memory))
 
 
 def observed(report: Report) -> list[str]:
@@ -174,6 +174,6 @@ def test_a_clock_that_is_behind_the_files_keeps_nothing(spark: SparkSession, lak
     data = locate(made, made.objects[0], None, anywhere())
 
     past = datetime.now(UTC) - timedelta(days=2)
-    check(made, data, spark=spark, partitions=LAST, now=past, memory=memory)
+    check(Request(made, data, spark=spark, partitions=LAST, now=past, memory=memory))
 
     assert memory.parts == {}

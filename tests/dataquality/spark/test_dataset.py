@@ -12,7 +12,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import check
+from dq.dataquality import Request, check
 from dq.dataquality.spark.dataset import Dataset, locate, only, open_frame
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_partition_columns_have_the_types_of_the_contract(spark: SparkSession, l
 def test_a_delivered_partition_is_checked_from_its_files(spark: SparkSession, lake: Path) -> None:
     made, dataset = at(lake)
 
-    report = check(made, dataset, spark=spark, partitions=[{"flight_date": "2013-01-03"}])
+    report = check(Request(made, dataset, spark=spark, partitions=[{"flight_date": "2013-01-03"}]))
 
     assert {result.status for result in report.results} == {Status.PASS}
     required = next(result for result in report.results if result.check == "required")
@@ -136,7 +136,7 @@ def test_a_corrupt_file_is_an_error_of_every_check_that_reads_it(spark: SparkSes
     frame = open_frame(spark, Dataset("flights", str(good), "parquet", None, dataset.columns, ()))
     broken = spark.read.schema(frame.schema).parquet(str(path))
 
-    report = check(made, broken)
+    report = check(Request(made, broken))
 
     assert {result.status for result in report.results if result.check != "columns"} == {
         Status.ERROR,
@@ -162,7 +162,7 @@ def test_other_formats_have_the_types_of_the_contract(spark: SparkSession, tmp_p
         (path / f"one.{form}").write_text(csv if form == "csv" else json.dumps({"carrier": "AA", "id": 1}))
     made, dataset = at(path, form, PLAIN)
 
-    report = check(made, dataset, spark=spark)
+    report = check(Request(made, dataset, spark=spark))
 
     assert {result.status for result in report.results} == {Status.PASS}
 
@@ -175,7 +175,7 @@ def test_a_text_that_is_no_number_is_an_error_and_never_a_silent_null(
     path.write_text("id,carrier\n1,AA\nmany,UA\n")
     made, dataset = at(path, "csv", PLAIN)
 
-    report = check(made, dataset, spark=spark)
+    report = check(Request(made, dataset, spark=spark))
 
     status = {result.clause: result.status for result in report.results}
     assert status["schema[0].properties[0].logicalTypeOptions.minimum"] is Status.ERROR

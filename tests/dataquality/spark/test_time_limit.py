@@ -9,7 +9,7 @@ import pytest
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import check
+from dq.dataquality import Request, check
 
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: shop\nversion: 1.0.0\n"
 
@@ -49,7 +49,7 @@ def test_a_query_that_takes_too_long_is_an_error_and_its_siblings_keep_their_ver
     frame = spark.range(3000).selectExpr("CAST(id AS INT) AS n", "1 AS k").coalesce(1)
 
     begun = time.monotonic()
-    report = check(JOINED, frame, limit_seconds=2.0)
+    report = check(Request(JOINED, frame, limit_seconds=2.0))
 
     assert time.monotonic() - begun < 60
     (late,) = report.of(Status.ERROR)
@@ -72,7 +72,7 @@ schema:
 def test_a_pattern_in_the_shared_pass_costs_only_itself(spark):
     frame = spark.range(8_000_000).selectExpr("CAST(id AS INT) AS n", "concat('user-', id) AS v")
 
-    statuses = _statuses(check(SHARED, frame.coalesce(1), limit_seconds=0.3))
+    statuses = _statuses(check(Request(SHARED, frame.coalesce(1), limit_seconds=0.3)))
 
     assert (statuses["required n"], statuses["pattern v"]) == (Status.PASS, Status.ERROR)
 
@@ -82,7 +82,9 @@ def test_the_properties_of_the_session_are_as_before(spark):
     context.setLocalProperty("spark.job.interruptOnCancel", "false")
     context.addJobTag("mine")
     try:
-        check(JOINED, spark.range(5).selectExpr("CAST(id AS INT) AS n", "1 AS k"), limit_seconds=60.0)
+        check(
+            Request(JOINED, spark.range(5).selectExpr("CAST(id AS INT) AS n", "1 AS k"), limit_seconds=60.0)
+        )
 
         assert list(context.getJobTags()) == ["mine"]
         assert context.getLocalProperty("spark.job.interruptOnCancel") == "false"

@@ -16,7 +16,7 @@ from fakes.reach import anywhere
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
-from dq.dataquality import Report, check
+from dq.dataquality import Report, Request, check
 from dq.dataquality.shortcuts.levers import NONE, Lever
 from dq.dataquality.spark.dataset import locate
 
@@ -52,8 +52,8 @@ def both(spark: SparkSession, promised: Contract, lake: Path, *partitions: dict[
     """The report with statistics, after it was compared with the report of a scan."""
     data = locate(promised, promised.objects[0], None, anywhere(LAKE=str(lake)))
     parts = partitions or None
-    proven = check(promised, data, spark=spark, partitions=parts, levers=STATISTICS)
-    scanned = check(promised, data, spark=spark, partitions=parts, levers=NONE)
+    proven = check(Request(promised, data, spark=spark, partitions=parts, levers=STATISTICS))
+    scanned = check(Request(promised, data, spark=spark, partitions=parts, levers=NONE))
     assert proven.results == scanned.results
     assert scanned.proven == 0
     return proven
@@ -312,9 +312,9 @@ def test_a_frame_that_is_more_than_files_is_scanned(spark: SparkSession, tmp_pat
     promised = of_column(f"logicalType: integer, {_MINIMUM}")
     frame = spark.read.parquet(str(write(tmp_path / "lake", *_of(pa.int64(), [1, -1]))))
 
-    plain = check(promised, frame.coalesce(1), levers=STATISTICS)
-    filtered = check(promised, frame.where("v > 0"), levers=STATISTICS)
-    files = check(promised, frame, levers=STATISTICS)
+    plain = check(Request(promised, frame.coalesce(1), levers=STATISTICS))
+    filtered = check(Request(promised, frame.where("v > 0"), levers=STATISTICS))
+    files = check(Request(promised, frame, levers=STATISTICS))
 
     assert (plain.proven, filtered.proven, files.proven) == (0, 0, 0)
     assert [len(one.failed) for one in (plain, filtered, files)] == [1, 0, 1]
@@ -323,7 +323,7 @@ def test_a_frame_that_is_more_than_files_is_scanned(spark: SparkSession, tmp_pat
 def test_a_frame_of_files_is_proven(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.read.parquet(str(write(tmp_path / "lake", *_of(pa.int64(), [1]))))
 
-    report = check(of_column(f"logicalType: integer, {_MINIMUM}"), frame, levers=STATISTICS)
+    report = check(Request(of_column(f"logicalType: integer, {_MINIMUM}"), frame, levers=STATISTICS))
 
     assert (report.proven, report.passes) == (1, 0)
 
@@ -357,7 +357,9 @@ def test_the_age_of_data_is_proven_by_the_extremes_of_its_files(
     lake = write(tmp_path / "lake", *tables or [types.empty_table()])
     data = locate(AGES, AGES.objects[0], None, anywhere(LAKE=str(lake)))
 
-    found = [check(AGES, data, spark=spark, now=_NOW, levers=levers) for levers in (STATISTICS, NONE)]
+    found = [
+        check(Request(AGES, data, spark=spark, now=_NOW, levers=levers)) for levers in (STATISTICS, NONE)
+    ]
 
     assert found[0].results == found[1].results
     assert [one.status for one in found[0].results if one.check in ("latency", "retention")] == ends

@@ -1,0 +1,95 @@
+"""From an object of a contract to the clauses that are asked of its data: the one way that every run goes.
+
+First it is selected what is asked (`select`), then the selected is put on the data and the run (`asked_of`):
+its window, its scope, and the partitions. Who tests, writes apart, exports or foresees takes both steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.types import DataType
+from dq.dataquality.clauses.clause import Clause, Rows, refuse
+from dq.dataquality.clauses.coverage import Account, accounts
+from dq.dataquality.clauses.kind import Shelf, clauses_of
+from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted, without
+from dq.dataquality.clauses.time_column import before
+from dq.dataquality.model.column import resolve
+from dq.dataquality.model.predicate import all_of
+from dq.dataquality.model.run_context import Occasion, Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What a run asks of an object: clauses that end as a result, those that do not, all accounts."""
+
+    clauses: tuple[Clause, ...]
+    untested: tuple[Clause, ...]
+    accounts: tuple[Account, ...]
+
+
+def select(
+    contract: Contract,
+    one: SchemaObject,
+    kinds: Shelf,
+    rules: Sequence[str] = (),
+    why_not: Callable[[Clause], str | None] = lambda _clause: None,
+) -> Selected:
+    """The clauses of an object that these words stand for; `why_not` says of one why this run leaves it out.
+
+    No words stand for all. Raises UsageError for a word that stands for no clause that can be tested.
+    """
+    found = [_left_out(clause, why_not) for clause in clauses_of(contract, one, kinds)]
+    refuse_unknown([(contract, one, found)], rules)
+    chosen = wanted(one, found, rules)
+    tested = testable(chosen)
+    untested = tuple(clause for clause in chosen if clause not in tested)
+    return Selected(tuple(tested), untested, without(accounts(contract, one, found), found, chosen))
+
+
+def _left_out(clause: Clause, why_not: Callable[[Clause], str | None]) -> Clause:
+    reason = None if clause.documented or clause.left_out else why_not(clause)
+    return clause if reason is None else replace(clause, left_out=reason)
+
+
+def asked_of(schema: DataType, clauses: Iterable[Clause], occasion: Occasion) -> tuple[Clause, ...]:
+    """The clauses as they are asked of data of this schema on an occasion.
+
+    Each with its window, with the rows that it must see, and refused where its scope names no column.
+    """
+    return tuple(_on(clause, occasion, schema) for clause in clauses)
+
+
+def _on(clause: Clause, occasion: Occasion, schema: DataType) -> Clause:
+    # Spark would look for what is no column among the variables of the session.
+    absent = [why for one in clause.narrows if isinstance(why := resolve(schema, one), str)]
+    if absent and not clause.refused:
+        clause = refuse(clause, f"its scope: {absent[0]}")
+    return _in_scope(_windowed(replace(clause, occasion=occasion)), occasion.partitions)
+
+
+def _windowed(clause: Clause) -> Clause:
+    """The clause on the rows that its window leaves, counted back from the time of the run."""
+    if clause.window is None or clause.refused:
+        return clause
+    now, length, time = clause.occasion.now, clause.window.length, clause.window.time
+    if now is None:
+        return refuse(clause, f"the window of {length} ends with the time of the run; hand it in: now=…")
+    recent = time.since(before(now, length, time.zone))
+    return replace(clause, where=all_of(recent, clause.where), note=f"{time.column} within {length}")
+
+
+def _in_scope(clause: Clause, partitions: tuple[Partition, ...]) -> Clause:
+    """The clause with the rows that it must see when these partitions are asked for."""
+    if not partitions:
+        return replace(clause, rows=Rows.PARTITION)
+    if clause.rows is not Rows.TABLE or clause.window is not None:
+        return clause
+    key = {str(column).lower() for column in clause.keys}
+    parts = {column.lower() for partition in partitions for column, _ in partition}
+    if clause.keys and parts <= key:
+        # Rows with the same key lie in the same partition.
+        return replace(clause, rows=Rows.PARTITION, note="the key holds the partition, which suffices")
+    return replace(clause, note="tested on the whole table")

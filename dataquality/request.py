@@ -1,0 +1,135 @@
+"""What a run is asked for, and how it stands before the data is read: the same for all that take clauses."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import KW_ONLY, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.errors import DqError, UsageError
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.coverage import Account
+from dq.dataquality.clauses.kind import Shelf, built_in
+from dq.dataquality.clauses.preparation import asked_of, select
+from dq.dataquality.model.metric import Failure
+from dq.dataquality.model.run_context import Earlier, Occasion
+from dq.dataquality.shortcuts.folder_counts import Memory
+from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
+from dq.dataquality.shortcuts.levers import ALL, Lever
+from dq.dataquality.spark.dataset import Dataset, open_frame
+from dq.dataquality.spark.measure import Others, schema_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """One object of a contract on its data.
+
+    `data` is a DataFrame, or a Dataset (see `dataset.locate`), for which `spark` is needed. `object` may be
+    left out when the contract has one. `partitions` are column-to-value texts as they stand in the path:
+    only these are read, together they are one scope, and what is promised of the table is tested on the
+    table all the same. `now` is the aware time of the run, from which the age of data is counted.
+    `others` are the whole data of the objects that relationships refer to, by name; the object
+    itself need not be among them. A relationship to one that is not given is an error. `history` is what
+    earlier runs counted (`check_runs.counts`), for rules that compare with it. `levers` are the ways to read
+    less; no verdict depends on them. Those that run Python tasks are used from `tasks_from` rows on.
+    `rules` limits the test to the clauses of these checks, paths, or ids or names of quality rules; the
+    report's account says which ones it left out. With a `memory`, what is promised of the table is told
+    from kept counts of its folders and new ones of those that changed; `now` must then be the real time.
+    SQL, patterns and functions of the contract's author that take longer than the limit are stopped, which
+    is an error of their clauses alone (see `measure.measure`).
+    """
+
+    contract: Contract
+    data: DataFrame | Dataset
+    object: str | None = None
+    _: KW_ONLY
+    spark: SparkSession | None = None
+    partitions: Sequence[Mapping[str, str]] | None = None
+    now: datetime | None = None
+    kinds: Shelf | None = None
+    others: Mapping[str, DataFrame | Dataset] | None = None
+    history: Sequence[Earlier] | None = None
+    levers: Set[Lever] = ALL
+    tasks_from: int = WORTH_ROWS
+    rules: Sequence[str] = ()
+    memory: Memory | None = None
+    limit_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The object of a request, its opened data, and the clauses that are asked of it, as they are asked.
+
+    `accounts` say what becomes of every clause; `others` opens the objects that relationships refer to.
+    """
+
+    one: SchemaObject
+    table: DataFrame
+    clauses: tuple[Clause, ...]
+    accounts: tuple[Account, ...]
+    occasion: Occasion
+    kinds: Shelf
+    others: Others
+
+
+def prepare(request: Request) -> Prepared:
+    """Selects what is asked, opens the data, and puts each clause on its window, its scope and the run.
+
+    Raises UsageError for an unknown object or rule and a `now` without zone, and Unreadable when the data
+    cannot be opened.
+    """
+    contract, now, history = request.contract, request.now, request.history
+    if now is not None and now.utcoffset() is None:
+        raise UsageError(f"now={now} names no instant.", "Give it a zone: datetime.now(timezone.utc).")
+    one = pick(contract, request.object)
+    kinds = built_in() if request.kinds is None else request.kinds
+    selected = select(contract, one, kinds, request.rules)
+    partitions = tuple(tuple(sorted(each.items())) for each in request.partitions or ())
+    occasion = Occasion(now, partitions, None if history is None else tuple(history))
+    table = opened(request.data, request.spark)
+    clauses = asked_of(schema_of(table), selected.clauses, occasion)
+    return Prepared(one, table, clauses, selected.accounts, occasion, kinds, _others(request, one, table))
+
+
+def pick(contract: Contract, name: str | None) -> SchemaObject:
+    """The object of this name, or the only one. Raises UsageError, with the names there are."""
+    names = ", ".join(one.name for one in contract.objects) or "none"
+    if name is None and len(contract.objects) == 1:
+        return contract.objects[0]
+    found = contract.object(name) if name is not None else None
+    if found is None:
+        said = f"has no object {name!r}" if name is not None else "has not one object"
+        raise UsageError(f"contract {contract.id} {said}; it has: {names}.", "Name one of them.")
+    return found
+
+
+def opened(data: DataFrame | Dataset, spark: SparkSession | None) -> DataFrame:
+    """The data as a DataFrame; of a Dataset as `open_frame` gives it. Raises UsageError without a session."""
+    if not isinstance(data, Dataset):
+        return data
+    if spark is None:
+        raise UsageError("a Dataset needs a Spark session to be opened.", "Give spark=….")
+    return open_frame(spark, data)
+
+
+def _others(request: Request, one: SchemaObject, table: DataFrame) -> Others:
+    """Opens the other objects when they are asked for, each once."""
+    given = request.others or {}
+
+    @functools.cache
+    def other(name: str) -> DataFrame | Failure:
+        data = table if name == one.name and name not in given else given.get(name)
+        if data is None:
+            return Failure(f"no data of {name!r} was given; hand it in: others={{{name!r}: …}}")
+        try:
+            return opened(data, request.spark)
+        except DqError as error:
+            return Failure(error.message)
+
+    return other
