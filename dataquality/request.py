@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, UsageError
+from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.coverage import Account
-from dq.dataquality.clauses.kind import Shelf, built_in
+from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.run_context import Earlier, Occasion

@@ -16,6 +16,7 @@ from dq.contracts.extension import MODELS
 from dq.contracts.model import Quality
 from dq.contracts.types import CARRIERS
 from dq.contracts.yaml.parse import parse
+from dq.dataquality.checks import built_in
 from dq.dataquality.checks.format import FORMATS
 from dq.dataquality.clauses.coverage import State, accounts
 from dq.dataquality.clauses.documented import (
@@ -25,7 +26,7 @@ from dq.dataquality.clauses.documented import (
     OF_SERVICE_LEVELS,
     SILENT,
 )
-from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.threshold import OPERATORS
 from dq.validators import rule_page
 from dq.validators.lint import rules_of

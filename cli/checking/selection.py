@@ -15,7 +15,8 @@ from dq.contracts import slo as promise
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.shared.spelling import nearest
-from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.ledger import Kept

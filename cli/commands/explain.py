@@ -13,8 +13,9 @@ from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
+from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import Account, State, accounts
-from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.plugins import installed, package
 from dq.dataquality.clauses.plugins import load as load_check
 from dq.dataquality.model.threshold import Unusable

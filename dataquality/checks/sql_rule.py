@@ -26,11 +26,11 @@ from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, Unit, of_quality, refuse
 from dq.dataquality.clauses.judge import Values, judge_number, result, subject
 from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.model.classification import MASK, untold
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.metric import EACH_ROW, Kind, Merge, Metric, Need, aggregate, distinct, one_number
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.term import Opaque
-from dq.dataquality.quarantine.masking import MASK, untold
 
 if TYPE_CHECKING:
     from dq.contracts.sql.aggregate import Folded

@@ -12,13 +12,13 @@ from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import Location, Severity
 from dq.contracts.shared.units import Duration, parse_duration
-from dq.dataquality.clauses.foreign_key import Target
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.needs import Need
 from dq.dataquality.model.needs import needs as needs_of
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.run_context import NOWHEN, Occasion
+from dq.dataquality.model.target import Target
 from dq.dataquality.model.term import Opaque
 from dq.dataquality.model.threshold import Threshold, Unusable, threshold
 

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.types import DataType
-from dq.dataquality.model.column import Column, resolve
-from dq.dataquality.model.term import FLOATS, INTEGERS, TEXTS
+from dq.contracts.model import Contract, SchemaObject
+from dq.dataquality.model.classification import classified
+from dq.dataquality.model.column import Column, single_columns
+from dq.dataquality.model.target import Target
 from dq.dataquality.model.threshold import Unusable
-from dq.dataquality.quarantine.masking import classified
 
 
 class Outside(ValueError):
     """A reference leaves the contract; the text says which contract would be needed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The columns of an object, by its name, that hold the keys which others refer to.
-
-    Where one of them is `classified`, so is what refers to it.
-    """
-
-    object: str
-    keys: tuple[Column, ...]
-    classified: bool = False
-
-    def __str__(self) -> str:
-        shown = ", ".join(str(key) for key in self.keys)
-        return f"{self.object}.{shown}" if len(self.keys) == 1 else f"{self.object} ({shown})"
 
 
 def has_relationships(one: SchemaObject) -> bool:
@@ -69,7 +51,7 @@ def _by_name(contract: Contract, path: str) -> tuple[SchemaObject, Column]:
     for one in contract.objects:
         for name in {one.name, one.id or one.name, one.column}:
             known = known or path == name or path.startswith(f"{name}.")
-            for written, column in single_columns(one.properties, ()):
+            for written, column in single_columns(one.properties):
                 if path == f"{name}.{'.'.join(prop.name or '' for prop in written)}":
                     return one, column
     if not known and "." in path:
@@ -82,52 +64,8 @@ def _by_name(contract: Contract, path: str) -> tuple[SchemaObject, Column]:
 
 def _by_id(contract: Contract, path: str) -> tuple[SchemaObject, Column]:
     for one in contract.objects:
-        for written, column in single_columns(one.properties, ()):
+        for written, column in single_columns(one.properties):
             ids = [one.id, *(prop.id for prop in written)]
             if None not in ids and path == "schema/" + "/properties/".join(str(part) for part in ids):
                 return one, column
     raise Unusable(f"{path!r} is no column of this contract that stands once in a row")
-
-
-def single_columns(
-    properties: Sequence[Property], above: tuple[Property, ...]
-) -> Iterator[tuple[tuple[Property, ...], Column]]:
-    """The columns that stand once in a row, with the properties on the way to them."""
-    for prop in properties:
-        way = (*above, prop)
-        yield way, Column(tuple(part.column for part in way))
-        yield from single_columns(prop.properties, way)
-
-
-# Types that can be compared without a cast that may fail or round; every other type only with itself.
-_FAMILIES = {
-    **dict.fromkeys(INTEGERS | {"decimal"}, "exact number"),
-    **dict.fromkeys(FLOATS, "float"),
-    **dict.fromkeys(TEXTS, "text"),
-    **{name: name for name in ("boolean", "date", "timestamp", "timestamp_ntz", "binary")},
-}
-_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
-# Spark's largest decimal: beyond it, a common type of two decimals would round them.
-_MOST_DIGITS = 38
-
-
-def incomparable(schema: DataType, keys: Sequence[Column], other: DataType, found: Target) -> str | None:
-    """Why keys in data of one schema cannot be looked up in data of the other one, or None."""
-    for key, column in zip(keys, found.keys, strict=True):
-        here, there = resolve(schema, key), resolve(other, column)
-        if isinstance(here, str):
-            return here
-        if isinstance(there, str):
-            return f"in {found.object}: {there}"
-        family = _FAMILIES.get(here.name)
-        if family is None or family != _FAMILIES.get(there.name) or _too_wide(here, there):
-            there_ = f"{found.object}.{column} is {there}"
-            return f"column {str(key)!r} is {here} and {there_}; they cannot be compared"
-    return None
-
-
-def _too_wide(*types: DataType) -> bool:
-    if all(one.name != "decimal" for one in types):
-        return False
-    sizes = [one.numbers if one.name == "decimal" else (_DIGITS.get(one.name, 0), 0) for one in types]
-    return max(size[0] - size[1] for size in sizes) + max(size[1] for size in sizes) > _MOST_DIGITS

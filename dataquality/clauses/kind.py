@@ -6,13 +6,11 @@ A kind's module docstring is the user's page: a summary sentence, then `Why:`, `
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared import shelf
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses import judge
 from dq.dataquality.clauses.clause import Clause
@@ -65,14 +63,6 @@ class CheckKind:
 
 
 Shelf = Mapping[str, CheckKind]
-
-
-@functools.cache
-def built_in() -> Shelf:
-    """Every check kind that comes with dq, by its id."""
-    from dq.dataquality import checks
-
-    return shelf.load(checks, "CHECK", CheckKind)
 
 
 def clauses_of(contract: Contract, one: SchemaObject, kinds: Shelf) -> list[Clause]:

@@ -14,8 +14,7 @@ from dq.contracts.columns import physical_type
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.schedule.partition import add_months
 from dq.contracts.shared.units import Duration
-from dq.dataquality.clauses.foreign_key import single_columns
-from dq.dataquality.model.column import Column
+from dq.dataquality.model.column import Column, single_columns
 from dq.dataquality.model.metric import Kind, Merge, Metric
 from dq.dataquality.model.predicate import Compare, Predicate
 from dq.dataquality.model.term import Since1970
@@ -113,7 +112,7 @@ def find(one: SchemaObject, part: str) -> tuple[Property, Column] | str:
     When there is none, the reason as a sentence.
     """
     known = [(way[-1], ".".join(prop.name or "" for prop in way), column)
-             for way, column in single_columns(one.properties, ())]  # fmt: skip
+             for way, column in single_columns(one.properties)]  # fmt: skip
     if part:
         for prop, names, column in known:
             if part in (names, str(column)):

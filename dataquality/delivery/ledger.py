@@ -18,8 +18,8 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.probe import Receipt
 from dq.dataquality.delivery.status import CycleVerdict
-from dq.dataquality.tables import cycle as cycles_table
-from dq.dataquality.tables import cycle_event, receipt, watermark
+from dq.dataquality.delivery.tables import cycle as cycles_table
+from dq.dataquality.delivery.tables import cycle_event, receipt, watermark
 
 OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING, CycleStatus.UNKNOWN)
 STILL_LOOKED_AT = timedelta(days=60)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dq.contracts.model import Property, SchemaObject
@@ -83,6 +83,16 @@ def _below(prop: Property, steps: tuple[str | Inside, ...]) -> Iterator[tuple[Pr
     if prop.map is not None:
         yield from _below(prop.map.key, (*steps, Inside.KEY))
         yield from _below(prop.map.value, (*steps, Inside.VALUE))
+
+
+def single_columns(
+    properties: Sequence[Property], above: tuple[Property, ...] = ()
+) -> Iterator[tuple[tuple[Property, ...], Column]]:
+    """The columns that stand once in a row, with the properties on the way to them."""
+    for prop in properties:
+        way = (*above, prop)
+        yield way, Column(tuple(part.column for part in way))
+        yield from single_columns(prop.properties, way)
 
 
 def resolve(schema: DataType, column: Column) -> DataType | str:

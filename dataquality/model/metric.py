@@ -13,13 +13,13 @@ from enum import StrEnum
 from typing import Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.foreign_key import Target
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.needs import Need as Need
 from dq.dataquality.model.needs import joined, term_needs
 from dq.dataquality.model.needs import needs as needs_of
 from dq.dataquality.model.predicate import And, Exists, Matches, Not, Or, Predicate
 from dq.dataquality.model.proof import Proof, of_count, of_extreme
+from dq.dataquality.model.target import Target
 from dq.dataquality.model.term import Opaque, Path, Term
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, and_, func, insert, or_, select
 
 from dq.contracts.shared.outcome import Breach, CheckResult, IncidentKey, Recovery, Row, Severity, Status
 from dq.dataquality.model.run_context import Earlier, Partition
-from dq.dataquality.tables import check_result, check_run
+from dq.dataquality.results.tables import check_result, check_run
 
 GROUP = "quality"
 TABLE = "table"

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import delete, insert, select
 
 from dq.dataquality.shortcuts.folder_counts import Part
-from dq.dataquality.tables import part_count
+from dq.dataquality.shortcuts.tables import part_count
 from dq.store.engine import Store
 
 

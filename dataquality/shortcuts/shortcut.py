@@ -64,7 +64,9 @@ def shortcut(
     rest = [metric for metric in asked if metric not in proven]
     if not in_tasks or not rest or not _worth(files, tasks_from):
         return Shortcut(proven, frozenset(proven))
-    counted = kernels.answers(rest, table, files, in_tasks)
+    counted = kernels.answers(
+        rest, table, files, keys=Lever.LOCAL_KEYS in levers, values=Lever.KERNELS in levers
+    )
     return Shortcut({**proven, **counted}, frozenset(proven), 1 if counted else 0)
 
 

@@ -12,13 +12,14 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.judge import questions
+from dq.dataquality.model.classification import MASK, classified
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.term import Inside
-from dq.dataquality.quarantine.masking import MASK, classified, repeats
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import Others, keyed, none_given, schema_of, unmatched
+from dq.dataquality.sql.masking import repeats
 from dq.dataquality.sql.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:

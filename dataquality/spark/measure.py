@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.foreign_key import incomparable
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import (
     SCHEMA,
@@ -22,6 +21,7 @@ from dq.dataquality.model.metric import (
     of_users,
     one_number,
 )
+from dq.dataquality.model.target import incomparable
 from dq.dataquality.spark.error_redaction import MAX_MESSAGE, answered, cleaned, spark_errors, without_values
 from dq.dataquality.spark.plan import Pass, Plan, plan
 from dq.dataquality.spark.schema import data_type

@@ -11,8 +11,9 @@ import pytest
 from dq.contracts.types import DataType
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
+from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import accounts
-from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.predicate import Not, Predicate
 from dq.dataquality.model.term import Path
 from dq.dataquality.model.threshold import Unusable

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
+from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.judge import FEW_KEYS
-from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.metric import Kind
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.quarantine.quarantine import Run, write
+from dq.dataquality.quarantine import Run, write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,7 +17,8 @@ from dq.cli.main import run
 from dq.contracts.model import Contract
 from dq.contracts.sql.guard import Guarded, Refused, guarded
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.kind import clauses_of
 
 CASES = Path(__file__).parents[1] / "contracts" / "sql"
 HOSTILE, LEGITIMATE, EXPENSIVE = (

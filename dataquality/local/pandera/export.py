@@ -13,10 +13,10 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
 from dq.contracts.shared.spelling import nearest
-from dq.contracts.yaml.load import read
+from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, Unit
 from dq.dataquality.clauses.coverage import State
-from dq.dataquality.clauses.kind import Shelf, asked_by, built_in
+from dq.dataquality.clauses.kind import Shelf, asked_by
 from dq.dataquality.clauses.preparation import Selected, select
 from dq.dataquality.model.term import FLOATS
 from dq.dataquality.request import pick

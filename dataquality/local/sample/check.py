@@ -10,18 +10,19 @@ from pandera.errors import SchemaErrors
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Row, Severity, Status
+from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.judge import result
-from dq.dataquality.clauses.kind import Shelf, answered, asked_by, built_in
+from dq.dataquality.clauses.kind import Shelf, answered, asked_by
 from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.local.offline.answers import measure
 from dq.dataquality.local.offline.rows import to_pandas
 from dq.dataquality.local.pandera import _pandas
 from dq.dataquality.local.pandera.export import Export, untestable
 from dq.dataquality.local.sample.read import Sample, Unread
+from dq.dataquality.model.classification import MASK, classified
 from dq.dataquality.model.metric import Answer, Failure, Metric
 from dq.dataquality.model.run_context import Occasion
-from dq.dataquality.quarantine.masking import MASK, classified
 from dq.dataquality.report import Report
 from dq.dataquality.spark.failing_rows import MOST, MOST_CHARACTERS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import partial
@@ -27,7 +27,6 @@ from dq.dataquality.shortcuts.kernels.task import (
     columns_of,
 )
 from dq.dataquality.shortcuts.kernels.units import Unit, joined, units
-from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.statistics.facts import File
 from dq.dataquality.shortcuts.statistics.parquet import folder_columns
 from dq.dataquality.spark.error_redaction import attempt
@@ -55,9 +54,11 @@ class _Asked:
 
 
 def answers(
-    metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File], levers: Set[Lever]
+    metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File], *, keys: bool, values: bool
 ) -> dict[Metric, Answer]:
     """The answers to those metrics that tasks over these Parquet files can give, in one Spark job.
+
+    With `keys` those about repeated keys, with `values` those about the values of each row.
 
     `files` are all files that a query on the rows asked for would read, each of them wholly, with
     the bounds of the columns that the metrics need. What is left out is to be asked of Spark: metrics that
@@ -67,7 +68,7 @@ def answers(
     asked = [
         _Asked(metric, question)
         for metric in metrics
-        if (question := _question(metric, types, levers, len(files))) is not None
+        if (question := _question(metric, types, len(files), keys=keys, values=values)) is not None
         and columns_of(question) <= types.keys()
     ]
     grouped: tuple[Unit, ...] = tuple((file,) for file in files)
@@ -120,13 +121,13 @@ def _sure(file: File, column: Column, kind: DataType) -> bool:
 
 
 def _question(
-    metric: Metric, types: Mapping[str, DataType], levers: Set[Lever], files: int
+    metric: Metric, types: Mapping[str, DataType], files: int, *, keys: bool, values: bool
 ) -> Question | None:
     """The question to a task; None for a metric that stays with Spark."""
     if metric.kind is Kind.DUPLICATES:
         names = _names(metric.keys, types)
-        return Repeated(names) if Lever.LOCAL_KEYS in levers and names and not metric.where else None
-    if Lever.KERNELS not in levers:
+        return Repeated(names) if keys and names and not metric.where else None
+    if not values:
         return None
     if metric.kind is Kind.DISTINCT:
         names = _names(metric.keys, types)

@@ -9,7 +9,8 @@ from fakes.examples import contract_of
 
 from dq.contracts.shared import shelf
 from dq.dataquality import Request, check
-from dq.dataquality.clauses.kind import CheckKind, Example, built_in
+from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.kind import CheckKind, Example
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

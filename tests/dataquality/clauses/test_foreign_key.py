@@ -12,10 +12,12 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
+from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import accounts
-from dq.dataquality.clauses.foreign_key import Outside, Target, incomparable, target
-from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.clauses.foreign_key import Outside, target
+from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.column import Column
+from dq.dataquality.model.target import Target, incomparable
 from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.spark.dataset import Dataset, locate
 from dq.dataquality.spark.schema import data_type

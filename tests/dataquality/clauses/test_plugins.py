@@ -14,8 +14,9 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
+from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import accounts
-from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.plugins import installed, package
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from fakes.examples import contract_of
 
-from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.local.offline.expression import predicate
 from dq.dataquality.local.offline.values import Incomparable
 from dq.dataquality.model.predicate import Constant, Predicate

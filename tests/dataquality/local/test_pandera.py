@@ -19,8 +19,9 @@ from pandera.errors import SchemaErrors, SchemaWarning
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.yaml.parse import parse
+from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.clauses.kind import CheckKind, Example, built_in, clauses_of
+from dq.dataquality.clauses.kind import CheckKind, Example, clauses_of
 from dq.dataquality.local.pandera import left_out, schema
 
 if TYPE_CHECKING:

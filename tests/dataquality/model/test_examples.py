@@ -14,7 +14,7 @@ from oracle.tree_truth import readable
 from oracle.trees import narrow
 
 from dq.contracts.types import DataType, parse
-from dq.dataquality.clauses.kind import built_in
+from dq.dataquality.checks import built_in
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model.metric import count
 from dq.dataquality.spark.plan import plan

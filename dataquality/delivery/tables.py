@@ -1,19 +1,8 @@
-"""The tables of this room, on the store's shared MetaData."""
+"""The tables of deliveries, on the store's shared MetaData."""
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, String, Table, Text, UniqueConstraint
 
 from dq.store.schema import Json, UtcDateTime, metadata
 
@@ -87,49 +76,4 @@ receipt = Table(
     Column("rows", Integer),
     Column("contract_version", Text, nullable=False),
     Index("ix_receipt_what", "contract", "object", "partition"),
-)
-
-check_run = Table(
-    "check_run",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("contract", Text, nullable=False),
-    Column("object", Text, nullable=False),
-    Column("contract_version", Text, nullable=False),
-    # The partitions that were read, as `dt=2026-01-01, dt=2026-01-02`, or `table`.
-    Column("scope", Text, nullable=False),
-    Column("at", UtcDateTime, nullable=False),
-    Column("jobs", Integer, nullable=False),
-    # The words that chose its clauses; NULL when it asked for all of them.
-    Column("rules", Json),
-    Index("ix_check_run_what", "contract", "object", "at"),
-)
-
-check_result = Table(
-    "check_result",
-    metadata,
-    Column("run_id", ForeignKey("check_run.id"), primary_key=True),
-    Column("clause", Text, primary_key=True),
-    Column("check", Text, primary_key=True),
-    Column("property", Text, nullable=False),
-    Column("status", String(8), nullable=False),
-    Column("severity", String(8), nullable=False),
-    Column("observed", Text, nullable=False),
-    Column("allowed", Text, nullable=False),
-    Column("message", Text, nullable=False),
-    Column("value", Float),
-    Column("samples", Json, nullable=False),
-)
-
-part_count = Table(
-    "part_count",
-    metadata,
-    # The path of the table's data, and the address of one folder in it.
-    Column("dataset", Text, primary_key=True),
-    Column("folder", Text, primary_key=True),
-    # Of the names, sizes and times of its files when they were counted.
-    Column("print", String(64), nullable=False),
-    # Counts of rows by the digest of their question.
-    Column("counts", Json, nullable=False),
-    Column("at", UtcDateTime, nullable=False),
 )

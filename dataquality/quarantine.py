@@ -16,15 +16,16 @@ from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, Rows
 from dq.dataquality.clauses.judge import questions
 from dq.dataquality.clauses.kind import Shelf, clauses_of
+from dq.dataquality.model.classification import hidden
 from dq.dataquality.model.metric import Failure, Kind, Metric
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.object_check import check
-from dq.dataquality.quarantine.masking import hidden, masked, masked_where_repeated, repeats
 from dq.dataquality.report import Quarantined, Report
 from dq.dataquality.request import Prepared, Request, prepare
 from dq.dataquality.spark.dataset import Dataset, only
 from dq.dataquality.spark.error_redaction import answered
 from dq.dataquality.spark.measure import Others, keyed, schema_of
+from dq.dataquality.sql.masking import masked, masked_where_repeated, repeats
 from dq.dataquality.sql.spark_predicate import predicate_sql
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
-from dq.dataquality.quarantine.quarantine import Run, split, write
+from dq.dataquality.quarantine import Run, split, write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,1 +1,0 @@
-"""Bad rows written apart, and classified values that nothing shows."""
