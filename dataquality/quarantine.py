@@ -14,10 +14,9 @@ from dq.contracts.shared.outcome import Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, Rows
-from dq.dataquality.clauses.judge import questions
 from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.model.classification import hidden
-from dq.dataquality.model.metric import Failure, Kind, Metric
+from dq.dataquality.model.metric import DistinctKeys, Failure, RepeatedKeys
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.object_check import check
 from dq.dataquality.report import Quarantined, Report
@@ -182,14 +181,19 @@ def _text(predicate: Predicate | None, schema: DataType) -> str:
 
 def _keys(source: DataFrame, clause: Clause, others: Others) -> DataFrame:
     """The repeated keys, or those that may be referred to, called 0, 1, …, each once."""
-    metric = questions(clause)[0]
     names = [sql.name(str(index)) for index in range(len(clause.keys))]
     if clause.target is None:
-        return keyed(source, metric).groupBy(*names).count().where("count > 1").select(*names)
+        return (
+            keyed(source, RepeatedKeys(clause.keys, clause.where))
+            .groupBy(*names)
+            .count()
+            .where("count > 1")
+            .select(*names)
+        )
     other = others(clause.target.object)
     if isinstance(other, Failure):
         raise Unreadable(f"{clause.object}: {other.message}.", "Hand it in.")
-    return keyed(other, Metric(Kind.UNMATCHED, keys=clause.target.keys)).distinct()
+    return keyed(other, DistinctKeys(clause.target.keys)).distinct()
 
 
 def _joined(frame: DataFrame, keys: DataFrame, clause: Clause, index: int) -> DataFrame:

@@ -28,7 +28,7 @@ from dq.dataquality.clauses.judge import Values, judge_number, result, subject
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.classification import MASK, untold
 from dq.dataquality.model.column import Column, columns
-from dq.dataquality.model.metric import EACH_ROW, Kind, Merge, Metric, Need, aggregate, distinct, one_number
+from dq.dataquality.model.metric import Metric, Need, Query, aggregate, distinct, one_number
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.term import Opaque
 
@@ -66,8 +66,7 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     found = query(one, quality, way)
     if isinstance(found, Refused):
         return refuse(made, f"its query is refused: {found.reason}. {found.instead}".rstrip("."))
-    needs = tuple(Need(Column((name,))) for name in found.columns)
-    alone = Metric(Kind.SQL, value=found.sql, where=made.where, needs=needs, merge=Merge.NONE)
+    alone = Query(found.sql, tuple(Column((name,)) for name in found.columns), made.where)
     terms = _Terms(_shared(one, found.folded, alone) or alone, untold(one, found.shown))
     return replace(made, terms=terms)
 
@@ -80,11 +79,7 @@ class _Terms:
     untold: str
 
 
-# A sum of floats depends on the order, and whether it is one shows only in the data.
-_MERGES = {"count": Merge.SUM, "min": Merge.MIN, "max": Merge.MAX}
-
-
-def _shared(one: SchemaObject, folded: Folded | None, alone: Metric) -> Metric | None:
+def _shared(one: SchemaObject, folded: Folded | None, alone: Query) -> Metric | None:
     """The query as a metric that shares the pass over all rows, where that is the same and reads no more."""
     if folded is None:
         return None
@@ -93,14 +88,13 @@ def _shared(one: SchemaObject, folded: Folded | None, alone: Metric) -> Metric |
         # By itself it may read some partitions only, where the shared pass reads the whole table.
         return None
     slow = folded.interpreted
-    where = all_of(alone.condition, *(Opaque(one, (), slow) for one in folded.conditions))
+    where = all_of(alone.where, *(Opaque(one, (), slow) for one in folded.conditions))
     if folded.keys:
-        return replace(distinct(tuple(Column(key) for key in folded.keys), where), instead=alone)
+        return distinct(tuple(Column(key) for key in folded.keys), where, alone)
     return aggregate(
         folded.aggregate,
-        Opaque(folded.value, (), slow) if slow and folded.value != EACH_ROW else folded.value,
+        None if folded.value == "1" else Opaque(folded.value, (), True) if slow else folded.value,
         where,
-        _MERGES.get(folded.aggregate, Merge.NONE),
         needs=tuple(Need(Column((name,))) for name in folded.columns),
         instead=alone,
     )

@@ -8,15 +8,15 @@ from fractions import Fraction
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, Unit
 from dq.dataquality.model.metric import (
+    DistinctKeys,
     Failure,
-    Kind,
     Metric,
     Number,
+    UnmatchedKeys,
     Value,
     count,
     distinct,
     duplicates,
-    unmatched,
 )
 from dq.dataquality.model.predicate import IsNull, Not, all_of
 from dq.dataquality.model.threshold import OPERATORS
@@ -33,7 +33,7 @@ def questions(clause: Clause) -> tuple[Metric, ...]:
     """
     everything = count(clause.where)
     if clause.target:
-        return (unmatched(clause.keys, clause.target, clause.where),)
+        return (UnmatchedKeys(clause.keys, clause.target, clause.where),)
     if clause.keys:
         if _few_keys(clause):
             present = all_of(clause.where, *(Not(IsNull(key.path)) for key in clause.keys))
@@ -69,7 +69,7 @@ def judged(clause: Clause, values: Values) -> CheckResult:
     """
     asked = questions(clause)
     found = _integer(values[asked[0]])
-    if asked[0].kind is Kind.DISTINCT:
+    if isinstance(asked[0], DistinctKeys):
         found = _integer(values[asked[1]]) - found
     total = _integer(values[asked[-1]]) if len(asked) > 1 or asked[0] == count(clause.where) else None
     if clause.unit is Unit.PERCENT and total == 0:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.shared.spelling import nearest
 from dq.dataquality.clauses.judge import Values
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Failure, Kind, Merge, Metric, Number, one_number
+from dq.dataquality.model.metric import Call, Failure, Metric, Number, one_number
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.threshold import Unusable
 
@@ -121,10 +121,10 @@ def ask(name: str, given: Given) -> Answer:
     return answer
 
 
-def measured(name: str, given: Given, how: Measure, where: Predicate | None) -> Metric:
+def measured(name: str, given: Given, how: Measure, where: Predicate | None) -> Call:
     """The metric of a Measure: two rules that say the same ask once."""
     said = json.dumps([name, given.name, str(given.column), given.arguments], sort_keys=True, default=str)
-    return Metric(Kind.PYTHON, name, said, where, merge=Merge.NONE, call=how.number)
+    return Call(name, said, how.number, where)
 
 
 _CREDENTIALS = re.compile(r"://[^/\s@]+@")

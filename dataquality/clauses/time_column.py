@@ -15,7 +15,7 @@ from dq.contracts.model import Property, SchemaObject
 from dq.contracts.schedule.partition import add_months
 from dq.contracts.shared.units import Duration
 from dq.dataquality.model.column import Column, single_columns
-from dq.dataquality.model.metric import Kind, Merge, Metric
+from dq.dataquality.model.metric import Aggregate
 from dq.dataquality.model.predicate import Compare, Predicate
 from dq.dataquality.model.term import Since1970
 from dq.dataquality.model.threshold import Unusable
@@ -34,11 +34,10 @@ class TimeColumn:
     type: str
     zone: dt.tzinfo
 
-    def extreme(self, aggregate: str, until: dt.datetime | None = None) -> Metric:
+    def extreme(self, aggregate: str, until: dt.datetime | None = None) -> Aggregate:
         """The question for the newest (`max`) or oldest (`min`) value, of those up to an instant."""
         where = Compare(self.column.path, "<=", self._literal(until)) if until else None
-        merge = Merge.MAX if aggregate == "max" else Merge.MIN
-        return Metric(Kind.ROWS, aggregate, Since1970(self.column.path, self.type), where, merge=merge)
+        return Aggregate(aggregate, Since1970(self.column.path, self.type), where)
 
     def later_than(self, moment: dt.datetime) -> Predicate:
         """A predicate: the value lies after an instant; a date does when its day has not begun."""

@@ -7,10 +7,10 @@ import functools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column
@@ -45,78 +45,158 @@ class Merge(StrEnum):
     NONE = "none"
 
 
+# A sum of floats depends on the order, and whether it is one shows only in the data.
+_MERGES = {"count": Merge.SUM, "min": Merge.MIN, "max": Merge.MAX}
+
+
 @dataclass(frozen=True, slots=True)
-class Metric:
-    """Equal metrics are asked once.
+class Schema:
+    """The columns and types."""
 
-    `aggregate` is a function that leaves NULL out, asked of `value` (None: of each row) over the rows where
-    `where` is true. `keys` are the key of the kinds DISTINCT, DUPLICATES and UNMATCHED; rows with a NULL in
-    it are left out. `target` is what they are looked up in. Of the kind SQL, `value` is a query on ROWS_VIEW
-    (see `contracts.sql.text`), which has the rows where `where` is true. Of the kind PYTHON, `call` gets the
-    rows; `aggregate` is its name, and it is known by that and its `value`. `instead` is asked when this has
-    no answer: the same question in another way, which makes no difference between metrics.
+    kind: ClassVar[Kind] = Kind.SCHEMA
+    needs: ClassVar[tuple[Need, ...]] = ()
+    merge: ClassVar[Merge] = Merge.NONE
 
-    Everywhere else a text is SQL of another package, and `needs` are the columns that it reads. What terms
-    and predicates need is added to them, and what would prove the answer is told by these alone.
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A function that leaves NULL out, by its name in SQL, of a value (None: each row), where that is true.
+
+    `needs` are the columns that SQL of another package reads; what terms and predicates need is added, and
+    what would prove the answer is told by these alone. `instead` is asked when this has no answer: the same
+    question in another way, which makes no difference between metrics.
     """
 
-    kind: Kind
-    aggregate: str = ""
-    value: Term | str | None = None
-    where: Predicate | str | None = None
-    keys: tuple[Column, ...] = ()
+    name: str
+    value: Term | None = None
+    where: Predicate | None = None
     needs: tuple[Need, ...] = ()
-    merge: Merge = Merge.SUM
-    target: Target | None = None
     instead: Metric | None = field(default=None, compare=False)
-    call: Callable[[Any], object] | None = field(default=None, compare=False)
+    kind: Kind = field(init=False, compare=False, repr=False)
     proof: Proof = field(init=False, compare=False, repr=False)
     proven_by: Column | None = field(init=False, compare=False, repr=False)
     _hash: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        value, where = self.value, self.where
-        if self.kind in (Kind.SQL, Kind.PYTHON):
-            value = str(value)
-        elif isinstance(value, str):
-            value = None if value in ("", EACH_ROW) else _named(value) or Opaque(value)
-        if isinstance(where, str):
-            where = Opaque(where) if where else None
+        needs = _needs(self.needs, self.value, self.where)
+        walks = not all(need.column.single for need in needs) or any(
+            isinstance(node, Opaque) and node.interpreted for node in (self.value, *_nodes(self.where))
+        )
+        kind = Kind.INTERPRETED if walks else Kind.ROWS
         proof, column = Proof.NONE, None
-        if self.kind is Kind.ROWS and not isinstance(value, str):
-            if value is None:
-                proof, column = of_count(where) if self.aggregate == "count" else (Proof.NONE, None)
-            elif where is None and self.aggregate in ("min", "max"):
-                proof, column = of_extreme(value)
-        for name, told in (
-            ("value", value),
-            ("where", where),
-            ("needs", _needs(self.needs, self.keys, value, where)),
-            ("proof", proof),
-            ("proven_by", column),
-        ):
-            object.__setattr__(self, name, told)
+        if kind is Kind.ROWS and self.value is None and self.name == "count":
+            proof, column = of_count(self.where)
+        elif kind is Kind.ROWS and self.value is not None and not self.where and self.name in ("min", "max"):
+            proof, column = of_extreme(self.value)
         # Metrics are keys of many tables, and a predicate may hold thousands of literals.
-        asked = (self.kind, self.aggregate, value, where, self.keys, self.needs, self.merge, self.target)
-        object.__setattr__(self, "_hash", hash(asked))
+        number = hash((self.name, self.value, self.where, needs))
+        told = {"needs": needs, "kind": kind, "proof": proof, "proven_by": column, "_hash": number}
+        for name, value in told.items():
+            object.__setattr__(self, name, value)
 
     def __hash__(self) -> int:
         return self._hash
 
     @property
-    def term(self) -> Term | None:
-        """The value that is aggregated, None for each row; of no other use for a whole query or function."""
-        return None if isinstance(self.value, str) else self.value
+    def merge(self) -> Merge:
+        """How its answers merge."""
+        return _MERGES.get(self.name, Merge.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctKeys:
+    """How many different keys the rows have where that is true; `instead` as of `Aggregate`."""
+
+    keys: tuple[Column, ...]
+    where: Predicate | None = None
+    instead: Metric | None = field(default=None, compare=False)
+    kind: ClassVar[Kind] = Kind.DISTINCT
+    merge: ClassVar[Merge] = Merge.NONE
 
     @property
-    def condition(self) -> Predicate | None:
-        """What is true of the rows that count; None for all of them."""
-        assert not isinstance(self.where, str)
-        return self.where
+    def needs(self) -> tuple[Need, ...]:
+        """The columns that it reads."""
+        return _needs_of_keys(self.keys, self.where)
 
 
-# What stands for a row in the SQL of an aggregate.
-EACH_ROW = "1"
+@dataclass(frozen=True, slots=True)
+class RepeatedKeys:
+    """How many rows stand beyond the first of their key where that is true."""
+
+    keys: tuple[Column, ...]
+    where: Predicate | None = None
+    kind: ClassVar[Kind] = Kind.DUPLICATES
+    merge: ClassVar[Merge] = Merge.NONE
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """The columns that it reads."""
+        return _needs_of_keys(self.keys, self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class UnmatchedKeys:
+    """How many rows have a key that the target does not have, where that is true."""
+
+    keys: tuple[Column, ...]
+    target: Target
+    where: Predicate | None = None
+    kind: ClassVar[Kind] = Kind.UNMATCHED
+    merge: ClassVar[Merge] = Merge.SUM
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """The columns that it reads."""
+        return _needs_of_keys(self.keys, self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The one number of a query on ROWS_VIEW (see `contracts.sql.text`), the rows where that is true.
+
+    `columns` are those that it names.
+    """
+
+    sql: str
+    columns: tuple[Column, ...]
+    where: Predicate | None = None
+    kind: ClassVar[Kind] = Kind.SQL
+    merge: ClassVar[Merge] = Merge.NONE
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """The columns that it reads."""
+        return _needs_of_keys(self.columns, self.where)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The number that a function of another package makes of the rows where that is true.
+
+    It is known by its name and by what it is told.
+    """
+
+    name: str
+    told: str
+    number: Callable[[Any], object] = field(compare=False)
+    where: Predicate | None = None
+    kind: ClassVar[Kind] = Kind.PYTHON
+    merge: ClassVar[Merge] = Merge.NONE
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """The columns that it reads, as far as they are known."""
+        return _needs_of_keys((), self.where)
+
+
+Keyed = DistinctKeys | RepeatedKeys | UnmatchedKeys
+"""Of the rows whose key has no NULL."""
+OfRows = Aggregate | Keyed | Query | Call
+"""What is asked of rows."""
+Metric = Schema | OfRows
+"""Equal metrics are asked once."""
+
+
 _NAMES = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*")
 _NAME = re.compile(r"`((?:[^`]|``)+)`")
 
@@ -128,19 +208,18 @@ def _named(text: str) -> Path | None:
     return Path(tuple(name.replace("``", "`") for name in _NAME.findall(text)))
 
 
+def _predicate(where: Predicate | str | None) -> Predicate | None:
+    return (Opaque(where) if where else None) if isinstance(where, str) else where
+
+
 @functools.lru_cache(4096)
-def _needs(
-    given: tuple[Need, ...],
-    keys: tuple[Column, ...],
-    value: Term | str | None,
-    where: Predicate | None,
-) -> tuple[Need, ...]:
-    found = [*given, *(Need(key) for key in keys)]
-    if value is not None and not isinstance(value, str):
-        found += term_needs(value)
-    if where is not None:
-        found += needs_of(where)
-    return joined(tuple(found))
+def _needs(given: tuple[Need, ...], value: Term | None, where: Predicate | None) -> tuple[Need, ...]:
+    of_value = () if value is None else term_needs(value)
+    return joined((*given, *of_value, *(() if where is None else needs_of(where))))
+
+
+def _needs_of_keys(keys: tuple[Column, ...], where: Predicate | None) -> tuple[Need, ...]:
+    return _needs(tuple(Need(key) for key in keys), None, where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +236,7 @@ Value = Number | str | dt.date | DataType | None
 Answer = Value | Failure
 Answers = Mapping[Metric, Answer]
 
-SCHEMA = Metric(Kind.SCHEMA, merge=Merge.NONE)
+SCHEMA = Schema()
 
 
 def one_number(value: object, giver: str = "the query") -> Number | Failure:
@@ -168,7 +247,7 @@ def one_number(value: object, giver: str = "the query") -> Number | Failure:
     return value if math.isfinite(value) else Failure(f"{giver} gives {value}, which is no number")
 
 
-def count(where: Predicate | str | None = None, needs: tuple[Need, ...] = ()) -> Metric:
+def count(where: Predicate | str | None = None, needs: tuple[Need, ...] = ()) -> Aggregate:
     """How many rows there are, or how many pass a predicate; `needs` are the columns of a text of SQL."""
     return aggregate("count", None, where, needs=needs)
 
@@ -177,30 +256,26 @@ def aggregate(
     name: str,
     value: Term | str | None,
     where: Predicate | str | None = None,
-    merge: Merge = Merge.SUM,
     *,
     needs: tuple[Need, ...] = (),
     instead: Metric | None = None,
-) -> Metric:
-    """An aggregate over the rows that pass, in the pass that is right for what it reads."""
-    made = Metric(Kind.ROWS, name, value, where, needs=needs, merge=merge, instead=instead)
-    walks = not all(need.column.single for need in made.needs) or _interpreted(made)
-    return replace(made, kind=Kind.INTERPRETED) if walks else made
-
-
-def _interpreted(metric: Metric) -> bool:
-    return any(isinstance(one, Opaque) and one.interpreted for one in _nodes(metric))
+) -> Aggregate:
+    """An aggregate over the rows that pass; a text is Spark SQL, `needs` are the columns that it reads."""
+    term = (_named(value) or Opaque(value)) if isinstance(value, str) else value
+    return Aggregate(name, term, _predicate(where), needs, instead)
 
 
 def of_users(metric: Metric) -> bool:
     """Whether its cost is whatever the contract's author has written: SQL, a pattern, a function."""
-    foreign = metric.kind in (Kind.SQL, Kind.PYTHON)
-    return foreign or any(isinstance(one, Opaque | Matches) for one in _nodes(metric))
+    if isinstance(metric, Schema):
+        return False
+    value = metric.value if isinstance(metric, Aggregate) else None
+    theirs = (isinstance(node, Opaque | Matches) for node in (value, *_nodes(metric.where)))
+    return isinstance(metric, Query | Call) or any(theirs)
 
 
-def _nodes(metric: Metric) -> Iterator[object]:
-    yield metric.term
-    waiting: list[Predicate | None] = [metric.condition]
+def _nodes(where: Predicate | None) -> Iterator[Predicate]:
+    waiting = [] if where is None else [where]
     while waiting:
         node = waiting.pop()
         yield node
@@ -212,19 +287,16 @@ def _nodes(metric: Metric) -> Iterator[object]:
             waiting.append(node.holds)
 
 
-def duplicates(keys: tuple[Column, ...], where: Predicate | str | None = None) -> Metric:
+def duplicates(keys: tuple[Column, ...], where: Predicate | str | None = None) -> RepeatedKeys:
     """How many rows stand beyond the first of their key."""
-    return Metric(Kind.DUPLICATES, where=where, keys=keys, merge=Merge.NONE)
+    return RepeatedKeys(keys, _predicate(where))
 
 
-def distinct(keys: tuple[Column, ...], where: Predicate | str | None = None) -> Metric:
+def distinct(
+    keys: tuple[Column, ...], where: Predicate | str | None = None, instead: Metric | None = None
+) -> DistinctKeys:
     """How many different keys there are."""
-    return Metric(Kind.DISTINCT, where=where, keys=keys, merge=Merge.NONE)
-
-
-def unmatched(keys: tuple[Column, ...], target: Target, where: Predicate | None = None) -> Metric:
-    """How many rows have a key that the target does not have."""
-    return Metric(Kind.UNMATCHED, where=where, keys=keys, target=target)
+    return DistinctKeys(keys, _predicate(where), instead)
 
 
 def merged(metric: Metric, one: Answer, other: Answer) -> Answer:

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.dataquality.delivery.files import Files, files_for
-from dq.dataquality.model.metric import Answer, Failure, Kind, Merge, Metric
+from dq.dataquality.model.metric import Aggregate, Answer, Failure, Metric
 from dq.dataquality.spark.dataset import FILES, Dataset, open_folders
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
@@ -85,8 +85,11 @@ def recalled(
     """
     if dataset is None or not dataset.path or dataset.format not in FILES or not dataset.partitions:
         return Recalled()
-    made = plan([metric for metric in metrics if _counts(metric, table)], schema_of(table))
-    asked = {metric: _digest(metric, table, dataset) for one in made.passes for metric in one.metrics}
+    passes = [
+        tuple(metric for metric in one.metrics if isinstance(metric, Aggregate))
+        for one in plan(_counts(metrics, table), schema_of(table)).passes
+    ]
+    asked = {metric: _digest(metric, table, dataset) for counts in passes for metric in counts}
     listed = _listed(table) if asked else None
     prints = _prints(listed, now) if listed else None
     if not listed or prints is None:
@@ -102,30 +105,33 @@ def recalled(
         frame = table if len(missing) == len(listed) else _opened(table, dataset, addresses)
         if frame is None:
             return Recalled()
-        for one in made.passes:
-            new = attempt(lambda one=one: _by_folder(frame, one.metrics, listed))  # type: ignore[misc]
+        for asking in passes:
+            new = attempt(lambda asking=asking: _by_folder(frame, asking, listed))  # type: ignore[misc]
             if new is None or isinstance(new, Failure):
                 return Recalled()
             for folder in missing:
-                found = new.get(folder, (0,) * len(one.metrics))
-                counts[folder] |= {
-                    asked[metric]: count for metric, count in zip(one.metrics, found, strict=True)
-                }
+                found = new.get(folder, (0,) * len(asking))
+                counts[folder] |= {asked[metric]: count for metric, count in zip(asking, found, strict=True)}
         settled = {folder: Part(prints[folder] or "", counts[folder]) for folder in missing if prints[folder]}
         memory.remember(dataset.path, settled)
-    answers = {metric: sum(part[digest] for part in counts.values()) for metric, digest in asked.items()}
-    return Recalled(answers, len(made.passes) if missing else 0)
+    answers: dict[Metric, Answer] = {
+        metric: sum(part[digest] for part in counts.values()) for metric, digest in asked.items()
+    }
+    return Recalled(answers, len(passes) if missing else 0)
 
 
-def _counts(metric: Metric, table: DataFrame) -> bool:
-    """Whether the metric counts rows, so that the counts of parts add up, and is the same at any time."""
-    summed = metric.merge is Merge.SUM and metric.aggregate == "count"
-    if not summed or metric.kind not in (Kind.ROWS, Kind.INTERPRETED):
-        return False
-    return _FLEETING.search(question(metric, schema_of(table))) is None
+def _counts(metrics: Iterable[Metric], table: DataFrame) -> list[Aggregate]:
+    """Those that count rows, so that the counts of parts add up, and are the same at any time."""
+    schema = schema_of(table)
+    return [
+        metric
+        for metric in metrics
+        if isinstance(metric, Aggregate) and metric.name == "count"
+        if _FLEETING.search(question(metric, schema)) is None
+    ]
 
 
-def _digest(metric: Metric, table: DataFrame, dataset: Dataset) -> str:
+def _digest(metric: Aggregate, table: DataFrame, dataset: Dataset) -> str:
     """The question, and all else that its answer depends on besides the files."""
     spark = table.sparkSession
     settings = [str(spark.conf.get(name)) for name in _SETTINGS]
@@ -206,7 +212,7 @@ def _opened(table: DataFrame, dataset: Dataset, folders: Sequence[str]) -> DataF
 
 
 def _by_folder(
-    frame: DataFrame, metrics: Sequence[Metric], listed: Mapping[str, _Folder]
+    frame: DataFrame, metrics: Sequence[Aggregate], listed: Mapping[str, _Folder]
 ) -> dict[str, tuple[int, ...]] | None:
     """The counts of each folder with a row; None when a row is of a file that was not listed.
 

@@ -11,10 +11,9 @@ from dq.contracts.shared.outcome import Row
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.clauses.judge import questions
 from dq.dataquality.model.classification import MASK, classified
 from dq.dataquality.model.column import Column, resolve
-from dq.dataquality.model.metric import Failure
+from dq.dataquality.model.metric import Failure, RepeatedKeys, UnmatchedKeys
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.term import Inside
 from dq.dataquality.spark.error_redaction import attempt
@@ -120,7 +119,6 @@ def _value(column: Column, masked: frozenset[str], secrets: Callable[[str], str]
 def _keys(
     frame: DataFrame, one: SchemaObject, clause: Clause, masked: frozenset[str], others: Others
 ) -> tuple[Row, ...] | Failure:
-    metric = questions(clause)[0]
     secrets = repeats(one, schema_of(frame))
     names = [sql.name(str(index)) for index in range(len(clause.keys))]
     marks = [sql.name(f"secret {index}") for index in range(len(clause.keys))]
@@ -128,7 +126,10 @@ def _keys(
         f"{secrets(f'CAST({key.sql()} AS STRING)')} AS {mark}"
         for key, mark in zip(clause.keys, marks, strict=True)
     ]
-    rows = unmatched(frame, metric, others, *more) if clause.target else keyed(frame, metric, *more)
+    if clause.target:
+        rows = unmatched(frame, UnmatchedKeys(clause.keys, clause.target, clause.where), others, *more)
+    else:
+        rows = keyed(frame, RepeatedKeys(clause.keys, clause.where), *more)
     if isinstance(rows, Failure):
         return rows
     shown = [

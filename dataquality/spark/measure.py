@@ -12,12 +12,19 @@ from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import (
     SCHEMA,
+    Aggregate,
     Answer,
     Answers,
+    Call,
+    DistinctKeys,
     Failure,
-    Kind,
+    Keyed,
     Metric,
     Number,
+    OfRows,
+    Query,
+    RepeatedKeys,
+    UnmatchedKeys,
     of_users,
     one_number,
 )
@@ -76,15 +83,13 @@ def measure(
     for one in sorted(made.passes, key=_width):
         if implied(one, answers):
             answers[one.metrics[0]] = 0
-        elif one.kind is Kind.UNMATCHED:
-            run = _one_by_one(lambda frame, metric: _unmatched(frame, metric, others))
-            answers |= _limited(frame, one.metrics, run, limit_seconds)
         else:
-            answers |= _limited(frame, one.metrics, _RUN[one.kind], limit_seconds)
+            answers |= _limited(frame, one.metrics, _runner(others), limit_seconds)
     again = {
         one: one.instead
         for one, answer in answers.items()
-        if isinstance(answer, Failure) and one.instead and not answer.late
+        if isinstance(answer, Failure) and not answer.late
+        if isinstance(one, Aggregate | DistinctKeys) and one.instead is not None
     }
     if again:
         instead = plan(again.values(), schema_of(frame))
@@ -110,23 +115,53 @@ def _limited(
     return answers
 
 
+def _runner(others: Others) -> _Run:
+    def run(frame: DataFrame, metrics: tuple[Metric, ...], watch: Watch) -> dict[Metric, Answer]:
+        together = tuple(metric for metric in metrics if isinstance(metric, Aggregate))
+        alone = (metric for metric in metrics if not isinstance(metric, Aggregate))
+        answers = _aggregate(frame, together, watch) if together else {}
+        for one in alone:
+            answers[one] = answered(lambda one=one: _alone(frame, one, others))  # type: ignore[misc]  # at once
+        return answers
+
+    return run
+
+
+def _alone(frame: DataFrame, metric: Metric, others: Others) -> Number | Failure:
+    """The answer to what shares no pass with others."""
+    match metric:
+        case DistinctKeys():
+            return _distinct(frame, metric)
+        case RepeatedKeys():
+            return _duplicates(frame, metric)
+        case UnmatchedKeys():
+            return _unmatched(frame, metric, others)
+        case Query():
+            return _queried(frame, metric)
+        case Call():
+            return _called(frame, metric)
+        case _:
+            raise AssertionError(f"{metric} shares a pass")
+
+
 def _width(one: Pass) -> int:
-    return len(one.metrics[0].keys) if one.kind is Kind.DUPLICATES else 0
+    asked = one.metrics[0]
+    return len(asked.keys) if isinstance(asked, RepeatedKeys) else 0
 
 
 def implied(one: Pass, answers: Answers) -> bool:
     """Whether the pass counts duplicates of a key that holds another one, which has none in these rows."""
     asked = one.metrics[0]
-    return one.kind is Kind.DUPLICATES and any(
+    return isinstance(asked, RepeatedKeys) and any(
         answer == 0
-        and other.kind is Kind.DUPLICATES
+        and isinstance(other, RepeatedKeys)
         and set(other.keys) < set(asked.keys)
         and other.where in (None, asked.where)
         for other, answer in answers.items()
     )
 
 
-def _aggregate(frame: DataFrame, metrics: tuple[Metric, ...], watch: Watch) -> dict[Metric, Answer]:
+def _aggregate(frame: DataFrame, metrics: tuple[Aggregate, ...], watch: Watch) -> dict[Metric, Answer]:
     answers: dict[Metric, Answer] = {}
     stack, failed = [metrics], 0
     while stack:
@@ -147,7 +182,7 @@ def _aggregate(frame: DataFrame, metrics: tuple[Metric, ...], watch: Watch) -> d
     return answers
 
 
-def _row(frame: DataFrame, metrics: tuple[Metric, ...]) -> list[Any]:
+def _row(frame: DataFrame, metrics: tuple[Aggregate, ...]) -> list[Any]:
     if len({metric.where for metric in metrics}) == 1 and metrics[0].where:
         # A filter reaches the scan, which then reads no other partition.
         frame, metrics = _within(frame, metrics[0]), tuple(replace(one, where=None) for one in metrics)
@@ -156,26 +191,17 @@ def _row(frame: DataFrame, metrics: tuple[Metric, ...]) -> list[Any]:
     return list(frame.selectExpr(*asked).collect()[0])
 
 
-def _within(frame: DataFrame, metric: Metric) -> DataFrame:
+def _within(frame: DataFrame, metric: OfRows) -> DataFrame:
     """The rows that the metric speaks about."""
-    where = metric.condition
+    where = metric.where
     return frame if where is None else frame.where(predicate_sql(where, schema_of(frame)))
 
 
-def _one_by_one(
-    question: Callable[[DataFrame, Metric], Number | Failure],
-) -> _Run:
-    def run(frame: DataFrame, metrics: tuple[Metric, ...], _watch: Watch) -> dict[Metric, Answer]:
-        return {one: answered(lambda one=one: question(frame, one)) for one in metrics}  # type: ignore[misc]
-
-    return run
-
-
-def _distinct(frame: DataFrame, metric: Metric) -> int:
+def _distinct(frame: DataFrame, metric: DistinctKeys) -> int:
     return keyed(frame, metric).distinct().count()
 
 
-def _duplicates(frame: DataFrame, metric: Metric) -> int:
+def _duplicates(frame: DataFrame, metric: RepeatedKeys) -> int:
     # Sorting within each key costs about half of the CPU of grouping and counting, for any type of key.
     keys = ", ".join(sql.name(str(index)) for index in range(len(metric.keys)))
     numbered = keyed(frame, metric).selectExpr(
@@ -184,16 +210,15 @@ def _duplicates(frame: DataFrame, metric: Metric) -> int:
     return int(numbered.where("n > 1").selectExpr("count(1) AS n").collect()[0][0])
 
 
-def _unmatched(frame: DataFrame, metric: Metric, others: Others) -> int | Failure:
+def _unmatched(frame: DataFrame, metric: UnmatchedKeys, others: Others) -> int | Failure:
     rows = unmatched(frame, metric, others)
     if isinstance(rows, Failure):
         return rows
     return answered(lambda: int(rows.selectExpr("count(1) AS n").collect()[0][0]))
 
 
-def unmatched(frame: DataFrame, metric: Metric, others: Others, *more: str) -> DataFrame | Failure:
+def unmatched(frame: DataFrame, metric: UnmatchedKeys, others: Others, *more: str) -> DataFrame | Failure:
     """The keys, called 0, 1, …, and `more` columns, of the rows whose key the target does not have."""
-    assert metric.target is not None
     other = others(metric.target.object)
     if isinstance(other, Failure):
         return other
@@ -201,11 +226,11 @@ def unmatched(frame: DataFrame, metric: Metric, others: Others, *more: str) -> D
     if reason is not None:
         return Failure(reason)
     names = [str(index) for index in range(len(metric.keys))]
-    theirs = keyed(other, Metric(Kind.UNMATCHED, keys=metric.target.keys))
+    theirs = keyed(other, DistinctKeys(metric.target.keys))
     return answered(lambda: keyed(frame, metric, *more).join(theirs, on=names, how="left_anti"))
 
 
-def keyed(frame: DataFrame, metric: Metric, *more: str) -> DataFrame:
+def keyed(frame: DataFrame, metric: Keyed, *more: str) -> DataFrame:
     """The key's columns, called 0, 1, …, of the rows that the metric speaks about; and `more` columns."""
     rows = _within(frame, metric)
     present = sql.all_of(*(f"{key.sql()} IS NOT NULL" for key in metric.keys))
@@ -216,7 +241,7 @@ def _named(keys: tuple[Column, ...]) -> Iterator[str]:
     return (f"{key.sql()} AS {sql.name(str(index))}" for index, key in enumerate(keys))
 
 
-def _queried(frame: DataFrame, metric: Metric) -> Number | Failure:
+def _queried(frame: DataFrame, metric: Query) -> Number | Failure:
     """The one number of a guarded query; its view lives as long as the query.
 
     Views belong to the session, which threads share: each query has one of its own name.
@@ -225,7 +250,7 @@ def _queried(frame: DataFrame, metric: Metric) -> Number | Failure:
     rows = _within(frame, metric)
     rows.createOrReplaceTempView(view)
     try:
-        asked = frame.sparkSession.sql(str(metric.value).replace(sql.name(sql.ROWS_VIEW), sql.name(view)))
+        asked = frame.sparkSession.sql(metric.sql.replace(sql.name(sql.ROWS_VIEW), sql.name(view)))
         return _one_number(asked.columns, asked.limit(2).collect())
     except spark_errors() as error:
         return Failure(f"the query failed: {cleaned(error, without_values)}")
@@ -233,17 +258,16 @@ def _queried(frame: DataFrame, metric: Metric) -> Number | Failure:
         frame.sparkSession.catalog.dropTempView(view)
 
 
-def _called(frame: DataFrame, metric: Metric) -> Number | Failure:
+def _called(frame: DataFrame, metric: Call) -> Number | Failure:
     """The number of another package's function, which may do whatever it likes with the rows."""
-    assert metric.call is not None
     rows = _within(frame, metric)
     try:
-        return one_number(metric.call(rows), f"the check {metric.aggregate!r}")
+        return one_number(metric.number(rows), f"the check {metric.name!r}")
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a foreign function may raise anything
         spark = isinstance(error, spark_errors())
         first = str(error).strip().split("\n", 1)[0]
         text = cleaned(error, without_values) if spark else without_values(first)
-        said = f"the check {metric.aggregate!r} raised {type(error).__name__}: {text}"
+        said = f"the check {metric.name!r} raised {type(error).__name__}: {text}"
         return Failure(said[:MAX_MESSAGE].rstrip(": "))
 
 
@@ -252,13 +276,3 @@ def _one_number(names: list[str], rows: list[Row]) -> Number | Failure:
         shown = "several rows" if len(rows) > 1 else f"{len(rows)} row(s)"
         return Failure(f"the query gives {shown} of {len(names)} column(s); one number is needed")
     return one_number(rows[0][0])
-
-
-_RUN: dict[Kind, _Run] = {
-    Kind.ROWS: _aggregate,
-    Kind.INTERPRETED: _aggregate,
-    Kind.DISTINCT: _one_by_one(_distinct),
-    Kind.DUPLICATES: _one_by_one(_duplicates),
-    Kind.SQL: _one_by_one(_queried),
-    Kind.PYTHON: _one_by_one(_called),
-}

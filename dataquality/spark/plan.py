@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dq.contracts.types import MAX_PRECISION, DataType
 from dq.dataquality.model.column import resolve
-from dq.dataquality.model.metric import Failure, Kind, Metric, Need
+from dq.dataquality.model.metric import Aggregate, Failure, Kind, Metric, Need, Schema
 from dq.dataquality.sql.spark_predicate import question
 
 # The JVM interprets a generated method that has more than 8,000 bytecodes. Measured on Spark 4.0, 2 million
@@ -16,7 +16,6 @@ from dq.dataquality.sql.spark_predicate import question
 MAX_EXPRESSIONS = 100
 # Text of one query that is parsed and planned on the driver; long lists of values come to that.
 MAX_CHARACTERS = 100_000
-_ALONE = (Kind.DISTINCT, Kind.DUPLICATES, Kind.SQL, Kind.UNMATCHED, Kind.PYTHON)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +45,13 @@ def plan(metrics: Iterable[Metric], schema: DataType) -> Plan:
     distinct = dict.fromkeys(metrics)
     failures = {metric: failure for metric in distinct if (failure := _unmet(metric, schema))}
     sound = [metric for metric in distinct if metric not in failures]
+    aggregates = [metric for metric in sound if isinstance(metric, Aggregate)]
     passes = [
         Pass(kind, chunk)
         for kind in (Kind.ROWS, Kind.INTERPRETED)
-        for chunk in _chunks([metric for metric in sound if metric.kind is kind], schema)
+        for chunk in _chunks([metric for metric in aggregates if metric.kind is kind], schema)
     ]
-    passes += [Pass(one.kind, (one,)) for one in sound if one.kind in _ALONE]
+    passes += [Pass(one.kind, (one,)) for one in sound if not isinstance(one, Aggregate | Schema)]
     return Plan(tuple(passes), tuple(failures.items()))
 
 
@@ -81,8 +81,8 @@ def _unmet_need(need: Need, schema: DataType) -> str | None:
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 
 
-def _chunks(metrics: list[Metric], schema: DataType) -> Iterator[tuple[Metric, ...]]:
-    chunk: list[Metric] = []
+def _chunks(metrics: list[Aggregate], schema: DataType) -> Iterator[tuple[Aggregate, ...]]:
+    chunk: list[Aggregate] = []
     characters = 0
     for metric in metrics:
         size = len(question(metric, schema))

@@ -14,7 +14,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
 from dq.dataquality.model.column import part_of, type_below
-from dq.dataquality.model.metric import EACH_ROW, Metric
+from dq.dataquality.model.metric import Aggregate
 
 _FLOATS = ("float", "double")
 _EXACT = ("tinyint", "smallint", "int", "bigint", "decimal")
@@ -55,14 +55,13 @@ def predicate_sql(predicate: p.Predicate, schema: DataType) -> str:
     return _truth(predicate, _Subject("", schema))
 
 
-def question(metric: Metric, schema: DataType) -> str:
+def question(metric: Aggregate, schema: DataType) -> str:
     """The aggregate over CASE: the same number as with FILTER (WHERE …), whose generated code is so much
     longer that 120 of them take four times the CPU (Spark 4.0)."""
-    value = EACH_ROW if metric.term is None else _value(metric.term, _Subject("", schema))
-    where = metric.condition
-    if where is None:
-        return f"{metric.aggregate}({value})"
-    return f"{metric.aggregate}(CASE WHEN {predicate_sql(where, schema)} THEN {value} END)"
+    value = "1" if metric.value is None else _value(metric.value, _Subject("", schema))
+    if metric.where is None:
+        return f"{metric.name}({value})"
+    return f"{metric.name}(CASE WHEN {predicate_sql(metric.where, schema)} THEN {value} END)"
 
 
 def _truth(node: p.Predicate, here: _Subject) -> str:

@@ -16,7 +16,7 @@ from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, Violated, check
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Failure, Kind, Merge, Metric, count, distinct, duplicates, merged
+from dq.dataquality.model.metric import Failure, Metric, aggregate, count, distinct, duplicates, merged
 from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan
 
@@ -91,8 +91,8 @@ def test_samples_of_all_rows_that_fail_take_one_more_job(spark: SparkSession) ->
 def test_merged_halves_equal_the_whole(spark: SparkSession) -> None:
     rows = [*GOOD, (3, None, "x", "", None), (4, 5, None, None, Decimal(-1))]
     cheap = [count(), count("`line` IS NULL"), count("`price` < 0")]
-    most = Metric(Kind.ROWS, "max", "`line`", merge=Merge.MAX)
-    least = Metric(Kind.ROWS, "min", "`price`", merge=Merge.MIN)
+    most = aggregate("max", "`line`")
+    least = aggregate("min", "`price`")
 
     def answers(some: list[tuple[object, ...]]) -> dict[Metric, object]:
         frame = spark.createDataFrame(some, DDL)

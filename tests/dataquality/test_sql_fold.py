@@ -130,8 +130,8 @@ def test_different_values_are_counted_as_everywhere() -> None:
     found = asked("SELECT count(DISTINCT o.id, a.b) FROM orders o WHERE id > 1", "id < 9")
 
     assert (found.kind, [str(key) for key in found.keys]) == (Kind.DISTINCT, ["id", "a.b"])
-    assert found.condition is not None
-    assert predicate_sql(found.condition, NOTHING) == "(`id` < 9) AND (`id` > 1)"
+    assert found.where is not None
+    assert predicate_sql(found.where, NOTHING) == "(`id` < 9) AND (`id` > 1)"
 
 
 def test_what_spark_3_does_not_compile_is_kept_apart() -> None:
@@ -158,7 +158,7 @@ def alone(kind: CheckKind) -> dict[str, CheckKind]:
 
     def metrics(clause: Clause) -> tuple[Metric, ...]:
         (metric,) = kind.metrics(clause)
-        return (metric.instead or metric,)
+        return (getattr(metric, "instead", None) or metric,)
 
     return {kind.id: replace(kind, metrics=metrics)}
 

@@ -13,7 +13,7 @@ from dq.contracts.sql import text as sql
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.judge import percent
 from dq.dataquality.model.column import Column, Inside, resolve
-from dq.dataquality.model.metric import Failure, Kind, Merge, Metric, Need, count, duplicates, merged
+from dq.dataquality.model.metric import Failure, Kind, Need, aggregate, count, duplicates, merged
 from dq.dataquality.model.threshold import Unusable, threshold
 from dq.dataquality.spark.plan import MAX_EXPRESSIONS, plan
 from dq.dataquality.spark.schema import data_type, ddl
@@ -179,7 +179,7 @@ def test_equal_questions_are_asked_once_and_long_passes_are_split() -> None:
 
 
 def test_answers_merge_as_their_metric_says() -> None:
-    least = Metric(Kind.ROWS, "min", "a", merge=Merge.MIN)
+    least = aggregate("min", "a")
     broken = Failure("no")
 
     assert merged(count(), 2, 3) == 5

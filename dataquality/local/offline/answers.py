@@ -11,13 +11,21 @@ from dq.dataquality.local.offline.expression import Cells, predicate
 from dq.dataquality.local.offline.rows import Rows
 from dq.dataquality.local.offline.values import Incomparable, key
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import SCHEMA, Answer, Failure, Kind, Metric
+from dq.dataquality.model.metric import (
+    SCHEMA,
+    Aggregate,
+    Answer,
+    DistinctKeys,
+    Failure,
+    Kind,
+    Metric,
+    RepeatedKeys,
+    Schema,
+)
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.reading import NoReading
 from dq.dataquality.spark.plan import plan
 
-_COUNTED = (Kind.ROWS, Kind.INTERPRETED)
-_KEYED = (Kind.DISTINCT, Kind.DUPLICATES)
 _OTHERS = {
     Kind.SQL: "a query needs Spark",
     Kind.UNMATCHED: "the keys would have to be looked up in another object",
@@ -26,14 +34,14 @@ _OTHERS = {
 
 def unanswerable(metric: Metric) -> str | None:
     """Why rows in memory cannot answer a metric, or None when they can."""
-    if metric.kind is Kind.SCHEMA:
+    if isinstance(metric, Schema):
         return None
-    if metric.kind not in (*_COUNTED, *_KEYED):
+    if not isinstance(metric, Aggregate | DistinctKeys | RepeatedKeys):
         return _OTHERS.get(metric.kind, f"a question of the kind {metric.kind} needs Spark")
-    if metric.kind in _COUNTED and (metric.aggregate != "count" or metric.value is not None):
-        return f"{metric.aggregate} of a column needs Spark"
+    if isinstance(metric, Aggregate) and (metric.name != "count" or metric.value is not None):
+        return f"{metric.name} of a column needs Spark"
     try:
-        _holds(metric.condition)
+        _holds(metric.where)
     except NoReading as error:
         return str(error)
     return None
@@ -50,15 +58,15 @@ def measure(rows: Rows, metrics: Iterable[Metric]) -> dict[Metric, Answer]:
 
 def _answer(rows: Rows, metric: Metric) -> Answer:
     reason = unanswerable(metric)
-    if reason is not None:
-        return Failure(reason)
+    if reason is not None or not isinstance(metric, Aggregate | DistinctKeys | RepeatedKeys):
+        return Failure(reason or "rows do not answer it")
     try:
-        holds = _holds(metric.condition, rows.schema)
+        holds = _holds(metric.where, rows.schema)
         chosen = [cells for cells in rows.cells if holds(cells)]
-        if metric.kind in _COUNTED:
+        if isinstance(metric, Aggregate):
             return len(chosen)
         keys = [made for cells in chosen if (made := _key(cells, metric.keys)) is not None]
-        return len(set(keys)) if metric.kind is Kind.DISTINCT else len(keys) - len(set(keys))
+        return len(set(keys)) if isinstance(metric, DistinctKeys) else len(keys) - len(set(keys))
     except (Incomparable, NoReading) as error:
         return Failure(str(error))
 

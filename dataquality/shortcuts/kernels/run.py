@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Answer, Failure, Kind, Metric
+from dq.dataquality.model.metric import Aggregate, Answer, DistinctKeys, Failure, Kind, Metric, RepeatedKeys
 from dq.dataquality.model.term import INTEGERS
 from dq.dataquality.shortcuts.kernels.condition import Condition, column, condition
 from dq.dataquality.shortcuts.kernels.task import (
@@ -124,20 +124,20 @@ def _question(
     metric: Metric, types: Mapping[str, DataType], files: int, *, keys: bool, values: bool
 ) -> Question | None:
     """The question to a task; None for a metric that stays with Spark."""
-    if metric.kind is Kind.DUPLICATES:
+    if isinstance(metric, RepeatedKeys):
         names = _names(metric.keys, types)
         return Repeated(names) if keys and names and not metric.where else None
     if not values:
         return None
-    if metric.kind is Kind.DISTINCT:
+    if isinstance(metric, DistinctKeys):
         names = _names(metric.keys, types)
         plain = names is not None and len(names) == 1 and not metric.where
         return Distinct(names[0], MOST_DISTINCT // files) if plain and names else None
-    if metric.kind is not Kind.ROWS:
+    if not isinstance(metric, Aggregate) or metric.kind is not Kind.ROWS:
         return None
     where: Condition | None = None
-    if metric.condition is not None:
-        where = condition(metric.condition, types)
+    if metric.where is not None:
+        where = condition(metric.where, types)
         if where is None:
             return None
     return _aggregate(metric, types, where)
@@ -149,17 +149,17 @@ def _names(keys: Sequence[Column], types: Mapping[str, DataType]) -> tuple[str, 
     return tuple(found) if sound else None
 
 
-def _aggregate(metric: Metric, types: Mapping[str, DataType], where: Condition | None) -> Question | None:
-    if metric.aggregate == "count" and metric.value is None:
+def _aggregate(metric: Aggregate, types: Mapping[str, DataType], where: Condition | None) -> Question | None:
+    if metric.name == "count" and metric.value is None:
         return Count(where)
-    name = column(metric.term, types)
+    name = column(metric.value, types)
     if name is None:
         return None
     kind = types[name]
-    if metric.aggregate in ("min", "max") and kind.name in INTEGERS | {"decimal", "date"}:
-        return Extreme(metric.aggregate, name, where)
-    if metric.aggregate in ("sum", "avg") and kind.name == "decimal" and kind.numbers[0] <= _MOST_AVERAGED:
-        return Total(metric.aggregate, name, where)
+    if metric.name in ("min", "max") and kind.name in INTEGERS | {"decimal", "date"}:
+        return Extreme(metric.name, name, where)
+    if metric.name in ("sum", "avg") and kind.name == "decimal" and kind.numbers[0] <= _MOST_AVERAGED:
+        return Total(metric.name, name, where)
     return None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Answer, Failure, Kind, Metric, Value
+from dq.dataquality.model.metric import Aggregate, Answer, Failure, Kind, Metric, Value
 from dq.dataquality.model.proof import Proof
 from dq.dataquality.model.term import Path
 from dq.dataquality.shortcuts.statistics.facts import File, Scalar, Wanted
@@ -34,7 +34,7 @@ def prove(
     no row is. One small Spark job, which reads no data; none when nothing can be proven.
     """
     schema = schema_of(frame)
-    asked = [metric for metric in metrics if _provable(metric, schema)]
+    asked = _provable(metrics, schema)
     found: dict[Metric, Answer] = {}
     for metric in asked:
         answer = _counted(metric, files)
@@ -52,7 +52,7 @@ def prove(
 
 def wanted(metrics: Iterable[Metric], schema: DataType) -> Wanted:
     """The facts that can prove something about these metrics."""
-    asked = [metric for metric in metrics if _provable(metric, schema)]
+    asked = _provable(metrics, schema)
     tested = {
         proof: {_column(one) for one in asked if one.proof is proof}
         for proof in (Proof.NULLS, Proof.VALUES, Proof.INTERVAL, Proof.EXTREME)
@@ -62,29 +62,32 @@ def wanted(metrics: Iterable[Metric], schema: DataType) -> Wanted:
     return Wanted(frozenset(bounds), frozenset(tested[Proof.VALUES]))
 
 
-def _provable(metric: Metric, schema: DataType) -> bool:
-    if metric.kind is not Kind.ROWS or plan([metric], schema).failures:
-        return False
-    return _everything(metric) or metric.proof is not Proof.NONE or _extreme(metric) is not None
+def _provable(metrics: Iterable[Metric], schema: DataType) -> list[Aggregate]:
+    return [
+        metric
+        for metric in metrics
+        if isinstance(metric, Aggregate) and metric.kind is Kind.ROWS and not plan([metric], schema).failures
+        if _everything(metric) or metric.proof is not Proof.NONE or _extreme(metric) is not None
+    ]
 
 
-def _everything(metric: Metric) -> bool:
-    return metric.aggregate == "count" and metric.value is None and metric.where is None
+def _everything(metric: Aggregate) -> bool:
+    return metric.name == "count" and metric.value is None and metric.where is None
 
 
-def _extreme(metric: Metric) -> Column | None:
+def _extreme(metric: Aggregate) -> Column | None:
     """The column whose least or greatest value is asked for, of all rows."""
-    plain = metric.aggregate in _EXTREMES and metric.where is None
+    plain = metric.name in _EXTREMES and metric.where is None
     return Column(metric.value.steps) if plain and isinstance(metric.value, Path) else None
 
 
-def _column(metric: Metric) -> Column:
+def _column(metric: Aggregate) -> Column:
     """The one column that the metric's proof is about."""
     assert metric.proven_by is not None
     return metric.proven_by
 
 
-def _counted(metric: Metric, files: Sequence[File]) -> Value:
+def _counted(metric: Aggregate, files: Sequence[File]) -> Value:
     """The answer by adding up or comparing what the files know; None where they do not."""
     whole = all(file.whole for file in files)
     if _everything(metric):
@@ -103,22 +106,22 @@ def _counted(metric: Metric, files: Sequence[File]) -> Value:
     return None
 
 
-def _greatest(metric: Metric, column: Column, files: Sequence[File]) -> Value:
+def _greatest(metric: Aggregate, column: Column, files: Sequence[File]) -> Value:
     """The least or greatest value; None, too, for no value at all: the scan will tell which it is."""
     found: list[Any] = []
     for file in files:
         facts = file.of(column)
         if facts.nulls == file.rows:
             continue
-        bound = facts.least if metric.aggregate == "min" else facts.greatest
+        bound = facts.least if metric.name == "min" else facts.greatest
         if bound is None or not facts.attained or isinstance(bound, (str, bytes)):
             return None
         found.append(bound)
-    return _EXTREMES[metric.aggregate](found) if found else None
+    return _EXTREMES[metric.name](found) if found else None
 
 
 def _tried(
-    metrics: Sequence[Metric], frame: DataFrame, files: Sequence[File], limit_seconds: float | None
+    metrics: Sequence[Aggregate], frame: DataFrame, files: Sequence[File], limit_seconds: float | None
 ) -> dict[Metric, Answer]:
     """The metrics of which no candidate value is counted, and the extremes among the candidates."""
     candidates: dict[Column, frozenset[Scalar]] = {}
@@ -146,12 +149,12 @@ def _tried(
     }
 
 
-def _plain(metric: Metric) -> bool:
+def _plain(metric: Aggregate) -> bool:
     """Whether the metric speaks of a column of the table, and no field inside of one."""
     return len(_column(metric).steps) == 1
 
 
-def _candidates(metric: Metric, files: Sequence[File]) -> frozenset[Scalar] | None:
+def _candidates(metric: Aggregate, files: Sequence[File]) -> frozenset[Scalar] | None:
     """Values such that when none of them is counted, no row of the files is; None where there are no such."""
     column = _column(metric)
     found: set[Scalar] = set()
@@ -173,14 +176,14 @@ def _candidates(metric: Metric, files: Sequence[File]) -> frozenset[Scalar] | No
     return frozenset(found)
 
 
-def _ends(metric: Metric, files: Sequence[File]) -> frozenset[Scalar] | None:
+def _ends(metric: Aggregate, files: Sequence[File]) -> frozenset[Scalar] | None:
     """The least or greatest value of every file; None where one is not known to stand in its file."""
     found: set[Scalar] = set()
     for file in files:
         facts = file.of(_column(metric))
         if file.whole and facts.nulls == file.rows:
             continue
-        end = facts.least if metric.aggregate == "min" else facts.greatest
+        end = facts.least if metric.name == "min" else facts.greatest
         if end is None or not facts.attained or not file.whole:
             return None
         found.add(end)

@@ -26,7 +26,7 @@ ACME = '''
 """Checks of Acme."""
 from dq.dataquality.model.column import Column
 from dq.dataquality.clauses.plugins import Broken, Measure, Question
-from dq.dataquality.model.metric import Kind, Merge, Metric, Need, count
+from dq.dataquality.model.metric import Need, aggregate, count
 
 def upper(given):
     """Every text is in upper case."""
@@ -40,8 +40,7 @@ def spread(given):
     """How far the largest is from the smallest."""
     column = Column((given.arguments["column"],))
     low, high = (
-        Metric(Kind.ROWS, name, column.sql(), needs=(Need(column),), merge=merge)
-        for name, merge in (("min", Merge.MIN), ("max", Merge.MAX))
+        aggregate(name, column.sql(), needs=(Need(column),)) for name in ("min", "max")
     )
     return Question((low, high), lambda values: values[high] - values[low])
 

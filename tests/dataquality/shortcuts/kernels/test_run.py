@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Kind, Merge, Metric, Need, count, distinct, duplicates
+from dq.dataquality.model.metric import Metric, Need, count, distinct, duplicates
+from dq.dataquality.model.metric import aggregate as ask
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
 from dq.dataquality.spark.dataset import Dataset, open_frame
@@ -36,8 +37,7 @@ def column(*steps: str) -> Column:
 
 
 def of(aggregate: str, name: str, where: str = "") -> Metric:
-    merge = {"min": Merge.MIN, "max": Merge.MAX}.get(aggregate, Merge.NONE)
-    return Metric(Kind.ROWS, aggregate, f"`{name}`", where, (), (Need(column(name)),), merge)
+    return ask(aggregate, f"`{name}`", where, needs=(Need(column(name)),))
 
 
 def counted(where: str, *names: str) -> Metric:
