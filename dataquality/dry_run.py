@@ -95,7 +95,9 @@ def outline(request: Request) -> Outline:
     passes: list[Step] = []
     errors = {clause.path: clause.refused for clause in prepared.clauses if clause.refused}
     for rows in Rows:
-        asking = _asking([clause for clause in prepared.clauses if clause.rows is rows], prepared.kinds)
+        asking = _asking(
+            [clause for clause in prepared.clauses if clause.extent.rows is rows], prepared.kinds
+        )
         made = plan(asking, schema)
         by_schema = tuple(dict.fromkeys(asking.get(SCHEMA, ())))
         if by_schema:

@@ -36,7 +36,7 @@ def check(request: Request) -> Report:
     results: dict[str, CheckResult] = {}
     passes = proven = 0
     for rows, frame in ((Rows.PARTITION, scoped), (Rows.TABLE, prepared.table)):
-        clauses = [clause for clause in prepared.clauses if clause.rows is rows]
+        clauses = [clause for clause in prepared.clauses if clause.extent.rows is rows]
         known = _shortcut(metrics_of(clauses, prepared.kinds), prepared.table, request, rows)
         answers, ran = _measured(frame, clauses, prepared, known.answers, request.limit_seconds)
         judged = {clause.path: answered(clause, answers, prepared.kinds) for clause in clauses}
@@ -118,9 +118,7 @@ def _sampled(
     broken = [
         clause
         for clause in clauses
-        if results[clause.path].status is Status.FAIL
-        and results[clause.path].value
-        and (clause.breaks is not None or clause.keys)
+        if results[clause.path].status is Status.FAIL and results[clause.path].value and clause.of_rows
     ]
     if not broken:
         return dict(results)

@@ -13,7 +13,7 @@ from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.clause import Clause, Rows
+from dq.dataquality.clauses.clause import Clause, ForeignKey, Rows
 from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.model.classification import hidden
 from dq.dataquality.model.metric import DistinctKeys, Failure, RepeatedKeys
@@ -134,11 +134,7 @@ def _as_checked(request: Request, report: Report) -> Prepared:
 
 def _broken(prepared: Prepared, report: Report) -> list[Clause]:
     failed = {result.clause for result in report.failed}
-    return [
-        clause
-        for clause in prepared.clauses
-        if clause.path in failed and (clause.breaks is not None or clause.keys)
-    ]
+    return [clause for clause in prepared.clauses if clause.path in failed and clause.of_rows]
 
 
 def _references(contract: Contract, prepared: Prepared) -> frozenset[str]:
@@ -146,7 +142,7 @@ def _references(contract: Contract, prepared: Prepared) -> frozenset[str]:
     found = (
         clause
         for clause in clauses_of(contract, prepared.one, prepared.kinds)
-        if clause.target and clause.target.classified
+        if isinstance(clause.ask, ForeignKey) and clause.ask.target.classified
     )
     return frozenset(str(key.steps[0]).lower() for clause in found for key in clause.keys)
 
@@ -163,13 +159,17 @@ def _marked(frame: DataFrame, table: DataFrame, broken: Sequence[Clause], others
     for index, clause in enumerate(broken):
         flag = sql.name(f"{_OURS}{index}")
         if clause.keys:
-            source = table if clause.rows is Rows.TABLE else frame
+            source = table if clause.extent.rows is Rows.TABLE else frame
             marked = _joined(marked, _keys(source, clause, others), clause, index)
             present = (f"{key.sql()} IS NOT NULL" for key in clause.keys)
-            breaks = sql.all_of(*present, f"{flag} IS NULL") if clause.target else f"{flag} IS NOT NULL"
+            breaks = (
+                sql.all_of(*present, f"{flag} IS NULL")
+                if isinstance(clause.ask, ForeignKey)
+                else f"{flag} IS NOT NULL"
+            )
         else:
             breaks = _text(clause.breaks, schema)
-        bad = sql.all_of(_text(clause.where, schema), breaks)
+        bad = sql.all_of(_text(clause.extent.where, schema), breaks)
         marks.append(f"CASE WHEN {bad} THEN {sql.text(clause.path)} END")
     rules = f"filter(array({', '.join(marks or ['CAST(NULL AS STRING)'])}), one -> one IS NOT NULL)"
     return marked.selectExpr(*(sql.name(name) for name in frame.columns), f"{rules} AS {sql.name(RULES)}")
@@ -182,18 +182,18 @@ def _text(predicate: Predicate | None, schema: DataType) -> str:
 def _keys(source: DataFrame, clause: Clause, others: Others) -> DataFrame:
     """The repeated keys, or those that may be referred to, called 0, 1, …, each once."""
     names = [sql.name(str(index)) for index in range(len(clause.keys))]
-    if clause.target is None:
+    if not isinstance(clause.ask, ForeignKey):
         return (
-            keyed(source, RepeatedKeys(clause.keys, clause.where))
+            keyed(source, RepeatedKeys(clause.keys, clause.extent.where))
             .groupBy(*names)
             .count()
             .where("count > 1")
             .select(*names)
         )
-    other = others(clause.target.object)
+    other = others(clause.ask.target.object)
     if isinstance(other, Failure):
         raise Unreadable(f"{clause.object}: {other.message}.", "Hand it in.")
-    return keyed(other, DistinctKeys(clause.target.keys)).distinct()
+    return keyed(other, DistinctKeys(clause.ask.target.keys)).distinct()
 
 
 def _joined(frame: DataFrame, keys: DataFrame, clause: Clause, index: int) -> DataFrame:

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.dataquality.clauses.clause import Clause, of_option, refuse
+from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option, refuse
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Compare, IsNaN, Operator, Predicate, any_of
@@ -58,7 +57,7 @@ def _clause(one: SchemaObject, prop: Property, column: Column, key: str, bound: 
         # NaN stands above every number, so that a minimum alone would let it pass.
         return any_of(outside, IsNaN(value)) if floating else outside
 
-    return replace(made, complaint=complaint.format(shown(bound)), breaks=column.where(breaks))
+    return asking(made, RowTest(column.where(breaks), complaint.format(shown(bound))))
 
 
 def _may_float(prop: Property) -> bool:

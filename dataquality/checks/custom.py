@@ -13,13 +13,13 @@ Mend: Correct the data, the arguments or the bound, or install the package.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.shared.source_map import plain
 from dq.dataquality.clauses import judge as counted
-from dq.dataquality.clauses.clause import Clause, Told, Unit, of_quality, refuse
+from dq.dataquality.clauses.clause import Clause, RowTest, Terms, Told, asking, of_number, of_quality, refuse
 from dq.dataquality.clauses.judge import Values
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question, ask, measured, number_of
@@ -66,18 +66,18 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
         answer = ask(name, given)
         if isinstance(answer, Broken):
             breaks = Opaque(answer.predicate, tuple(each.steps for each in answer.columns))
-            return replace(made, breaks=breaks, complaint=answer.complaint)
+            return asking(made, RowTest(breaks, answer.complaint))
         if told is None:
             raise Unusable(f"the check {name!r} gives a number, and no operator such as mustBe bounds it")
     except Unusable as error:
         return refuse(made, str(error))
-    percent = " percent" if made.unit is Unit.PERCENT else ""
-    made = replace(made, allowed=f"{made.threshold}{percent}")
+    made = of_number(made)
     if isinstance(answer, Measure):
-        return replace(made, terms=_Numbered(name, (measured(name, given, answer, made.where),), None))
-    if made.where:
+        number = measured(name, given, answer, made.extent.where)
+        return asking(made, Terms(_Numbered(name, (number,), None)))
+    if made.extent.where:
         return refuse(made, f"the check {name!r} asks of all rows; its rule cannot have a scope with where")
-    return replace(made, terms=_Numbered(name, answer.metrics, answer))
+    return asking(made, Terms(_Numbered(name, answer.metrics, answer)))
 
 
 _NONE = comparison([("mustBe", 0)])
@@ -109,14 +109,21 @@ def _read(quality: Quality) -> tuple[str, Mapping[str, object], Told | None]:
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    return clause.terms.metrics if isinstance(clause.terms, _Numbered) else counted.questions(clause)
+    numbered = _numbered(clause)
+    return numbered.metrics if numbered else counted.questions(clause)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    if not isinstance(clause.terms, _Numbered):
+    numbered = _numbered(clause)
+    if numbered is None:
         return counted.judged(clause, values)
-    found = number_of(clause.terms.name, clause.terms.question, values)
-    return counted.judge_number(clause, found, f"the check {clause.terms.name!r}")
+    found = number_of(numbered.name, numbered.question, values)
+    return counted.judge_number(clause, found, f"the check {numbered.name!r}")
+
+
+def _numbered(clause: Clause) -> _Numbered | None:
+    terms = clause.ask.value if isinstance(clause.ask, Terms) else None
+    return terms if isinstance(terms, _Numbered) else None
 
 
 def _rule(implementation: str) -> str:

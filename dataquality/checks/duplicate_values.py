@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, Quality, SchemaObject
-from dq.dataquality.clauses.clause import Clause, of_quality, refuse
+from dq.dataquality.clauses.clause import Clause, UniqueKey, asking, of_quality, refuse
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.library import arguments, listed, metric, of_properties
 from dq.dataquality.model.column import Column, columns
@@ -48,7 +48,7 @@ def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
 
 
 def _keyed(made: Clause, keys: tuple[Column, ...]) -> Clause:
-    return replace(made, complaint="repeat a value", keys=keys)
+    return asking(made, UniqueKey(keys, "repeat a value"))
 
 
 def _keys(one: SchemaObject, quality: Quality) -> tuple[Column, ...]:

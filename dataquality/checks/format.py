@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from decimal import Decimal
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.sql import text as sql
-from dq.dataquality.clauses.clause import Clause, of_option
+from dq.dataquality.clauses.clause import Clause, RowTest, asking, documented, left_out, of_option
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Compare, Operator, Predicate, any_of
@@ -54,19 +53,17 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             find = _KINDS.get(logical(prop))
             kind = logical(prop) or "an unknown type"
             yield (
-                find(made, prop, column, options.format)
-                if find
-                else replace(made, left_out=f"{kind} has no formats")
+                find(made, prop, column, options.format) if find else left_out(made, f"{kind} has no formats")
             )
 
 
 def _text(made: Clause, _: Property, column: Column, name: str) -> Clause:
     if name in text_formats.ANY_TEXT:
-        return replace(made, documented=text_formats.ANY_TEXT[name])
+        return documented(made, text_formats.ANY_TEXT[name])
     if name not in text_formats.PATTERNS:
         return _unknown(made, name, tuple(text_formats.PATTERNS))
     breaks = column.where(lambda value: text_formats.breaks(name, value))
-    return replace(made, complaint=f"have not the format {name}", breaks=breaks)
+    return asking(made, RowTest(breaks, f"have not the format {name}"))
 
 
 def _integer(made: Clause, _: Property, column: Column, name: str) -> Clause:
@@ -77,20 +74,18 @@ def _integer(made: Clause, _: Property, column: Column, name: str) -> Clause:
     ends: list[tuple[Operator, int]] = [("<", least)] if least >= -_MOST else []
     ends += [(">", most)] if most <= _MOST else []
     if not ends:
-        return replace(made, documented=f"every integer of Spark fits into {name}")
+        return documented(made, f"every integer of Spark fits into {name}")
 
     def breaks(value: Path) -> Predicate:
         number = Path(value.steps, INTEGERS | {"decimal"})
         return any_of(*(Compare(number, operator, end) for operator, end in ends))
 
-    return replace(made, complaint=f"do not fit into {name}", breaks=column.where(breaks))
+    return asking(made, RowTest(column.where(breaks), f"do not fit into {name}"))
 
 
 def _number(made: Clause, _: Property, __: Column, name: str) -> Clause:
     if name in _FLOATS:
-        return replace(
-            made, documented="it says how exact the numbers are, and every number has a nearest one"
-        )
+        return documented(made, "it says how exact the numbers are, and every number has a nearest one")
     return _unknown(made, name, _FLOATS)
 
 
@@ -98,18 +93,16 @@ def _date(made: Clause, prop: Property, column: Column, pattern: str) -> Clause:
     promised = physical_type(prop)
     texts = promised.name in TEXTS if promised else logical(prop) == "time"
     if not texts:
-        return replace(made, documented=f"the column is a {promised or logical(prop)}, which has no form")
+        return documented(made, f"the column is a {promised or logical(prop)}, which has no form")
     try:
         test = unfit(pattern)
     except Unusable as error:
-        return replace(made, left_out=str(error))
-    return replace(made, complaint=f"are not of the form {pattern}", breaks=column.where(test))
+        return left_out(made, str(error))
+    return asking(made, RowTest(column.where(test), f"are not of the form {pattern}"))
 
 
 def _unknown(made: Clause, name: str, known: tuple[str, ...]) -> Clause:
-    return replace(
-        made, left_out=f"the format {name!r} is not known here; known are {', '.join(known)}, and pattern"
-    )
+    return left_out(made, f"the format {name!r} is not known here; known are {', '.join(known)}, and pattern")
 
 
 _KINDS: dict[str, Callable[[Clause, Property, Column, str], Clause]] = {

@@ -10,14 +10,12 @@ Mend: Correct the values at their source, or the list, pattern or bound.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
-from dq.dataquality.clauses.clause import Clause, of_quality
+from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_quality
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.library import arguments, listed, of_properties, unusable
-from dq.dataquality.clauses.membership import one_of
-from dq.dataquality.clauses.pattern_predicate import matching
+from dq.dataquality.clauses.value_predicates import matching, one_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import any_of
 from dq.dataquality.model.threshold import Unusable
@@ -50,11 +48,8 @@ def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column)
         parts.append(matching(made, column, pattern))
     if len(parts) == 1 or any(part.refused for part in parts):
         return next((part for part in parts if part.refused), parts[0])
-    return replace(
-        parts[0],
-        complaint="are invalid",
-        breaks=any_of(*(part.breaks for part in parts if part.breaks is not None)),
-    )
+    breaks = any_of(*(part.breaks for part in parts if part.breaks is not None))
+    return asking(parts[0], RowTest(breaks, "are invalid"))
 
 
 def _rule(given: str, rest: str = "mustBe: 0") -> str:

@@ -13,12 +13,11 @@ Mend: Correct the value at its source, or the bound in the contract.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.dataquality.clauses.clause import Clause, of_option
+from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import columns
 from dq.dataquality.model.predicate import Compare, Operator, Predicate, Repeats
@@ -44,10 +43,10 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             fields = _fields(prop) if kind == "map" else ()
             breaks = column.where(partial(_breaks, kind, fields, comparison, bound))
             complaint = complaint.replace("entries", "fields") if fields else complaint
-            yield replace(made, complaint=complaint, breaks=breaks)
+            yield asking(made, RowTest(breaks, complaint))
         if options is not None and options.unique_items:
             made = of_option("items", one, prop, column, "uniqueItems", "no item twice")
-            yield replace(made, complaint="repeat an item", breaks=column.where(Repeats))
+            yield asking(made, RowTest(column.where(Repeats), "repeat an item"))
 
 
 def _breaks(kind: str, fields: tuple[str, ...], comparison: Operator, bound: int, value: Path) -> Predicate:

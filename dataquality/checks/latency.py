@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.age import Promise, promises
+from dq.dataquality.clauses.age import promise_of, promises
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
@@ -34,19 +34,20 @@ _CHECK = "latency"
 
 def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for made in promises(_CHECK, "latency", contract, one):
-        promise = made.terms
-        yield replace(made, allowed=f"at most {promise.length} old") if isinstance(promise, Promise) else made
+        promise = promise_of(made)
+        yield replace(made, allowed=f"at most {promise.length} old") if promise else made
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    assert isinstance(clause.terms, Promise)
-    return (clause.terms.time.extreme("max"), count())
+    promise = promise_of(clause)
+    assert promise is not None
+    return (promise.time.extreme("max"), count())
 
 
 def then(clause: Clause, values: Values) -> tuple[Metric, ...]:
     """Only where the newest value lies in the future: the newest one that does not, and how many do."""
-    promise, now = clause.terms, clause.occasion.now
-    assert isinstance(promise, Promise)
+    promise, now = promise_of(clause), clause.occasion.now
+    assert promise is not None
     newest = values[promise.time.extreme("max")]
     if now is None or not isinstance(newest, int) or promise.time.starts(newest) <= micros_of(now):
         return ()
@@ -55,8 +56,8 @@ def then(clause: Clause, values: Values) -> tuple[Metric, ...]:
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    promise, now = clause.terms, clause.occasion.now
-    assert isinstance(promise, Promise)
+    promise, now = promise_of(clause), clause.occasion.now
+    assert promise is not None
     subject = f"{clause.object}.{clause.property}"
     if now is None:
         said = f"{subject}: how old the data is cannot be told without the time; hand it in: now=…"

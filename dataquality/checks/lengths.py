@@ -11,11 +11,10 @@ Mend: Correct the value at its source, or the length in the contract.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.dataquality.clauses.clause import Clause, of_option, of_property
+from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option, of_property
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Compare, Operator
@@ -49,7 +48,7 @@ def _promised(one: SchemaObject, prop: Property, column: Column) -> Iterator[Cla
 
 def _counted(made: Clause, column: Column, comparison: Operator, bound: int, complaint: str) -> Clause:
     breaks = column.where(lambda value: Compare(Length(value), comparison, bound))
-    return replace(made, complaint=complaint, breaks=breaks)
+    return asking(made, RowTest(breaks, complaint))
 
 
 _TEXT = "properties: [{name: v, logicalType: string, logicalTypeOptions: {minLength: 1, maxLength: 2}}]"

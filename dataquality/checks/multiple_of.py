@@ -11,13 +11,12 @@ Mend: Round the value at its source, or correct the step in the contract.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clauses.clause import Clause, of_option, refuse
+from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option, refuse
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import columns
 from dq.dataquality.model.predicate import MultipleOf, Not, Predicate
@@ -39,11 +38,9 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             continue
         promised = physical_type(prop)
         exact = promised.name in _EXACT if promised else logical(prop) == "integer"
-        yield replace(
-            made,
-            complaint=f"are no multiples of {step:g}",
-            breaks=column.where(partial(_breaks, number(int(step) if step.is_integer() else step), exact)),
-        )
+        exactly = number(int(step) if step.is_integer() else step)
+        breaks = column.where(partial(_breaks, exactly, exact))
+        yield asking(made, RowTest(breaks, f"are no multiples of {step:g}"))
 
 
 def _breaks(step: int | Decimal, exact: bool, value: Path) -> Predicate:

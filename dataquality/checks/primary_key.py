@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import Severity
-from dq.dataquality.clauses.clause import Clause, Rows, of_property
+from dq.dataquality.clauses.clause import Clause, Extent, Rows, RowTest, UniqueKey, of_property
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column
 
@@ -26,8 +26,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         made = of_property("primary_key", one, part, column, "primaryKey", "no NULL in the key")
         yield replace(
             made,
-            complaint="are NULL",
-            breaks=column.missing(),
+            ask=RowTest(column.missing(), "are NULL"),
             covers=(part.path("primaryKeyPosition"),),
         )
     if parts:
@@ -40,9 +39,8 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             parts[0].at("primaryKey"),
             Severity.ERROR,
             "no key twice",
-            "repeat a key",
-            keys=keys,
-            rows=Rows.TABLE,
+            UniqueKey(keys, "repeat a key"),
+            Extent(Rows.TABLE),
         )
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, Relationship, SchemaObject
 from dq.contracts.shared.outcome import Severity
-from dq.dataquality.clauses.clause import Clause, refuse
+from dq.dataquality.clauses.clause import Clause, ForeignKey, left_out, refuse
 from dq.dataquality.clauses.foreign_key import Outside, target
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns
@@ -39,7 +39,7 @@ def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             yield refuse(made, "it has no 'from'")
         elif source.object != one.name:
             reason = f"its 'from' is of {source.object}; write it on that object"
-            yield replace(made, left_out=reason)
+            yield left_out(made, reason)
         else:
             yield _towards(contract, relationship, made, source.keys)
     for prop, column in columns(one):
@@ -48,7 +48,7 @@ def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             if column.single:
                 yield _towards(contract, relationship, made, (column,))
             else:
-                yield replace(made, left_out="keys inside of arrays and maps are not compared")
+                yield left_out(made, "keys inside of arrays and maps are not compared")
 
 
 def _clause(one: SchemaObject, relationship: Relationship, name: str) -> Clause:
@@ -66,16 +66,14 @@ def _towards(
     try:
         found = target(contract, texts)
     except Outside as error:
-        return replace(made, left_out=str(error))
+        return left_out(made, str(error))
     except Unusable as error:
         return refuse(made, f"its 'to': {error}")
     return replace(
         made,
         property=made.property or ", ".join(str(key) for key in keys),
         allowed=f"a key of {found}",
-        complaint=f"refer to no {found}",
-        keys=keys,
-        target=found,
+        ask=ForeignKey(keys, found, f"refer to no {found}"),
     )
 
 

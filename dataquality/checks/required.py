@@ -11,10 +11,9 @@ Mend: Fill the value at its source, or remove `required`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clauses.clause import Clause, of_property
+from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_property
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import columns
 
@@ -23,7 +22,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         if prop.required:
             made = of_property("required", one, prop, column, "required", "no NULL")
-            yield replace(made, complaint="are NULL", breaks=column.missing())
+            yield asking(made, RowTest(column.missing(), "are NULL"))
 
 
 _ID = "properties: [{name: id, logicalType: string, required: true}]"

@@ -12,11 +12,10 @@ Mend: Fill the field at its source, or take it off the list.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.dataquality.clauses.clause import Clause, of_option
+from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_option
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import HasKey, Not, Predicate, any_of
@@ -30,26 +29,26 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             made = of_option(
                 "required_fields", one, prop, column, "required", f"with {', '.join(options.required)}"
             )
-            made = replace(made, complaint=f"lack {' or '.join(options.required)}")
             promised = physical_type(prop)
             if promised is not None and promised.name == "map":
-                yield _keyed(made, column, options.required)
+                breaks = _keyed(column, options.required)
             else:
-                yield _fields(made, prop, column, options.required)
+                breaks = _fields(prop, column, options.required)
+            yield asking(made, RowTest(breaks, f"lack {' or '.join(options.required)}"))
 
 
-def _fields(made: Clause, prop: Property, column: Column, names: list[str]) -> Clause:
+def _fields(prop: Property, column: Column, names: list[str]) -> Predicate:
     """Listed are names of properties; the data has their physical names."""
     physical = {inner.name: inner.column for inner in prop.properties}
     fields = [Column((*column.steps, physical.get(name, name))) for name in names]
-    return replace(made, breaks=any_of(*(field.missing() for field in fields)))
+    return any_of(*(field.missing() for field in fields))
 
 
-def _keyed(made: Clause, column: Column, names: list[str]) -> Clause:
+def _keyed(column: Column, names: list[str]) -> Predicate:
     def breaks(value: Path) -> Predicate:
         return any_of(*(Not(HasKey(value, name)) for name in names))
 
-    return replace(made, breaks=column.where(breaks))
+    return column.where(breaks)
 
 
 _PLACE = """

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.age import Promise, promises
+from dq.dataquality.clauses.age import promise_of, promises
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
@@ -32,19 +32,20 @@ _CHECK = "retention"
 
 def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for made in promises(_CHECK, "retention", contract, one):
-        promise = made.terms
-        allowed = f"nothing older than {promise.length}" if isinstance(promise, Promise) else ""
+        promise = promise_of(made)
+        allowed = f"nothing older than {promise.length}" if promise else ""
         yield replace(made, allowed=allowed)
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    assert isinstance(clause.terms, Promise)
-    return (clause.terms.time.extreme("min"),)
+    promise = promise_of(clause)
+    assert promise is not None
+    return (promise.time.extreme("min"),)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    promise, now = clause.terms, clause.occasion.now
-    assert isinstance(promise, Promise)
+    promise, now = promise_of(clause), clause.occasion.now
+    assert promise is not None
     subject = f"{clause.object}.{clause.property}"
     if now is None:
         said = f"{subject}: how old the data is cannot be told without the time; hand it in: now=…"

@@ -24,7 +24,7 @@ from dq.contracts.service_levels import time_unit
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.units import Duration, parse_duration
-from dq.dataquality.clauses.clause import Clause, Unit, of_quality, refuse
+from dq.dataquality.clauses.clause import Clause, Terms, Unit, asking, of_quality, refuse
 from dq.dataquality.clauses.judge import Values, judged, percent, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.library import arguments, metric
@@ -42,12 +42,13 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         if metric(quality) != "rowCount":
             continue
         made = of_quality(_CHECK, one, quality, "")
-        made = replace(made, allowed=str(made.threshold) + " rows" if made.threshold else "")
+        limit = made.limit
+        made = replace(made, allowed=f"{limit.threshold} rows" if limit else "")
         try:
-            if made.unit is Unit.PERCENT and made.threshold:
+            if limit and limit.unit is Unit.PERCENT:
                 period = _period(quality)
-                allowed = f"{made.threshold} percent more than {period} before"
-                made = replace(made, terms=period, allowed=allowed)
+                allowed = f"{limit.threshold} percent more than {period} before"
+                made = replace(asking(made, Terms(period)), allowed=allowed)
             else:
                 arguments(quality)
         except Unusable as error:
@@ -71,20 +72,21 @@ def _period(quality: Quality) -> Duration:
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    return (count(clause.where),)
+    return (count(clause.extent.where),)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    return _compared(clause, values) if isinstance(clause.terms, Duration) else judged(clause, values)
+    ask = clause.ask
+    return _compared(clause, ask.value, values) if isinstance(ask, Terms) else judged(clause, values)
 
 
-def _compared(clause: Clause, values: Values) -> CheckResult:
+def _compared(clause: Clause, period: object, values: Values) -> CheckResult:
     """The growth against the earlier run. The result's value is the number of rows, for later runs."""
     (found,) = values.values()
-    here, period = moment_of(clause.occasion), clause.terms
+    here = moment_of(clause.occasion)
     assert isinstance(found, int)
     assert isinstance(period, Duration)
-    assert clause.threshold is not None
+    assert clause.limit is not None
     seen = f"{clause.object}: {found:,} row{'' if found == 1 else 's'}"
     then = before(here, period, dt.UTC) if here else None
     known = comparable(clause.occasion, _CHECK, clause.path)
@@ -93,7 +95,7 @@ def _compared(clause: Clause, values: Values) -> CheckResult:
         reason = f"no run of {period} before" if earlier is None else f"no rows {period} before"
         return result(clause, Status.SKIPPED, reason, f"{seen}; {reason} to compare it with", float(found))
     growth = Fraction(100 * (found - earlier.rows), earlier.rows)
-    kept = clause.threshold.holds(growth)
+    kept = clause.limit.threshold.holds(growth)
     observed = f"{'+' if growth >= 0 else ''}{percent(growth)} %"
     message = f"{seen}, {observed} against {earlier.rows:,} of {earlier.of:%Y-%m-%d %H:%MZ}"
     if not kept:

@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.shared.spelling import nearest
-from dq.dataquality.clauses.clause import Clause, scoped, severity
+from dq.dataquality.clauses.clause import Clause, Terms, asking, extent_of, refuse, severity
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.row_count_band import (
@@ -50,7 +50,7 @@ _CHECK = "row_count_anomaly"
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class Tolerance:
     """How far from the earlier runs is too far; `slack` is a share."""
 
     runs: int = 28
@@ -78,12 +78,12 @@ def _clause(one: SchemaObject, quality: Quality, written: Mapping[str, object]) 
     allowed = "about as many rows as in earlier runs"
     made = Clause(_CHECK, quality.path(), one.name, "", quality.at(), grade, allowed)
     try:
-        return replace(scoped(made, one, quality), terms=_terms(written))
+        return asking(replace(made, extent=extent_of(one, quality)), Terms(_terms(written)))
     except Unusable as error:
-        return replace(made, refused=str(error))
+        return refuse(made, str(error))
 
 
-def _terms(written: Mapping[str, object]) -> Terms:
+def _terms(written: Mapping[str, object]) -> Tolerance:
     strange = [key for key in written if key not in ("check", "arguments")]
     if strange:
         raise Unusable(f"its implementation has {strange[0]!r}; it takes check and arguments")
@@ -103,12 +103,12 @@ def _terms(written: Mapping[str, object]) -> Terms:
         raise Unusable(f"direction must be one of {', '.join(_DIRECTIONS)}, not {direction!r}")
     if minimum > runs:
         raise Unusable(f"minimum {minimum} is more than runs {runs}: it would never end learning")
-    return Terms(runs, minimum, read["deviations"], read["slack"] / 100, str(direction))
+    return Tolerance(runs, minimum, read["deviations"], read["slack"] / 100, str(direction))
 
 
 def _number(given: Mapping[str, object], name: str) -> float:
     least, most = _NUMBERS[name]
-    value = given.get(name, getattr(Terms(), name) * (100 if name == "slack" else 1))
+    value = given.get(name, getattr(Tolerance(), name) * (100 if name == "slack" else 1))
     fits = isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
     if not fits or (name in _WHOLE and not isinstance(value, int)):
         raise Unusable(f"{name} must be a number from {least} to {most:,}, not {value!r}")
@@ -116,14 +116,15 @@ def _number(given: Mapping[str, object], name: str) -> float:
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    return (count(clause.where),)
+    return (count(clause.extent.where),)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
     (found,) = values.values()
-    terms, here = clause.terms, moment_of(clause.occasion)
+    assert isinstance(clause.ask, Terms)
+    terms, here = clause.ask.value, moment_of(clause.occasion)
     assert isinstance(found, int)
-    assert isinstance(terms, Terms)
+    assert isinstance(terms, Tolerance)
     seen = f"{clause.object}: {found:,} row{'' if found == 1 else 's'}"
     if clause.occasion.history is None or here is None:
         reason = "several partitions at once" if len(clause.occasion.partitions) > 1 else "no history"

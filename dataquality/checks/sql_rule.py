@@ -18,15 +18,16 @@ Mend: Correct the data, the query or the bound.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.clause import Clause, Unit, of_quality, refuse
+from dq.dataquality.clauses.clause import Clause, Terms, asking, of_number, of_quality, refuse
 from dq.dataquality.clauses.judge import Values, judge_number, result, subject
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.model.classification import MASK, untold
+from dq.dataquality.model.classification import MASK
+from dq.dataquality.model.classification import untold as why_untold
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.metric import Metric, Need, Query, aggregate, distinct, one_number
 from dq.dataquality.model.predicate import all_of
@@ -52,8 +53,7 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     made = of_quality(_CHECK, one, quality, "" if column is None else str(column))
     if made.refused:
         return made
-    percent = " percent" if made.unit is Unit.PERCENT else ""
-    made = replace(made, allowed=f"{made.threshold}{percent}")
+    made = of_number(made)
     if not (quality.query or "").strip():
         return refuse(made, "it has no query")
     if column is not None and not column.single:
@@ -66,9 +66,9 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     found = query(one, quality, way)
     if isinstance(found, Refused):
         return refuse(made, f"its query is refused: {found.reason}. {found.instead}".rstrip("."))
-    alone = Query(found.sql, tuple(Column((name,)) for name in found.columns), made.where)
-    terms = _Terms(_shared(one, found.folded, alone) or alone, untold(one, found.shown))
-    return replace(made, terms=terms)
+    alone = Query(found.sql, tuple(Column((name,)) for name in found.columns), made.extent.where)
+    terms = _Terms(_shared(one, found.folded, alone) or alone, why_untold(one, found.shown))
+    return asking(made, Terms(terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +101,24 @@ def _shared(one: SchemaObject, folded: Folded | None, alone: Query) -> Metric | 
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    assert isinstance(clause.terms, _Terms)
-    return (clause.terms.metric,)
+    return (_terms(clause).metric,)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
     (found,) = values.values()
-    assert isinstance(clause.terms, _Terms)
+    untold = _terms(clause).untold
     judged = judge_number(clause, one_number(found), "the query")
-    if not clause.terms.untold or judged.status is Status.ERROR:
+    if not untold or judged.status is Status.ERROR:
         return judged
     allowed = f"; allowed: {clause.allowed}" if judged.status is Status.FAIL else ""
-    message = f"{subject(clause)}: the query gives a number that is not shown, because {clause.terms.untold}"
+    message = f"{subject(clause)}: the query gives a number that is not shown, because {untold}"
     return result(clause, judged.status, MASK, f"{message}{allowed}")
+
+
+def _terms(clause: Clause) -> _Terms:
+    assert isinstance(clause.ask, Terms)
+    assert isinstance(clause.ask.value, _Terms)
+    return clause.ask.value
 
 
 def _rule(query: str, rest: str = "mustBe: 0") -> str:

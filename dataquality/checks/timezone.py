@@ -11,12 +11,11 @@ Mend: Write the column with the promised type, or correct `timezone`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.clause import Clause, of_option
+from dq.dataquality.clauses.clause import Clause, Terms, asking, documented, of_option
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, resolve
@@ -33,11 +32,11 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             continue
         made = of_option("timezone", one, prop, column, "timezone", _MEANT[options.timezone])
         if prop.physical_type:
-            yield replace(made, documented=f"physicalType {prop.physical_type} decides it")
+            yield documented(made, f"physicalType {prop.physical_type} decides it")
         elif prop.logical_type != "timestamp":
-            yield replace(made, documented="a time is a text, whose format tells whether a zone is written")
+            yield documented(made, "a time is a text, whose format tells whether a zone is written")
         else:
-            yield replace(made, terms=(column, _TYPES[options.timezone]))
+            yield asking(made, Terms((column, _TYPES[options.timezone])))
 
 
 def metrics(_: Clause) -> tuple[Metric, ...]:
@@ -47,8 +46,9 @@ def metrics(_: Clause) -> tuple[Metric, ...]:
 def judge(clause: Clause, values: Values) -> CheckResult:
     schema = values[SCHEMA]
     assert isinstance(schema, DataType)
-    assert isinstance(clause.terms, tuple)
-    column, wanted = clause.terms
+    assert isinstance(clause.ask, Terms)
+    assert isinstance(clause.ask.value, tuple)
+    column, wanted = clause.ask.value
     assert isinstance(column, Column)
     subject = f"{clause.object}.{clause.property}"
     found = resolve(schema, column)

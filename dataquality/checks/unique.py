@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clauses.clause import Clause, Rows, of_property, refuse
+from dq.dataquality.clauses.clause import Clause, Extent, Rows, UniqueKey, asking, of_property, refuse
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import columns
 
@@ -23,9 +23,9 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         if not prop.unique:
             continue
         made = of_property("unique", one, prop, column, "unique", "no value twice")
-        made = replace(made, complaint="repeat a value", rows=Rows.TABLE)
+        made = replace(made, extent=Extent(Rows.TABLE))
         if column.single:
-            yield replace(made, keys=(column,))
+            yield asking(made, UniqueKey((column,), "repeat a value"))
         else:
             yield refuse(made, "a value inside of an array or map has no row of its own; use uniqueItems")
 

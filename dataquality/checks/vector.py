@@ -19,7 +19,7 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
 from dq.dataquality.clauses import judge as counted
-from dq.dataquality.clauses.clause import Clause, of_option, refuse
+from dq.dataquality.clauses.clause import Clause, RowTest, Terms, asking, of_option, refuse
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, resolve
@@ -62,13 +62,13 @@ def _of(one: SchemaObject, prop: Property, column: Column) -> Iterator[Clause]:
         wanted = options.dimensions
         made = of_option("vector", one, prop, column, "dimensions", f"{wanted} numbers")
         breaks = column.where(lambda value: Compare(Size(value, NUMBERS | {"boolean"}), "<>", wanted))
-        yield replace(made, complaint=f"have not {wanted} numbers", breaks=breaks)
+        yield asking(made, RowTest(breaks, f"have not {wanted} numbers"))
     if options.element_type is not None:
         yield from _elements(one, prop, column, item, options.element_type)
     if options.normalized:
         made = of_option("vector", one, prop, column, "normalized", "a norm of 1")
         breaks = column.where(lambda value: Not(Normalized(value, _TOLERANCE)))
-        yield replace(made, complaint="have another norm than 1", breaks=breaks)
+        yield asking(made, RowTest(breaks, "have another norm than 1"))
 
 
 def _elements(
@@ -79,36 +79,37 @@ def _elements(
         yield refuse(made, f"elementType {written!r} is none of {', '.join(_ELEMENTS)}")
         return
     types, bounds = _ELEMENTS[written]
-    yield replace(made, terms=Elements(item, types))
+    yield asking(made, Terms(Elements(item, types)))
     if bounds is not None:
         least, most = bounds
+        breaks = item.where(
+            lambda value: any_of(Compare(Whole(value), "<", least), Compare(Whole(value), ">", most))
+        )
         yield replace(
             made,
             path=f"{made.path}.values",
             allowed=f"from {least} to {most}",
-            complaint=f"have a number outside of {least} to {most}",
-            breaks=item.where(
-                lambda value: any_of(Compare(Whole(value), "<", least), Compare(Whole(value), ">", most))
-            ),
+            ask=RowTest(breaks, f"have a number outside of {least} to {most}"),
         )
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    return (SCHEMA,) if isinstance(clause.terms, Elements) else counted.questions(clause)
+    return (SCHEMA,) if isinstance(clause.ask, Terms) else counted.questions(clause)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    if not isinstance(clause.terms, Elements):
+    if not isinstance(clause.ask, Terms):
         return counted.judged(clause, values)
-    schema = values[SCHEMA]
+    schema, elements = values[SCHEMA], clause.ask.value
     assert isinstance(schema, DataType)
+    assert isinstance(elements, Elements)
     subject = f"{clause.object}.{clause.property}"
-    found = resolve(schema, clause.terms.item)
+    found = resolve(schema, elements.item)
     if isinstance(found, str):
         return result(clause, Status.ERROR, "not measured", f"{subject}: {found}")
-    if found.name in clause.terms.types:
+    if found.name in elements.types:
         return result(clause, Status.PASS, str(found), f"{subject}: elements are {found}")
-    wanted = " or ".join(clause.terms.types)
+    wanted = " or ".join(elements.types)
     message = f"{subject}: elements are {found}; allowed: {clause.allowed}, which Spark keeps as {wanted}"
     return result(clause, Status.FAIL, str(found), message)
 

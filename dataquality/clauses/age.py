@@ -13,7 +13,7 @@ from dq.contracts.service_levels import time_unit
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.units import MONTHS, SECONDS, Duration, parse_duration
-from dq.dataquality.clauses.clause import Clause, Rows, refuse
+from dq.dataquality.clauses.clause import Clause, Extent, Rows, Terms, asking, left_out, refuse
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
 from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.sql.literal import logical
@@ -32,7 +32,7 @@ class Promise:
 def promises(check: str, level: str, contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     """The clauses of an object that a service level of this name makes, whatever its spelling.
 
-    `terms` is a Promise where it can be tested. It speaks of the whole table.
+    Its terms are a Promise where it can be tested. It speaks of the whole table.
     """
     for sla in contract.sla_properties:
         if name_of(sla.property) != level:
@@ -41,9 +41,15 @@ def promises(check: str, level: str, contract: Contract, one: SchemaObject) -> I
         for number, part in enumerate(parts):
             several = len(parts) > 1
             path = f"{sla.path('element')}[{number}]" if several else sla.path()
-            made = Clause(check, path, one.name, "", sla.at(), Severity.ERROR, "", rows=Rows.TABLE)
+            made = Clause(check, path, one.name, "", sla.at(), Severity.ERROR, "", extent=Extent(Rows.TABLE))
             made = replace(made, covers=(sla.path(),) if several else ())
             yield _clause(made, one, sla, part)
+
+
+def promise_of(clause: Clause) -> Promise | None:
+    """What an age clause promises, where it can be tested."""
+    terms = clause.ask.value if isinstance(clause.ask, Terms) else None
+    return terms if isinstance(terms, Promise) else None
 
 
 def elements(contract: Contract, one: SchemaObject, sla: SlaProperty) -> list[str]:
@@ -67,20 +73,20 @@ def elements(contract: Contract, one: SchemaObject, sla: SlaProperty) -> list[st
 def _clause(made: Clause, one: SchemaObject, sla: SlaProperty, part: str) -> Clause:
     found = find(one, part)
     if isinstance(found, str):
-        return replace(made, left_out=found)
+        return left_out(made, found)
     prop, column = found
     made = replace(made, property=str(column))
     kind = held_as(prop)
     if kind is None:
         shown = physical_type(prop) or logical(prop) or "of an unknown type"
         reason = f"{column} is {shown}; the age of data is seen on a date or timestamp"
-        return replace(made, left_out=reason)
+        return left_out(made, reason)
     try:
         length = promised(sla)
         time = TimeColumn(column, kind, zone_of(prop))
     except Unusable as error:
         return refuse(made, str(error))
-    return replace(made, terms=Promise(time, length))
+    return asking(made, Terms(Promise(time, length)))
 
 
 def promised(sla: SlaProperty) -> Duration:

@@ -14,16 +14,12 @@ from dq.contracts.shared.outcome import Location, Severity
 from dq.contracts.shared.units import Duration, parse_duration
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.needs import Need
-from dq.dataquality.model.needs import needs as needs_of
+from dq.dataquality.model.needs import needs
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.run_context import NOWHEN, Occasion
 from dq.dataquality.model.target import Target
 from dq.dataquality.model.term import Opaque
 from dq.dataquality.model.threshold import Threshold, Unusable, threshold
-
-# What a kind hands from finding a clause to judging it.
-Terms = object
 
 
 class Rows(StrEnum):
@@ -50,18 +46,92 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """The rows that a clause speaks about: where `where` is true, of a part of the data, within a window.
+
+    `narrows` are the columns that the scope of its rule names.
+    """
+
+    rows: Rows = Rows.PARTITION
+    where: Predicate | None = None
+    narrows: tuple[Column, ...] = ()
+    window: Window | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What the number that is measured must be: of rows, or of percent of them."""
+
+    threshold: Threshold
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class RowTest:
+    """A row breaks the clause where the predicate is true; "3 of 100 rows <complaint>"."""
+
+    breaks: Predicate
+    complaint: str
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueKey:
+    """The values of these columns may not repeat."""
+
+    keys: tuple[Column, ...]
+    complaint: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """The values of these columns must stand in those of the target."""
+
+    keys: tuple[Column, ...]
+    target: Target
+    complaint: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """The rows are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a kind hands from finding the clause to its own questions and its own judge."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """It cannot be tested as it is written, which is an error."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoResult:
+    """It makes no result and stands in the account alone.
+
+    `proven`: because no data can break it; else nothing evaluates it.
+    """
+
+    reason: str
+    proven: bool
+
+
+Ask = RowTest | UniqueKey | ForeignKey | RowCount | Terms | Refusal | NoResult
+"""What is asked of the data for a clause, or why nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Clause:
     """What a check promises, and all that is needed to ask for it and to judge the answer.
 
-    `path` is its identity inside the contract. `breaks` is true for a row that breaks the clause; `keys` are
-    columns whose values may not repeat or, with a `target`, must stand there; with neither, all rows are
-    counted. `where` is true for the rows that it speaks about. `threshold` bounds that count; without one, no
-    row may break the clause.
-    `narrows` are the columns that `where` of its scope names.
-    `complaint` says what such a row does: "3 of 100 rows <complaint>". `covers` are further paths that
-    this clause enforces. `refused` says why it cannot be tested, which is an error. Two reasons make no
-    result and stand in the account alone: `documented`, why no data can break the clause, and `left_out`,
-    why it is not evaluated. `terms` is for a kind's own judge, and `occasion` is what the run was told.
+    `path` is its identity inside the contract, `covers` are further paths that it enforces. `limit` bounds
+    the number that is measured; without one, no row may break the clause. `note` says of which rows it was
+    asked, and `occasion` is what the run was told.
     """
 
     check: str
@@ -71,30 +141,38 @@ class Clause:
     at: Location
     severity: Severity
     allowed: str
-    complaint: str = ""
-    breaks: Predicate | None = None
-    keys: tuple[Column, ...] = ()
-    target: Target | None = None
-    where: Predicate | None = None
-    narrows: tuple[Column, ...] = ()
-    rows: Rows = Rows.PARTITION
-    window: Window | None = None
-    threshold: Threshold | None = None
-    unit: Unit = Unit.ROWS
+    ask: Ask = RowCount()
+    extent: Extent = Extent()
+    limit: Limit | None = None
     covers: tuple[str, ...] = ()
-    refused: str = ""
-    documented: str = ""
-    left_out: str = ""
     note: str = ""
-    terms: Terms = None
     occasion: Occasion = NOWHEN
 
     @builtins.property
-    def needs(self) -> tuple[Need, ...]:
-        """The columns that say whether a row breaks it, and what they must be for that."""
-        if self.keys or self.breaks is None:
-            return tuple(Need(key) for key in self.keys)
-        return needs_of(self.breaks)
+    def refused(self) -> str:
+        """Why it cannot be tested, or nothing."""
+        return self.ask.reason if isinstance(self.ask, Refusal) else ""
+
+    @builtins.property
+    def breaks(self) -> Predicate | None:
+        """What is true of a row that breaks it by itself; None where no single row does."""
+        return self.ask.breaks if isinstance(self.ask, RowTest) else None
+
+    @builtins.property
+    def keys(self) -> tuple[Column, ...]:
+        """The columns whose values may not repeat, or must stand elsewhere."""
+        return self.ask.keys if isinstance(self.ask, UniqueKey | ForeignKey) else ()
+
+    @builtins.property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that say whether a row breaks it."""
+        read = needs(self.ask.breaks) if isinstance(self.ask, RowTest) else ()
+        return self.keys or tuple(need.column for need in read)
+
+    @builtins.property
+    def of_rows(self) -> bool:
+        """Whether it can be told of each row whether it is good."""
+        return isinstance(self.ask, RowTest | UniqueKey | ForeignKey)
 
 
 def of_property(
@@ -161,27 +239,33 @@ def of_quality(
         unit = _UNITS.get((said or "").strip().lower())
         if unit is None:
             raise Unusable(f"unit {said!r} is neither rows nor percent")
-        limit = told.threshold if told else threshold(quality)
-        made = scoped(made, one, quality)
+        limit = Limit(told.threshold if told else threshold(quality), unit)
+        made = replace(made, extent=extent_of(one, quality))
     except Unusable as error:
         return refuse(made, str(error))
     percent = " percent of the rows" if unit is Unit.PERCENT else " rows"
-    return replace(made, allowed=f"{limit}{percent}", threshold=limit, unit=unit)
+    return replace(made, allowed=f"{limit.threshold}{percent}", limit=limit)
 
 
-def scoped(made: Clause, one: SchemaObject, quality: Quality) -> Clause:
-    """The clause on the rows that its rule means. Raises Unusable, with the reason."""
+def of_number(made: Clause) -> Clause:
+    """The clause of a rule whose limit bounds a number, and not how many rows break it."""
+    assert made.limit is not None
+    percent = " percent" if made.limit.unit is Unit.PERCENT else ""
+    return replace(made, allowed=f"{made.limit.threshold}{percent}")
+
+
+def extent_of(one: SchemaObject, quality: Quality) -> Extent:
+    """The rows that a rule means. Raises Unusable, with the reason."""
     terms, findings = scope_of(quality)
     if findings:
         raise Unusable(f"its scope: {findings[0].message}")
-    made, where = _narrowed(made, terms.where) if terms.where is not None else (made, None)
+    where, narrows = _narrowed(terms.where) if terms.where is not None else (None, ())
     if terms.rows == "window" or terms.window:
-        return replace(made, where=where, window=_window(one, terms), rows=Rows.TABLE)
-    rows = Rows.TABLE if terms.rows == "table" else Rows.PARTITION
-    return replace(made, where=where, rows=rows)
+        return Extent(Rows.TABLE, where, narrows, _window(one, terms))
+    return Extent(Rows.TABLE if terms.rows == "table" else Rows.PARTITION, where, narrows)
 
 
-def _narrowed(made: Clause, text: str) -> tuple[Clause, Predicate]:
+def _narrowed(text: str) -> tuple[Predicate, tuple[Column, ...]]:
     # Only who has a predicate pays for the parser.
     from dq.contracts.sql.guard import Refused
     from dq.contracts.sql.rule import where
@@ -189,7 +273,7 @@ def _narrowed(made: Clause, text: str) -> tuple[Clause, Predicate]:
     found = where(text)
     if isinstance(found, Refused):
         raise Unusable(f"its scope: where is refused: {found.reason}. {found.instead.rstrip('.')}")
-    return replace(made, narrows=tuple(Column((name,)) for name in found.columns)), Opaque(found.sql)
+    return Opaque(found.sql), tuple(Column((name,)) for name in found.columns)
 
 
 def _window(one: SchemaObject, terms: Scope) -> Window:
@@ -211,4 +295,19 @@ def _window(one: SchemaObject, terms: Scope) -> Window:
 
 def refuse(clause: Clause, reason: str) -> Clause:
     """The clause as one that cannot be tested."""
-    return replace(clause, refused=reason)
+    return replace(clause, ask=Refusal(reason))
+
+
+def asking(clause: Clause, ask: Ask) -> Clause:
+    """The clause with what is asked for it; one that was refused stays so."""
+    return clause if clause.refused else replace(clause, ask=ask)
+
+
+def documented(clause: Clause, reason: str) -> Clause:
+    """The clause as one that no data can break."""
+    return asking(clause, NoResult(reason, proven=True))
+
+
+def left_out(clause: Clause, reason: str) -> Clause:
+    """The clause as one that nothing evaluates."""
+    return asking(clause, NoResult(reason, proven=False))

@@ -12,7 +12,7 @@ from dq.contracts.model import Contract, Element, Property, Quality, SchemaObjec
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Location
 from dq.dataquality.clauses.age import elements
-from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.clause import Clause, NoResult
 from dq.dataquality.clauses.documented import LEVELS, OF_OBJECTS, REASONS, SILENT
 from dq.dataquality.clauses.library import metric
 from dq.dataquality.model.column import columns
@@ -77,10 +77,9 @@ def _object_wide(clause: Clause) -> Account:
 
 
 def _state(clause: Clause) -> tuple[State, str]:
-    if clause.documented:
-        return _D, clause.documented
-    reason = clause.refused or clause.left_out
-    return (_N, reason) if reason else (State.ENFORCED, clause.check)
+    if isinstance(clause.ask, NoResult):
+        return _D if clause.ask.proven else _N, clause.ask.reason
+    return (_N, clause.refused) if clause.refused else (State.ENFORCED, clause.check)
 
 
 def _element(element: Element, name: str, shown: str, enforced: dict[str, Clause]) -> Iterator[Account]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.clause import Clause, Unit
+from dq.dataquality.clauses.clause import Clause, ForeignKey, RowTest, UniqueKey, Unit
 from dq.dataquality.model.metric import (
     DistinctKeys,
     Failure,
@@ -31,18 +31,21 @@ def questions(clause: Clause) -> tuple[Metric, ...]:
     the pass that finds repeated keys would otherwise stand alone. Where most rows may repeat a key, the
     different keys are counted, and the rows that have one.
     """
-    everything = count(clause.where)
-    if clause.target:
-        return (UnmatchedKeys(clause.keys, clause.target, clause.where),)
-    if clause.keys:
-        if _few_keys(clause):
-            present = all_of(clause.where, *(Not(IsNull(key.path)) for key in clause.keys))
-            return distinct(clause.keys, clause.where), count(present), everything
-        repeated = duplicates(clause.keys, clause.where)
-        return (repeated, everything) if clause.unit is Unit.PERCENT else (repeated,)
-    if clause.breaks is not None:
-        return count(all_of(clause.where, clause.breaks)), everything
-    return (everything,)
+    where = clause.extent.where
+    everything = count(where)
+    match clause.ask:
+        case ForeignKey(keys, target):
+            return (UnmatchedKeys(keys, target, where),)
+        case UniqueKey(keys) if _few_keys(clause):
+            present = all_of(where, *(Not(IsNull(key.path)) for key in keys))
+            return distinct(keys, where), count(present), everything
+        case UniqueKey(keys):
+            repeated = duplicates(keys, where)
+            return (repeated, everything) if _in_percent(clause) else (repeated,)
+        case RowTest(breaks):
+            return count(all_of(where, breaks)), everything
+        case _:
+            return (everything,)
 
 
 # Operators whose last operand says how many rows are expected to repeat a key, or may at most.
@@ -55,10 +58,14 @@ FEW_KEYS = 50
 
 def _few_keys(clause: Clause) -> bool:
     """Whether the rule expects few different keys, or allows them: then each task drops most rows at once."""
-    limit = clause.threshold
-    if limit is None or clause.unit is not Unit.PERCENT or limit.operator not in _EXPECT:
+    if clause.limit is None or clause.limit.unit is not Unit.PERCENT:
         return False
-    return limit.operands[-1] >= FEW_KEYS
+    threshold = clause.limit.threshold
+    return threshold.operator in _EXPECT and threshold.operands[-1] >= FEW_KEYS
+
+
+def _in_percent(clause: Clause) -> bool:
+    return clause.limit is not None and clause.limit.unit is Unit.PERCENT
 
 
 def judged(clause: Clause, values: Values) -> CheckResult:
@@ -71,14 +78,14 @@ def judged(clause: Clause, values: Values) -> CheckResult:
     found = _integer(values[asked[0]])
     if isinstance(asked[0], DistinctKeys):
         found = _integer(values[asked[1]]) - found
-    total = _integer(values[asked[-1]]) if len(asked) > 1 or asked[0] == count(clause.where) else None
-    if clause.unit is Unit.PERCENT and total == 0:
+    total = _integer(values[asked[-1]]) if len(asked) > 1 or asked[0] == count(clause.extent.where) else None
+    if _in_percent(clause) and total == 0:
         message = f"{subject(clause)}: there are no rows to take a percentage of"
         return result(clause, Status.SKIPPED, "no rows", message)
-    measured = Fraction(100 * found, total) if clause.unit is Unit.PERCENT and total else Fraction(found)
-    kept = clause.threshold.holds(measured) if clause.threshold else found == 0
+    measured = Fraction(100 * found, total) if _in_percent(clause) and total else Fraction(found)
+    kept = clause.limit.threshold.holds(measured) if clause.limit else found == 0
     observed = _observed(clause, found, total, measured)
-    message = f"{subject(clause)}: {observed}{' ' + clause.complaint if clause.complaint else ''}"
+    message = f"{subject(clause)}: {observed}{_complaint(clause)}"
     if not kept:
         message += f"; allowed: {clause.allowed}"
     if clause.note:
@@ -109,10 +116,10 @@ def judge_number(clause: Clause, found: Number | Failure, giver: str) -> CheckRe
     """The result of a clause whose threshold bounds a number that `giver` (a query, a function) gave."""
     if isinstance(found, Failure):
         return unmeasured(clause, found)
-    assert clause.threshold is not None
+    assert clause.limit is not None
     # The shortest decimal of a float, as the bound is read: 0.1 is 0.1.
     number = Fraction(str(found))
-    kept = clause.threshold.holds(number)
+    kept = clause.limit.threshold.holds(number)
     shown = f"{found:,}" if isinstance(found, int) else str(found)
     message = f"{subject(clause)}: {giver} gives {shown}"
     if not kept:
@@ -132,11 +139,16 @@ def subject(clause: Clause) -> str:
     return f"{clause.object}.{clause.property}" if clause.property else clause.object
 
 
+def _complaint(clause: Clause) -> str:
+    ask = clause.ask
+    return f" {ask.complaint}" if isinstance(ask, RowTest | UniqueKey | ForeignKey) and ask.complaint else ""
+
+
 def _observed(clause: Clause, found: int, total: int | None, measured: Fraction) -> str:
-    if clause.breaks is None and not clause.keys:
+    if not clause.of_rows:
         return _rows(found)
     shown = f"{found:,} of {_rows(total)}" if total is not None else _rows(found)
-    return f"{percent(measured)} % ({shown})" if clause.unit is Unit.PERCENT else shown
+    return f"{percent(measured)} % ({shown})" if _in_percent(clause) else shown
 
 
 def _rows(number: int) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from dq.contracts.model import Property, Quality, SchemaObject
-from dq.contracts.shared.source_map import plain
-from dq.dataquality.clauses.clause import Clause, of_quality, refuse
+from dq.contracts.yaml.source_map import plain
+from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_quality, refuse
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.threshold import Unusable
@@ -57,7 +56,7 @@ def counting(
     check: str, one: SchemaObject, quality: Quality, column: Column, complaint: str, breaks: Predicate
 ) -> Clause:
     """The clause of a rule that counts rows of one property by a predicate."""
-    return replace(of_quality(check, one, quality, str(column)), complaint=complaint, breaks=breaks)
+    return asking(of_quality(check, one, quality, str(column)), RowTest(breaks, complaint))
 
 
 def unusable(check: str, one: SchemaObject, quality: Quality, column: Column, error: Unusable) -> Clause:

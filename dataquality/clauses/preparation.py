@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.clause import Clause, Rows, refuse
+from dq.dataquality.clauses.clause import Clause, NoResult, Rows, refuse
 from dq.dataquality.clauses.coverage import Account, accounts
 from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted, without
@@ -50,8 +50,8 @@ def select(
 
 
 def _left_out(clause: Clause, why_not: Callable[[Clause], str | None]) -> Clause:
-    reason = None if clause.documented or clause.left_out else why_not(clause)
-    return clause if reason is None else replace(clause, left_out=reason)
+    reason = None if isinstance(clause.ask, NoResult) else why_not(clause)
+    return clause if reason is None else replace(clause, ask=NoResult(reason, proven=False))
 
 
 def asked_of(schema: DataType, clauses: Iterable[Clause], occasion: Occasion) -> tuple[Clause, ...]:
@@ -64,7 +64,7 @@ def asked_of(schema: DataType, clauses: Iterable[Clause], occasion: Occasion) ->
 
 def _on(clause: Clause, occasion: Occasion, schema: DataType) -> Clause:
     # Spark would look for what is no column among the variables of the session.
-    absent = [why for one in clause.narrows if isinstance(why := resolve(schema, one), str)]
+    absent = [why for one in clause.extent.narrows if isinstance(why := resolve(schema, one), str)]
     if absent and not clause.refused:
         clause = refuse(clause, f"its scope: {absent[0]}")
     return _in_scope(_windowed(replace(clause, occasion=occasion)), occasion.partitions)
@@ -72,24 +72,27 @@ def _on(clause: Clause, occasion: Occasion, schema: DataType) -> Clause:
 
 def _windowed(clause: Clause) -> Clause:
     """The clause on the rows that its window leaves, counted back from the time of the run."""
-    if clause.window is None or clause.refused:
+    window = clause.extent.window
+    if window is None or clause.refused:
         return clause
-    now, length, time = clause.occasion.now, clause.window.length, clause.window.time
+    now, length, time = clause.occasion.now, window.length, window.time
     if now is None:
         return refuse(clause, f"the window of {length} ends with the time of the run; hand it in: now=…")
     recent = time.since(before(now, length, time.zone))
-    return replace(clause, where=all_of(recent, clause.where), note=f"{time.column} within {length}")
+    extent = replace(clause.extent, where=all_of(recent, clause.extent.where))
+    return replace(clause, extent=extent, note=f"{time.column} within {length}")
 
 
 def _in_scope(clause: Clause, partitions: tuple[Partition, ...]) -> Clause:
     """The clause with the rows that it must see when these partitions are asked for."""
+    within = replace(clause, extent=replace(clause.extent, rows=Rows.PARTITION))
     if not partitions:
-        return replace(clause, rows=Rows.PARTITION)
-    if clause.rows is not Rows.TABLE or clause.window is not None:
+        return within
+    if clause.extent.rows is not Rows.TABLE or clause.extent.window is not None:
         return clause
     key = {str(column).lower() for column in clause.keys}
     parts = {column.lower() for partition in partitions for column, _ in partition}
     if clause.keys and parts <= key:
         # Rows with the same key lie in the same partition.
-        return replace(clause, rows=Rows.PARTITION, note="the key holds the partition, which suffices")
+        return replace(within, note="the key holds the partition, which suffices")
     return replace(clause, note="tested on the whole table")

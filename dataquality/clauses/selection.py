@@ -8,7 +8,7 @@ from dataclasses import replace
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest
-from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.clause import Clause, NoResult
 from dq.dataquality.clauses.coverage import Account, State, accounts
 
 
@@ -23,7 +23,7 @@ def wanted(one: SchemaObject, clauses: Sequence[Clause], words: Sequence[str]) -
 
 def testable(clauses: Sequence[Clause]) -> list[Clause]:
     """Those that end as a result: not those that no data can break, or that nothing evaluates."""
-    return [clause for clause in clauses if not (clause.documented or clause.left_out)]
+    return [clause for clause in clauses if not isinstance(clause.ask, NoResult)]
 
 
 def without(
@@ -52,7 +52,7 @@ def refuse_unknown(found: Sequence[Found], words: Sequence[str]) -> None:
     for _, one, clauses in found:
         titles = _titles(one)
         for clause in clauses:
-            tested = not (clause.documented or clause.left_out)
+            tested = not isinstance(clause.ask, NoResult)
             for name in _names(clause, titles):
                 known[name] = known.get(name, False) or tested
     for word in words:

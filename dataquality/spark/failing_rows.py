@@ -10,7 +10,7 @@ from dq.contracts.model import SchemaObject
 from dq.contracts.shared.outcome import Row
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.clause import Clause, ForeignKey
 from dq.dataquality.model.classification import MASK, classified
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.metric import Failure, RepeatedKeys, UnmatchedKeys
@@ -47,7 +47,7 @@ def samples(
     masked = classified(one) | {
         str(key.steps[0]).lower()
         for clause in failed
-        if clause.target and clause.target.classified
+        if isinstance(clause.ask, ForeignKey) and clause.ask.target.classified
         for key in clause.keys
     }
     found: dict[str, tuple[Row, ...]] = {}
@@ -76,7 +76,7 @@ def _rows(
         f"CASE WHEN {predicate_sql(broken, schema)} THEN named_struct('c', {index}, 'r',"
         f" {_shown(key or _values(clause), masked, secrets)}) END"
         for index, clause in enumerate(failed)
-        if (broken := all_of(clause.where, clause.breaks)) is not None
+        if (broken := all_of(clause.extent.where, clause.breaks)) is not None
     ]
     # Spark keeps the first rows of each clause in every task before it shuffles them (WindowGroupLimit).
     numbered = (
@@ -97,8 +97,8 @@ def _rows(
 def _values(clause: Clause) -> tuple[Column, ...]:
     """The column of what is wrong; of something inside an array or map, the whole of it."""
     wanted: dict[Column, None] = {}
-    for need in clause.needs:
-        steps = need.column.steps
+    for column in clause.columns:
+        steps = column.steps
         inside = next((at for at, step in enumerate(steps) if isinstance(step, Inside)), len(steps))
         wanted[Column(steps[:inside])] = None
     return tuple(wanted)
@@ -126,10 +126,12 @@ def _keys(
         f"{secrets(f'CAST({key.sql()} AS STRING)')} AS {mark}"
         for key, mark in zip(clause.keys, marks, strict=True)
     ]
-    if clause.target:
-        rows = unmatched(frame, UnmatchedKeys(clause.keys, clause.target, clause.where), others, *more)
+    where = clause.extent.where
+    target = clause.ask.target if isinstance(clause.ask, ForeignKey) else None
+    if target is not None:
+        rows = unmatched(frame, UnmatchedKeys(clause.keys, target, where), others, *more)
     else:
-        rows = keyed(frame, RepeatedKeys(clause.keys, clause.where), *more)
+        rows = keyed(frame, RepeatedKeys(clause.keys, where), *more)
     if isinstance(rows, Failure):
         return rows
     shown = [
@@ -144,7 +146,7 @@ def _keys(
         counted.selectExpr(
             *(f"{value} AS {name}" for value, name in zip(shown, names, strict=True)), "`count(1)` AS n"
         )
-        .where("n > 0" if clause.target else "n > 1")
+        .where("n > 0" if target else "n > 1")
         .orderBy("n", *names, ascending=[False, *([True] * len(names))])
         .limit(MOST)
         .collect()

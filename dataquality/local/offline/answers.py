@@ -76,9 +76,9 @@ def broken(rows: Rows, clause: Clause) -> list[bool] | None:
 
     Raises Incomparable and NoReading where the clause cannot be measured.
     """
-    if clause.breaks is None and not clause.keys:
+    if not clause.of_rows:
         return None
-    within = _holds(clause.where, rows.schema)
+    within = _holds(clause.extent.where, rows.schema)
     if clause.breaks is not None:
         breaks = _holds(clause.breaks, rows.schema)
         return [within(cells) and breaks(cells) for cells in rows.cells]

@@ -39,5 +39,5 @@ def _test(verdicts: Verdicts, clause: Clause, first: bool, frame: pd.DataFrame) 
     results, rows = verdicts.of(frame, first=first)
     if kept(results[clause.path]):
         return True
-    found = broken(rows, clause) if clause.threshold is None else None
+    found = broken(rows, clause) if clause.limit is None else None
     return False if found is None else pd.Series([not one for one in found], index=frame.index, dtype=bool)

@@ -46,7 +46,7 @@ def _test(verdicts: Verdicts, clause: Clause, first: bool, data: PolarsData) -> 
     if kept(results[clause.path]):
         return True
     nested = any(kind.is_nested() for kind in data.lazyframe.collect_schema().dtypes())
-    found = broken(rows, clause) if clause.threshold is None and not nested else None
+    found = broken(rows, clause) if clause.limit is None and not nested else None
     if found is None:
         # Nor can it show the rows of a frame with nested columns.
         # A bare False makes pandera 0.35 mix flags and texts in one column of its list of failures.

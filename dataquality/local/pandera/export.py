@@ -14,7 +14,7 @@ from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
 from dq.contracts.shared.spelling import nearest
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.clause import Clause, Unit
+from dq.dataquality.clauses.clause import Clause, ForeignKey, NoResult, Unit
 from dq.dataquality.clauses.coverage import State
 from dq.dataquality.clauses.kind import Shelf, asked_by
 from dq.dataquality.clauses.preparation import Selected, select
@@ -131,11 +131,11 @@ def untestable(one: SchemaObject, clause: Clause, kinds: Shelf, unable: Unable) 
     """Why one frame by itself cannot show whether a clause is kept, or None when it can."""
     if clause.refused:
         return clause.refused
-    if clause.target is not None:
+    if isinstance(clause.ask, ForeignKey):
         return "it looks keys up in another object, and a schema sees one frame"
-    if clause.window is not None:
+    if clause.extent.window is not None:
         return _OF_RUNS["latency"]
-    if clause.check == "row_count" and clause.unit is Unit.PERCENT:
+    if clause.check == "row_count" and clause.limit and clause.limit.unit is Unit.PERCENT:
         return _OF_RUNS["row_count_anomaly"]
     return _OF_RUNS.get(clause.check) or unable(one, clause, kinds)
 
@@ -186,8 +186,9 @@ def _left_out(selected: Selected) -> Iterator[LeftOut]:
         yield LeftOut(account.path, account.property, account.clause, reason, str(account.at))
     # A clause may be a part of what an account speaks of.
     for clause in selected.untested:
-        if clause.left_out and not listed & {clause.path, *clause.covers}:
-            yield LeftOut(clause.path, clause.property, clause.check, clause.left_out, str(clause.at))
+        stated = clause.ask
+        if isinstance(stated, NoResult) and not (stated.proven or listed & {clause.path, *clause.covers}):
+            yield LeftOut(clause.path, clause.property, clause.check, stated.reason, str(clause.at))
 
 
 def unaskable(_one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:

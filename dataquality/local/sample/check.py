@@ -11,7 +11,7 @@ from pandera.errors import SchemaErrors
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Row, Severity, Status
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.clause import Clause, ForeignKey
 from dq.dataquality.clauses.judge import result
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by
 from dq.dataquality.clauses.preparation import asked_of, select
@@ -41,9 +41,7 @@ def check(contract: Contract, one: SchemaObject, sample: Sample, now: datetime |
     kinds = built_in()
     selected = select(contract, one, kinds, why_not=lambda clause: _why_not(one, clause, kinds, sample))
     asked = asked_of(sample.rows.schema, selected.clauses, Occasion(now))
-    tested = [
-        replace(clause, note=_WITHIN) if clause.keys or clause.threshold else clause for clause in asked
-    ]
+    tested = [replace(clause, note=_WITHIN) if clause.keys or clause.limit else clause for clause in asked]
     sound = [clause for clause in tested if not clause.refused]
     broken = _broken(contract, one, sound, kinds, sample)
     judged = tuple(_judged(one, clause, kinds, sample, broken) for clause in tested)
@@ -63,23 +61,19 @@ def _why_not(one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample) ->
     """Why a sample does not show whether a clause is kept, or None. What is refused is an error here, too."""
     if clause.refused:
         return None
-    if clause.target is not None:
+    if isinstance(clause.ask, ForeignKey):
         return "the sample has not all keys of the other object"
     if (reason := untestable(one, clause, kinds, _pandas.unable)) is not None:
         return reason
-    if clause.threshold and not _of_rows(clause):
+    if clause.limit and not clause.of_rows:
         return _ROWS
-    narrows = {str(column.steps[0]).lower() for column in clause.narrows}
+    narrows = {str(column.steps[0]).lower() for column in clause.extent.narrows}
     return _PATH if (_roots(clause) | narrows) & _in_path(one, sample) else None
-
-
-def _of_rows(clause: Clause) -> bool:
-    return clause.breaks is not None or bool(clause.keys)
 
 
 def _roots(clause: Clause) -> set[str]:
     named = {clause.property.split(".")[0].split("[")[0].split("{")[0].lower()}
-    return named | {str(need.column.steps[0]).lower() for need in clause.needs}
+    return named | {str(column.steps[0]).lower() for column in clause.columns}
 
 
 def _in_path(one: SchemaObject, sample: Sample) -> set[str]:
@@ -93,7 +87,7 @@ def _broken(
 ) -> dict[str, frozenset[int]]:
     """The rows that break each clause, as pandera finds them: without thresholds, none may."""
     strict = tuple(
-        replace(clause, threshold=None, severity=Severity.ERROR) for clause in clauses if _of_rows(clause)
+        replace(clause, limit=None, severity=Severity.ERROR) for clause in clauses if clause.of_rows
     )
     schema = _pandas.schema(Export(contract, one, (), strict, kinds, ()))
     try:
@@ -118,7 +112,7 @@ def _judged(
     skipped = {value.row for value in unread}
     rows = broken.get(clause.path, frozenset()) - skipped
     made = answered(clause, _answers(clause, kinds, sample, len(rows), skipped), kinds)
-    if made.status is not Status.FAIL or not _of_rows(clause):
+    if made.status is not Status.FAIL or not clause.of_rows:
         return made
     return replace(made, samples=tuple(_shown(one, clause, sample, at) for at in sorted(rows)[:MOST]))
 
@@ -133,7 +127,7 @@ def _answers(
         cells=tuple(cells for at, cells in enumerate(sample.rows.cells) if at not in skipped),
     )
     answers = measure(rows, asked)
-    if asked and _of_rows(clause) and not isinstance(answers[asked[0]], Failure):
+    if asked and clause.of_rows and not isinstance(answers[asked[0]], Failure):
         answers[asked[0]] = broken
     return answers
 
