@@ -11,23 +11,42 @@ import importlib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dq.contracts.shared.errors import DqError
-    from dq.dataquality.api import check
+    from dq.contracts.sql.text import text as sql_text
+    from dq.dataquality.api import check, split
+    from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
+    from dq.dataquality.local.pandera.export import left_out, schema
+    from dq.dataquality.model.column import Column
+    from dq.dataquality.model.metric import aggregate
     from dq.dataquality.report import Report, Violated
 
-__all__ = ["DqError", "Report", "Violated", "check"]
+__all__ = [
+    "Broken", "Column", "DqError", "Given", "Measure", "Question", "Report", "Violated", "aggregate", "check",
+    "left_out", "schema", "split", "sql_text",
+]  # fmt: skip
 
 _HOMES = {
     "DqError": "dq.contracts.shared.errors",
+    # What a pipeline calls.
     "Report": "dq.dataquality.report",
     "Violated": "dq.dataquality.report",
     "check": "dq.dataquality.api",
+    "split": "dq.dataquality.api",
+    # Schemas of pandera.
+    "left_out": "dq.dataquality.local.pandera.export",
+    "schema": "dq.dataquality.local.pandera.export",
+    # The words of a check in a package of one's own.
+    **dict.fromkeys(("Broken", "Given", "Measure", "Question"), "dq.dataquality.clauses.plugins"),
+    "Column": "dq.dataquality.model.column",
+    "aggregate": "dq.dataquality.model.metric",
+    "sql_text": "dq.contracts.sql.text",
 }
+_THERE = {"sql_text": "text"}
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'dq' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_HOMES[name]), _THERE.get(name, name))
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""The check as a pipeline calls it: `dq.check("orders.odcs.yaml", frame)`."""
+"""What a pipeline calls: `dq.check("orders.odcs.yaml", frame)`, `dq.split(…)`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract
-from dq.contracts.yaml.load import read
-from dq.dataquality import object_check
+from dq.dataquality import object_check, quarantine
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
 from dq.dataquality.spark.dataset import Dataset
@@ -39,3 +38,21 @@ def check(
     return object_check.check(
         Request(read(contract), data, object, spark=spark, partitions=partitions, now=now, others=others)
     )
+
+
+def split(
+    contract: Contract | Path | str,
+    data: DataFrame | Dataset,
+    object: str | None = None,
+    *,
+    others: Mapping[str, DataFrame | Dataset] | None = None,
+    spark: SparkSession | None = None,
+    report: Report | None = None,
+    now: datetime | None = None,
+) -> tuple[DataFrame, DataFrame]:
+    """The good rows as they are, and the bad ones with `_dq_rules`, the clauses that each of them breaks.
+
+    `report` is that of `check` on the same data; without it the data is checked, as of `now`. See
+    `dataquality.quarantine.split`, and `check` for what is raised for a contract that has errors.
+    """
+    return quarantine.split(read(contract), data, object, others=others, spark=spark, report=report, now=now)

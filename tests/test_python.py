@@ -62,7 +62,11 @@ def test_a_contract_that_is_not_there_is_said_with_its_path() -> None:
 
 
 def test_the_package_names_what_it_has_and_refuses_the_rest() -> None:
-    assert dir(dq) == ["DqError", "Report", "Violated", "check"]
+    assert dir(dq) == [
+        "Broken", "Column", "DqError", "Given", "Measure", "Question", "Report", "Violated", "aggregate",
+        "check", "left_out", "schema", "split", "sql_text",
+    ]  # fmt: skip
+    assert all(getattr(dq, name) is not None for name in dir(dq))
     with pytest.raises(AttributeError, match="no attribute 'chek'"):
         dq.chek  # noqa: B018
 

@@ -17,7 +17,7 @@ from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.clause import Clause, Terms, refuse
+from dq.dataquality.clauses.clause import Clause, Terms, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.metric import SCHEMA, Metric
@@ -56,9 +56,7 @@ def metrics(_: Clause) -> tuple[Metric, ...]:
 def judge(clause: Clause, values: Values) -> CheckResult:
     schema = values[SCHEMA]
     assert isinstance(schema, DataType)
-    assert isinstance(clause.ask, Terms)
-    assert isinstance(clause.ask.value, tuple)
-    more = list(_more(schema, clause.ask.value, ""))
+    more = list(_more(schema, terms_of(clause, tuple), ""))
     if not more:
         return result(clause, Status.PASS, "none", f"{clause.object}: no additional column", 0.0)
     names = ", ".join(more)

@@ -16,7 +16,7 @@ from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType, carries
-from dq.dataquality.clauses.clause import Clause, Terms
+from dq.dataquality.clauses.clause import Clause, Terms, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, field, resolve
@@ -65,9 +65,7 @@ def metrics(_: Clause) -> tuple[Metric, ...]:
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    assert isinstance(clause.ask, Terms)
-    promise, schema = clause.ask.value, values[SCHEMA]
-    assert isinstance(promise, Promise)
+    promise, schema = terms_of(clause, Promise), values[SCHEMA]
     assert isinstance(schema, DataType)
     name = f"{clause.object}.{clause.property}"
     found = resolve(schema, promise.column)

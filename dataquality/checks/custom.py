@@ -19,7 +19,17 @@ from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.shared.source_map import plain
 from dq.dataquality.clauses import judge as counted
-from dq.dataquality.clauses.clause import Clause, RowTest, Terms, Told, asking, of_number, of_quality, refuse
+from dq.dataquality.clauses.clause import (
+    Clause,
+    RowTest,
+    Terms,
+    Told,
+    asking,
+    of_number,
+    of_quality,
+    refuse,
+    terms_of,
+)
 from dq.dataquality.clauses.judge import Values
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question, ask, measured, number_of
@@ -109,21 +119,16 @@ def _read(quality: Quality) -> tuple[str, Mapping[str, object], Told | None]:
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    numbered = _numbered(clause)
-    return numbered.metrics if numbered else counted.questions(clause)
+    asks = isinstance(clause.ask, Terms)
+    return terms_of(clause, _Numbered).metrics if asks else counted.questions(clause)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    numbered = _numbered(clause)
-    if numbered is None:
+    if not isinstance(clause.ask, Terms):
         return counted.judged(clause, values)
+    numbered = terms_of(clause, _Numbered)
     found = number_of(numbered.name, numbered.question, values)
     return counted.judge_number(clause, found, f"the check {numbered.name!r}")
-
-
-def _numbered(clause: Clause) -> _Numbered | None:
-    terms = clause.ask.value if isinstance(clause.ask, Terms) else None
-    return terms if isinstance(terms, _Numbered) else None
 
 
 def _rule(implementation: str) -> str:

@@ -22,8 +22,8 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.age import promise_of, promises
-from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.age import Promise, promises
+from dq.dataquality.clauses.clause import Clause, Terms, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.time_column import before, in_words, micros_of
@@ -34,20 +34,19 @@ _CHECK = "latency"
 
 def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for made in promises(_CHECK, "latency", contract, one):
-        promise = promise_of(made)
-        yield replace(made, allowed=f"at most {promise.length} old") if promise else made
+        tested = isinstance(made.ask, Terms)
+        allowed = f"at most {terms_of(made, Promise).length} old" if tested else ""
+        yield replace(made, allowed=allowed)
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    promise = promise_of(clause)
-    assert promise is not None
+    promise = terms_of(clause, Promise)
     return (promise.time.extreme("max"), count())
 
 
 def then(clause: Clause, values: Values) -> tuple[Metric, ...]:
     """Only where the newest value lies in the future: the newest one that does not, and how many do."""
-    promise, now = promise_of(clause), clause.occasion.now
-    assert promise is not None
+    promise, now = terms_of(clause, Promise), clause.occasion.now
     newest = values[promise.time.extreme("max")]
     if now is None or not isinstance(newest, int) or promise.time.starts(newest) <= micros_of(now):
         return ()
@@ -56,8 +55,7 @@ def then(clause: Clause, values: Values) -> tuple[Metric, ...]:
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    promise, now = promise_of(clause), clause.occasion.now
-    assert promise is not None
+    promise, now = terms_of(clause, Promise), clause.occasion.now
     subject = f"{clause.object}.{clause.property}"
     if now is None:
         said = f"{subject}: how old the data is cannot be told without the time; hand it in: now=…"

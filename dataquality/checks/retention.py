@@ -20,8 +20,8 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.age import promise_of, promises
-from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.age import Promise, promises
+from dq.dataquality.clauses.clause import Clause, Terms, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.time_column import before, in_words, micros_of
@@ -32,20 +32,18 @@ _CHECK = "retention"
 
 def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for made in promises(_CHECK, "retention", contract, one):
-        promise = promise_of(made)
-        allowed = f"nothing older than {promise.length}" if promise else ""
+        tested = isinstance(made.ask, Terms)
+        allowed = f"nothing older than {terms_of(made, Promise).length}" if tested else ""
         yield replace(made, allowed=allowed)
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    promise = promise_of(clause)
-    assert promise is not None
+    promise = terms_of(clause, Promise)
     return (promise.time.extreme("min"),)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    promise, now = promise_of(clause), clause.occasion.now
-    assert promise is not None
+    promise, now = terms_of(clause, Promise), clause.occasion.now
     subject = f"{clause.object}.{clause.property}"
     if now is None:
         said = f"{subject}: how old the data is cannot be told without the time; hand it in: now=…"

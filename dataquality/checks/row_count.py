@@ -24,7 +24,7 @@ from dq.contracts.service_levels import time_unit
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.units import Duration, parse_duration
-from dq.dataquality.clauses.clause import Clause, Terms, Unit, asking, of_quality, refuse
+from dq.dataquality.clauses.clause import Clause, Terms, Unit, asking, of_quality, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, judged, percent, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.library import arguments, metric
@@ -76,16 +76,14 @@ def metrics(clause: Clause) -> tuple[Metric, ...]:
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    ask = clause.ask
-    return _compared(clause, ask.value, values) if isinstance(ask, Terms) else judged(clause, values)
+    return _compared(clause, values) if isinstance(clause.ask, Terms) else judged(clause, values)
 
 
-def _compared(clause: Clause, period: object, values: Values) -> CheckResult:
+def _compared(clause: Clause, values: Values) -> CheckResult:
     """The growth against the earlier run. The result's value is the number of rows, for later runs."""
     (found,) = values.values()
-    here = moment_of(clause.occasion)
+    here, period = moment_of(clause.occasion), terms_of(clause, Duration)
     assert isinstance(found, int)
-    assert isinstance(period, Duration)
     assert clause.limit is not None
     seen = f"{clause.object}: {found:,} row{'' if found == 1 else 's'}"
     then = before(here, period, dt.UTC) if here else None

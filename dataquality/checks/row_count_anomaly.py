@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.shared.spelling import nearest
-from dq.dataquality.clauses.clause import Clause, Terms, asking, extent_of, refuse, severity
+from dq.dataquality.clauses.clause import Clause, Terms, asking, extent_of, refuse, severity, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.row_count_band import (
@@ -121,10 +121,8 @@ def metrics(clause: Clause) -> tuple[Metric, ...]:
 
 def judge(clause: Clause, values: Values) -> CheckResult:
     (found,) = values.values()
-    assert isinstance(clause.ask, Terms)
-    terms, here = clause.ask.value, moment_of(clause.occasion)
+    terms, here = terms_of(clause, Tolerance), moment_of(clause.occasion)
     assert isinstance(found, int)
-    assert isinstance(terms, Tolerance)
     seen = f"{clause.object}: {found:,} row{'' if found == 1 else 's'}"
     if clause.occasion.history is None or here is None:
         reason = "several partitions at once" if len(clause.occasion.partitions) > 1 else "no history"

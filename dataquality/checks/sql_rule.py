@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.clause import Clause, Terms, asking, of_number, of_quality, refuse
+from dq.dataquality.clauses.clause import Clause, Terms, asking, of_number, of_quality, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, judge_number, result, subject
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.classification import MASK
@@ -101,24 +101,18 @@ def _shared(one: SchemaObject, folded: Folded | None, alone: Query) -> Metric | 
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    return (_terms(clause).metric,)
+    return (terms_of(clause, _Terms).metric,)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
     (found,) = values.values()
-    untold = _terms(clause).untold
+    untold = terms_of(clause, _Terms).untold
     judged = judge_number(clause, one_number(found), "the query")
     if not untold or judged.status is Status.ERROR:
         return judged
     allowed = f"; allowed: {clause.allowed}" if judged.status is Status.FAIL else ""
     message = f"{subject(clause)}: the query gives a number that is not shown, because {untold}"
     return result(clause, judged.status, MASK, f"{message}{allowed}")
-
-
-def _terms(clause: Clause) -> _Terms:
-    assert isinstance(clause.ask, Terms)
-    assert isinstance(clause.ask.value, _Terms)
-    return clause.ask.value
 
 
 def _rule(query: str, rest: str = "mustBe: 0") -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.clause import Clause, Terms, asking, documented, of_option
+from dq.dataquality.clauses.clause import Clause, Terms, asking, documented, of_option, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, resolve
@@ -46,9 +46,7 @@ def metrics(_: Clause) -> tuple[Metric, ...]:
 def judge(clause: Clause, values: Values) -> CheckResult:
     schema = values[SCHEMA]
     assert isinstance(schema, DataType)
-    assert isinstance(clause.ask, Terms)
-    assert isinstance(clause.ask.value, tuple)
-    column, wanted = clause.ask.value
+    column, wanted = terms_of(clause, tuple)
     assert isinstance(column, Column)
     subject = f"{clause.object}.{clause.property}"
     found = resolve(schema, column)

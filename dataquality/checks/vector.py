@@ -19,7 +19,7 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
 from dq.dataquality.clauses import judge as counted
-from dq.dataquality.clauses.clause import Clause, RowTest, Terms, asking, of_option, refuse
+from dq.dataquality.clauses.clause import Clause, RowTest, Terms, asking, of_option, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, resolve
@@ -100,9 +100,8 @@ def metrics(clause: Clause) -> tuple[Metric, ...]:
 def judge(clause: Clause, values: Values) -> CheckResult:
     if not isinstance(clause.ask, Terms):
         return counted.judged(clause, values)
-    schema, elements = values[SCHEMA], clause.ask.value
+    schema, elements = values[SCHEMA], terms_of(clause, Elements)
     assert isinstance(schema, DataType)
-    assert isinstance(elements, Elements)
     subject = f"{clause.object}.{clause.property}"
     found = resolve(schema, elements.item)
     if isinstance(found, str):

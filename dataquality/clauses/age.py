@@ -46,12 +46,6 @@ def promises(check: str, level: str, contract: Contract, one: SchemaObject) -> I
             yield _clause(made, one, sla, part)
 
 
-def promise_of(clause: Clause) -> Promise | None:
-    """What an age clause promises, where it can be tested."""
-    terms = clause.ask.value if isinstance(clause.ask, Terms) else None
-    return terms if isinstance(terms, Promise) else None
-
-
 def elements(contract: Contract, one: SchemaObject, sla: SlaProperty) -> list[str]:
     """What a service level names inside of an object: paths of columns, or the empty text for the object.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeVar
 
 from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
@@ -296,6 +297,16 @@ def _window(one: SchemaObject, terms: Scope) -> Window:
 def refuse(clause: Clause, reason: str) -> Clause:
     """The clause as one that cannot be tested."""
     return replace(clause, ask=Refusal(reason))
+
+
+T = TypeVar("T")
+
+
+def terms_of(clause: Clause, kind: type[T]) -> T:
+    """What the clause's own kind has handed on."""
+    assert isinstance(clause.ask, Terms)
+    assert isinstance(clause.ask.value, kind)
+    return clause.ask.value
 
 
 def asking(clause: Clause, ask: Ask) -> Clause:

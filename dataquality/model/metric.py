@@ -54,7 +54,6 @@ class Schema:
     """The columns and types."""
 
     kind: ClassVar[Kind] = Kind.SCHEMA
-    needs: ClassVar[tuple[Need, ...]] = ()
     merge: ClassVar[Merge] = Merge.NONE
 
 
@@ -113,11 +112,6 @@ class DistinctKeys:
     kind: ClassVar[Kind] = Kind.DISTINCT
     merge: ClassVar[Merge] = Merge.NONE
 
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """The columns that it reads."""
-        return _needs_of_keys(self.keys, self.where)
-
 
 @dataclass(frozen=True, slots=True)
 class RepeatedKeys:
@@ -127,11 +121,6 @@ class RepeatedKeys:
     where: Predicate | None = None
     kind: ClassVar[Kind] = Kind.DUPLICATES
     merge: ClassVar[Merge] = Merge.NONE
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """The columns that it reads."""
-        return _needs_of_keys(self.keys, self.where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +132,6 @@ class UnmatchedKeys:
     where: Predicate | None = None
     kind: ClassVar[Kind] = Kind.UNMATCHED
     merge: ClassVar[Merge] = Merge.SUM
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """The columns that it reads."""
-        return _needs_of_keys(self.keys, self.where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +147,6 @@ class Query:
     kind: ClassVar[Kind] = Kind.SQL
     merge: ClassVar[Merge] = Merge.NONE
 
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """The columns that it reads."""
-        return _needs_of_keys(self.columns, self.where)
-
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -182,11 +161,6 @@ class Call:
     where: Predicate | None = None
     kind: ClassVar[Kind] = Kind.PYTHON
     merge: ClassVar[Merge] = Merge.NONE
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """The columns that it reads, as far as they are known."""
-        return _needs_of_keys((), self.where)
 
 
 Keyed = DistinctKeys | RepeatedKeys | UnmatchedKeys
@@ -218,8 +192,17 @@ def _needs(given: tuple[Need, ...], value: Term | None, where: Predicate | None)
     return joined((*given, *of_value, *(() if where is None else needs_of(where))))
 
 
-def _needs_of_keys(keys: tuple[Column, ...], where: Predicate | None) -> tuple[Need, ...]:
-    return _needs(tuple(Need(key) for key in keys), None, where)
+def reads(metric: Metric) -> tuple[Need, ...]:
+    """The columns that a metric reads, and what they must be for that."""
+    match metric:
+        case Schema():
+            return ()
+        case Aggregate():
+            return metric.needs
+        case Query(_, columns) | DistinctKeys(columns) | RepeatedKeys(columns) | UnmatchedKeys(columns):
+            return _needs(tuple(Need(column) for column in columns), None, metric.where)
+        case Call():
+            return _needs((), None, metric.where)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Answers, Metric
+from dq.dataquality.model.metric import Answers, Metric, reads
 from dq.dataquality.shortcuts.kernels import run as kernels
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.statistics import parquet
@@ -75,5 +75,5 @@ def _worth(files: Sequence[File], rows: int) -> bool:
 
 
 def _read_by(metrics: Iterable[Metric]) -> frozenset[Column]:
-    columns = (need.column for metric in metrics for need in metric.needs)
+    columns = (need.column for metric in metrics for need in reads(metric))
     return frozenset(column for column in columns if len(column.steps) == 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dq.contracts.types import MAX_PRECISION, DataType
 from dq.dataquality.model.column import resolve
-from dq.dataquality.model.metric import Aggregate, Failure, Kind, Metric, Need, Schema
+from dq.dataquality.model.metric import Aggregate, Failure, Kind, Metric, Need, Schema, reads
 from dq.dataquality.sql.spark_predicate import question
 
 # The JVM interprets a generated method that has more than 8,000 bytecodes. Measured on Spark 4.0, 2 million
@@ -56,7 +56,7 @@ def plan(metrics: Iterable[Metric], schema: DataType) -> Plan:
 
 
 def _unmet(metric: Metric, schema: DataType) -> Failure | None:
-    reasons = (_unmet_need(need, schema) for need in metric.needs)
+    reasons = (_unmet_need(need, schema) for need in reads(metric))
     return next((Failure(reason) for reason in reasons if reason), None)
 
 
