@@ -19,20 +19,11 @@ from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.shared.source_map import plain
 from dq.dataquality.clauses import judge as counted
-from dq.dataquality.clauses.clause import (
-    Clause,
-    RowTest,
-    Terms,
-    Told,
-    asking,
-    of_number,
-    of_quality,
-    refuse,
-    terms_of,
-)
+from dq.dataquality.clauses.clause import Clause, RowTest, Terms, asking, refuse, terms_of
 from dq.dataquality.clauses.judge import Values
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question, ask, measured, number_of
+from dq.dataquality.clauses.quality_rule import Told, of_number, of_quality
 from dq.dataquality.clauses.row_count_band import written_as_anomaly
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.metric import Metric

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, Quality, SchemaObject
-from dq.dataquality.clauses.clause import Clause, UniqueKey, asking, of_quality, refuse
+from dq.dataquality.clauses.clause import Clause, UniqueKey, asking, refuse
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.library import arguments, listed, metric, of_properties
+from dq.dataquality.clauses.quality_rule import of_quality
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.threshold import Unusable
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
-from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_quality
+from dq.dataquality.clauses.clause import Clause, RowTest, asking
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.library import arguments, listed, of_properties, unusable
+from dq.dataquality.clauses.quality_rule import of_quality
 from dq.dataquality.clauses.value_predicates import matching, one_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import any_of

@@ -24,10 +24,11 @@ from dq.contracts.service_levels import time_unit
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.units import Duration, parse_duration
-from dq.dataquality.clauses.clause import Clause, Terms, Unit, asking, of_quality, refuse, terms_of
+from dq.dataquality.clauses.clause import Clause, Terms, Unit, asking, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, judged, percent, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.library import arguments, metric
+from dq.dataquality.clauses.quality_rule import of_quality
 from dq.dataquality.clauses.row_count_band import comparable, moment_of, nearest
 from dq.dataquality.clauses.time_column import before
 from dq.dataquality.model.metric import Metric, count

@@ -31,9 +31,10 @@ from dataclasses import dataclass, replace
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.shared.spelling import nearest
-from dq.dataquality.clauses.clause import Clause, Terms, asking, extent_of, refuse, severity, terms_of
+from dq.dataquality.clauses.clause import Clause, Terms, asking, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.quality_rule import extent_of, severity
 from dq.dataquality.clauses.row_count_band import (
     ANOMALY,
     Band,

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.clause import Clause, Terms, asking, of_number, of_quality, refuse, terms_of
+from dq.dataquality.clauses.clause import Clause, Terms, asking, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, judge_number, result, subject
 from dq.dataquality.clauses.kind import CheckKind, Example
+from dq.dataquality.clauses.quality_rule import of_number, of_quality
 from dq.dataquality.model.classification import MASK
 from dq.dataquality.model.classification import untold as why_untold
 from dq.dataquality.model.column import Column, columns

@@ -7,20 +7,16 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
-from dq.contracts.extension import Scope
-from dq.contracts.extension import scope as scope_of
-from dq.contracts.model import Property, Quality, SchemaObject
-from dq.contracts.shared.fault import Fault
+from dq.contracts.model import Property, SchemaObject
 from dq.contracts.shared.outcome import Location, Severity
-from dq.contracts.shared.units import Duration, parse_duration
-from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
+from dq.contracts.shared.units import Duration
+from dq.dataquality.clauses.time_column import TimeColumn
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.needs import needs
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.run_context import NOWHEN, Occasion
 from dq.dataquality.model.target import Target
-from dq.dataquality.model.term import Opaque
-from dq.dataquality.model.threshold import Threshold, Unusable, threshold
+from dq.dataquality.model.threshold import Threshold
 
 
 class Rows(StrEnum):
@@ -199,99 +195,6 @@ def of_option(
     assert options is not None
     at, path = options.at(key), options.path(key)
     return Clause(check, path, one.name, str(column), at, Severity.ERROR, allowed)
-
-
-# Free text in ODCS. What is not listed is an error: a rule that nobody graded must not pass in silence.
-_SEVERITIES = {
-    **dict.fromkeys(("info", "information", "trivial", "none"), Severity.INFO),
-    **dict.fromkeys(("warning", "warn", "low", "minor"), Severity.WARNING),
-    **dict.fromkeys(("critical", "blocker", "fatal"), Severity.CRITICAL),
-}
-
-
-def severity(quality: Quality) -> Severity:
-    """The severity that a quality rule's free text stands for."""
-    return _SEVERITIES.get((quality.severity or "").strip().lower(), Severity.ERROR)
-
-
-_UNITS = {"": Unit.ROWS, "rows": Unit.ROWS, "percent": Unit.PERCENT, "%": Unit.PERCENT}
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a rule is measured by."""
-
-    threshold: Threshold
-    unit: str | None = None
-
-
-def of_quality(
-    check: str, one: SchemaObject, quality: Quality, name: str, told: Told | None = None
-) -> Clause:
-    """The clause of a library rule: its threshold, unit, scope and severity, still without a question.
-
-    `told` are threshold and unit that stand in another place than the rule's own keys. Where one of them
-    cannot be used, the clause says so in `refused`.
-    """
-    grade = severity(quality)
-    made = Clause(check, quality.path(), one.name, name, quality.at(), grade, "")
-    try:
-        said = told.unit if told else quality.unit
-        unit = _UNITS.get((said or "").strip().lower())
-        if unit is None:
-            raise Unusable(f"unit {said!r} is neither rows nor percent")
-        limit = Limit(told.threshold if told else threshold(quality), unit)
-        made = replace(made, extent=extent_of(one, quality))
-    except Unusable as error:
-        return refuse(made, str(error))
-    percent = " percent of the rows" if unit is Unit.PERCENT else " rows"
-    return replace(made, allowed=f"{limit.threshold}{percent}", limit=limit)
-
-
-def of_number(made: Clause) -> Clause:
-    """The clause of a rule whose limit bounds a number, and not how many rows break it."""
-    assert made.limit is not None
-    percent = " percent" if made.limit.unit is Unit.PERCENT else ""
-    return replace(made, allowed=f"{made.limit.threshold}{percent}")
-
-
-def extent_of(one: SchemaObject, quality: Quality) -> Extent:
-    """The rows that a rule means. Raises Unusable, with the reason."""
-    terms, findings = scope_of(quality)
-    if findings:
-        raise Unusable(f"its scope: {findings[0].message}")
-    where, narrows = _narrowed(terms.where) if terms.where is not None else (None, ())
-    if terms.rows == "window" or terms.window:
-        return Extent(Rows.TABLE, where, narrows, _window(one, terms))
-    return Extent(Rows.TABLE if terms.rows == "table" else Rows.PARTITION, where, narrows)
-
-
-def _narrowed(text: str) -> tuple[Predicate, tuple[Column, ...]]:
-    # Only who has a predicate pays for the parser.
-    from dq.contracts.sql.guard import Refused
-    from dq.contracts.sql.rule import where
-
-    found = where(text)
-    if isinstance(found, Refused):
-        raise Unusable(f"its scope: where is refused: {found.reason}. {found.instead.rstrip('.')}")
-    return Opaque(found.sql), tuple(Column((name,)) for name in found.columns)
-
-
-def _window(one: SchemaObject, terms: Scope) -> Window:
-    if terms.rows != "window" or not terms.window:
-        raise Unusable("its scope: rows: window and a window such as 7d go together")
-    length = parse_duration(terms.window)
-    if isinstance(length, Fault):
-        raise Unusable(f"its scope: {length.message}")
-    keys = [(key, Column((key.column,))) for key in one.partition_keys() if held_as(key)]
-    # Of a partition column only the partitions within the window need be read.
-    found = keys[0] if len(keys) == 1 else find(one, "")
-    if isinstance(found, str):
-        raise Unusable(f"its scope: a window needs a column that tells when a row is of; {found}")
-    prop, column = found
-    kind = held_as(prop)
-    assert kind is not None
-    return Window(TimeColumn(column, kind, zone_of(prop)), length)
 
 
 def refuse(clause: Clause, reason: str) -> Clause:

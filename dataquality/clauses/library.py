@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.yaml.source_map import plain
-from dq.dataquality.clauses.clause import Clause, RowTest, asking, of_quality, refuse
+from dq.dataquality.clauses.clause import Clause, RowTest, asking, refuse
+from dq.dataquality.clauses.quality_rule import of_quality
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.threshold import Unusable

@@ -142,3 +142,15 @@ def number_of(name: str, question: Question | None, values: Values) -> Number | 
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a foreign function does
         return Failure(f"the check {name!r} raised {type(error).__name__}")
     return one_number(found, f"the check {name!r}")
+
+
+def luhn(given: Given) -> Broken:
+    """Every text is digits that end in the check digit of Luhn's algorithm, as numbers of cards do.
+
+    It stands on a property and takes no arguments. NULL breaks nothing; a blank or a dash does.
+    """
+    if given.column is None or given.arguments:
+        raise ValueError("it stands on a property and takes no arguments")
+    column = given.column
+    breaks = column.rows_where(lambda value: f"NOT luhn_check(CAST({value} AS STRING))")
+    return Broken(breaks, (column,), "do not end in their check digit")
