@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract
+from dq.contracts.yaml.load import read
 from dq.dataquality import object_check, quarantine
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.model import Property, Quality, SchemaObject
-from dq.contracts.yaml.source_map import plain
+from dq.contracts.shared.source_map import plain
 from dq.dataquality.clauses.clause import Clause, RowTest, asking, refuse
 from dq.dataquality.clauses.quality_rule import of_quality
 from dq.dataquality.model.column import Column, columns
