@@ -17,7 +17,7 @@ from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.clause import Clause, Terms, refuse, terms_of
+from dq.dataquality.clauses.clause import Clause, KindTerms, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.metric import SCHEMA, Metric
@@ -41,7 +41,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         grade,
         f"none ({terms.additional_columns})",
         covers=(custom.path(),) if custom else (),
-        ask=Terms(tuple(one.properties)),
+        ask=KindTerms(tuple(one.properties)),
     )
     if findings:
         yield refuse(made, f"the dataset terms: {findings[0].message}")

@@ -16,7 +16,7 @@ from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType, carries
-from dq.dataquality.clauses.clause import Clause, Terms, terms_of
+from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, field, resolve
@@ -51,7 +51,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             Severity.ERROR,
             allowed,
             covers=tuple(covers),
-            ask=Terms(promise),
+            ask=KindTerms(promise),
         )
 
 

@@ -19,7 +19,7 @@ from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.shared.source_map import plain
 from dq.dataquality.clauses import judge as counted
-from dq.dataquality.clauses.clause import Clause, RowTest, Terms, asking, refuse, terms_of
+from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, refuse, terms_of
 from dq.dataquality.clauses.judge import Values
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question, ask, measured, number_of
@@ -75,10 +75,10 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     made = of_number(made)
     if isinstance(answer, Measure):
         number = measured(name, given, answer, made.extent.where)
-        return asking(made, Terms(_Numbered(name, (number,), None)))
+        return asking(made, KindTerms(_Numbered(name, (number,), None)))
     if made.extent.where:
         return refuse(made, f"the check {name!r} asks of all rows; its rule cannot have a scope with where")
-    return asking(made, Terms(_Numbered(name, answer.metrics, answer)))
+    return asking(made, KindTerms(_Numbered(name, answer.metrics, answer)))
 
 
 _NONE = comparison([("mustBe", 0)])
@@ -110,12 +110,12 @@ def _read(quality: Quality) -> tuple[str, Mapping[str, object], Told | None]:
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    asks = isinstance(clause.ask, Terms)
+    asks = isinstance(clause.ask, KindTerms)
     return terms_of(clause, _Numbered).metrics if asks else counted.questions(clause)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    if not isinstance(clause.ask, Terms):
+    if not isinstance(clause.ask, KindTerms):
         return counted.judged(clause, values)
     numbered = terms_of(clause, _Numbered)
     found = number_of(numbered.name, numbered.question, values)

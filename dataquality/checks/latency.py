@@ -23,7 +23,7 @@ from dataclasses import replace
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.age import Promise, promises
-from dq.dataquality.clauses.clause import Clause, Terms, terms_of
+from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.time_column import before, in_words, micros_of
@@ -34,7 +34,7 @@ _CHECK = "latency"
 
 def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for made in promises(_CHECK, "latency", contract, one):
-        tested = isinstance(made.ask, Terms)
+        tested = isinstance(made.ask, KindTerms)
         allowed = f"at most {terms_of(made, Promise).length} old" if tested else ""
         yield replace(made, allowed=allowed)
 

@@ -24,7 +24,7 @@ from dq.contracts.service_levels import time_unit
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.units import Duration, parse_duration
-from dq.dataquality.clauses.clause import Clause, Terms, Unit, asking, refuse, terms_of
+from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, judged, percent, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.library import arguments, metric
@@ -49,7 +49,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             if limit and limit.unit is Unit.PERCENT:
                 period = _period(quality)
                 allowed = f"{limit.threshold} percent more than {period} before"
-                made = replace(asking(made, Terms(period)), allowed=allowed)
+                made = replace(asking(made, KindTerms(period)), allowed=allowed)
             else:
                 arguments(quality)
         except Unusable as error:
@@ -77,7 +77,7 @@ def metrics(clause: Clause) -> tuple[Metric, ...]:
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    return _compared(clause, values) if isinstance(clause.ask, Terms) else judged(clause, values)
+    return _compared(clause, values) if isinstance(clause.ask, KindTerms) else judged(clause, values)
 
 
 def _compared(clause: Clause, values: Values) -> CheckResult:

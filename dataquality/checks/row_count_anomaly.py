@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.shared.spelling import nearest
-from dq.dataquality.clauses.clause import Clause, Terms, asking, refuse, terms_of
+from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.quality_rule import extent_of, severity
@@ -79,7 +79,7 @@ def _clause(one: SchemaObject, quality: Quality, written: Mapping[str, object]) 
     allowed = "about as many rows as in earlier runs"
     made = Clause(_CHECK, quality.path(), one.name, "", quality.at(), grade, allowed)
     try:
-        return asking(replace(made, extent=extent_of(one, quality)), Terms(_terms(written)))
+        return asking(replace(made, extent=extent_of(one, quality)), KindTerms(_terms(written)))
     except Unusable as error:
         return refuse(made, str(error))
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.clause import Clause, Terms, asking, refuse, terms_of
+from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, judge_number, result, subject
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.quality_rule import of_number, of_quality
@@ -69,7 +69,7 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
         return refuse(made, f"its query is refused: {found.reason}. {found.instead}".rstrip("."))
     alone = Query(found.sql, tuple(Column((name,)) for name in found.columns), made.extent.where)
     terms = _Terms(_shared(one, found.folded, alone) or alone, why_untold(one, found.shown))
-    return asking(made, Terms(terms))
+    return asking(made, KindTerms(terms))
 
 
 @dataclass(frozen=True, slots=True)

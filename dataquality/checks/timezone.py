@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.clause import Clause, Terms, asking, documented, of_option, terms_of
+from dq.dataquality.clauses.clause import Clause, KindTerms, asking, documented, of_option, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, resolve
@@ -36,7 +36,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         elif prop.logical_type != "timestamp":
             yield documented(made, "a time is a text, whose format tells whether a zone is written")
         else:
-            yield asking(made, Terms((column, _TYPES[options.timezone])))
+            yield asking(made, KindTerms((column, _TYPES[options.timezone])))
 
 
 def metrics(_: Clause) -> tuple[Metric, ...]:

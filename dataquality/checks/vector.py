@@ -19,7 +19,7 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
 from dq.dataquality.clauses import judge as counted
-from dq.dataquality.clauses.clause import Clause, RowTest, Terms, asking, of_option, refuse, terms_of
+from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, of_option, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, resolve
@@ -79,7 +79,7 @@ def _elements(
         yield refuse(made, f"elementType {written!r} is none of {', '.join(_ELEMENTS)}")
         return
     types, bounds = _ELEMENTS[written]
-    yield asking(made, Terms(Elements(item, types)))
+    yield asking(made, KindTerms(Elements(item, types)))
     if bounds is not None:
         least, most = bounds
         breaks = item.where(
@@ -94,11 +94,11 @@ def _elements(
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    return (SCHEMA,) if isinstance(clause.ask, Terms) else counted.questions(clause)
+    return (SCHEMA,) if isinstance(clause.ask, KindTerms) else counted.questions(clause)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    if not isinstance(clause.ask, Terms):
+    if not isinstance(clause.ask, KindTerms):
         return counted.judged(clause, values)
     schema, elements = values[SCHEMA], terms_of(clause, Elements)
     assert isinstance(schema, DataType)

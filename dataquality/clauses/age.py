@@ -13,7 +13,7 @@ from dq.contracts.service_levels import time_unit
 from dq.contracts.shared.fault import Fault
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.units import MONTHS, SECONDS, Duration, parse_duration
-from dq.dataquality.clauses.clause import Clause, Extent, Rows, Terms, asking, left_out, refuse
+from dq.dataquality.clauses.clause import Clause, Extent, KindTerms, Rows, asking, left_out, refuse
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
 from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.sql.literal import logical
@@ -80,7 +80,7 @@ def _clause(made: Clause, one: SchemaObject, sla: SlaProperty, part: str) -> Cla
         time = TimeColumn(column, kind, zone_of(prop))
     except Unusable as error:
         return refuse(made, str(error))
-    return asking(made, Terms(Promise(time, length)))
+    return asking(made, KindTerms(Promise(time, length)))
 
 
 def promised(sla: SlaProperty) -> Duration:

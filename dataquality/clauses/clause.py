@@ -94,14 +94,14 @@ class RowCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class KindTerms:
     """What a kind hands from finding the clause to its own questions and its own judge."""
 
     value: object
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class Untestable:
     """It cannot be tested as it is written, which is an error."""
 
     reason: str
@@ -118,7 +118,7 @@ class NoResult:
     proven: bool
 
 
-Ask = RowTest | UniqueKey | ForeignKey | RowCount | Terms | Refusal | NoResult
+Ask = RowTest | UniqueKey | ForeignKey | RowCount | KindTerms | Untestable | NoResult
 """What is asked of the data for a clause, or why nothing is."""
 
 
@@ -148,7 +148,7 @@ class Clause:
     @builtins.property
     def refused(self) -> str:
         """Why it cannot be tested, or nothing."""
-        return self.ask.reason if isinstance(self.ask, Refusal) else ""
+        return self.ask.reason if isinstance(self.ask, Untestable) else ""
 
     @builtins.property
     def breaks(self) -> Predicate | None:
@@ -199,7 +199,7 @@ def of_option(
 
 def refuse(clause: Clause, reason: str) -> Clause:
     """The clause as one that cannot be tested."""
-    return replace(clause, ask=Refusal(reason))
+    return replace(clause, ask=Untestable(reason))
 
 
 T = TypeVar("T")
@@ -207,7 +207,7 @@ T = TypeVar("T")
 
 def terms_of(clause: Clause, kind: type[T]) -> T:
     """What the clause's own kind has handed on."""
-    assert isinstance(clause.ask, Terms)
+    assert isinstance(clause.ask, KindTerms)
     assert isinstance(clause.ask.value, kind)
     return clause.ask.value
 
