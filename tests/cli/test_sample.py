@@ -103,6 +103,38 @@ def test_a_failure_stands_at_its_clause_with_its_count_and_lines(shop, dq):
     assert "orders.price: 1 of 3 rows are NULL; allowed: no NULL" in ran.out
 
 
+SCOPED = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: visits
+version: 1.0.0
+schema:
+  - name: visits
+    properties:
+      - {name: day, logicalType: string, partitioned: true, partitionKeyPosition: 1}
+      - name: state
+        logicalType: string
+        quality:
+          - metric: nullValues
+            mustBe: 0
+            customProperties: [{property: scope, vendor: dq, value: {where: "day > '2020'"}}]
+          - metric: nullValues
+            mustBe: 0
+            customProperties: [{property: scope, vendor: dq, value: {where: "nowhere = 1"}}]
+"""
+
+
+def test_a_scope_by_what_stands_in_the_path_is_left_out_and_by_no_column_is_an_error(folder, dq):
+    (folder / "visits.odcs.yaml").write_text(SCOPED)
+    (folder / "visits.csv").write_text("state\nopen\n")
+
+    ran = dq("sample", "visits.odcs.yaml", "visits.csv")
+
+    assert ran.code == 3
+    assert "visits.state: its scope: column 'nowhere' is missing." in ran.out
+    assert "state quality: nullValues: the file lacks this column, which the path of a partition" in ran.out
+
+
 def test_the_reports_of_the_gate_show_samples_too(shop, dq):
     (shop / "orders.csv").write_text("id,price,email,customer\n,1,,\n")
 
