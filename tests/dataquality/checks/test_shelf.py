@@ -65,8 +65,7 @@ def test_no_check_knows_spark() -> None:
 
 NEW_KIND = '''
 """Texts are in upper case."""
-from dataclasses import replace
-from dq.dataquality.clauses.clause import of_property
+from dq.dataquality.clauses.clause import RowTest, asking, of_property
 from dq.dataquality.model.column import columns
 from dq.dataquality.clauses.kind import CheckKind
 from dq.dataquality.model.predicate import Compare
@@ -77,7 +76,7 @@ def clauses(contract, one):
         if "upper" in prop.tags:
             made = of_property("upper", one, prop, column, "tags", "upper case")
             breaks = column.where(lambda value: Compare(Function("upper", (value,)), "<>", value))
-            yield replace(made, breaks=breaks, complaint="are not in upper case")
+            yield asking(made, RowTest(breaks, "are not in upper case"))
 
 CHECK = CheckKind("upper", __doc__, clauses, ())
 '''
