@@ -106,7 +106,7 @@ def _parse(text: str) -> DataType:
             raise NotAType(f"unexpected {stripped[position]!r}")
         tokens.append(match.group(1))
         position = match.end()
-    reader = _Reader(tokens)
+    reader = _TypeReader(tokens)
     made = reader.type(0)
     if reader.left():
         raise NotAType(f"unexpected {reader.next()!r} after {made}")
@@ -117,7 +117,7 @@ def _parse(text: str) -> DataType:
 _remembered = lru_cache(1024)(_parse)
 
 
-class _Reader:
+class _TypeReader:
     def __init__(self, tokens: list[str]) -> None:
         self._tokens = tokens
         self._at = 0

@@ -32,7 +32,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedRows:
     """Which rows were asked for; at most one of these is given, and none stands for what is new."""
 
     partitions: tuple[Partition, ...] = ()
@@ -57,13 +57,13 @@ class Task:
         return f"{self.contract.id}/{self.object.name}"
 
 
-def asked(partitions: Sequence[str], cycles: Sequence[str], since: str | None, everything: bool) -> Asked:
+def asked(partitions: Sequence[str], cycles: Sequence[str], since: str | None, everything: bool) -> AskedRows:
     """The options as one value. Raises UsageError where they exclude each other or cannot be read."""
     given = {"--partition": partitions, "--cycle": cycles, "--since": since, "--all": everything}
     names = [name for name, value in given.items() if value]
     if len(names) > 1:
         raise UsageError(f"{' and '.join(names)} exclude each other.", f"Give one of {', '.join(given)}.")
-    return Asked(
+    return AskedRows(
         tuple(_partition(text) for text in dict.fromkeys(partitions)),
         tuple(instant(text) for text in dict.fromkeys(cycles)),
         instant(since) if since else None,
@@ -93,7 +93,7 @@ def with_rules(pairs: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
     return [(contract, one) for contract, one, clauses in found if testable(wanted(one, clauses, words))]
 
 
-def tasks(store: Store, pairs: Sequence[Pair], what: Asked) -> list[Task]:
+def tasks(store: Store, pairs: Sequence[Pair], what: AskedRows) -> list[Task]:
     """What to test of each object, in the order of the contracts.
 
     By default each partition that was delivered and has no run of all clauses, and the whole table where
@@ -121,7 +121,7 @@ def _placed(world: World, task: Task, server: str | None) -> Task:
 Scopes = tuple[Partition | None, ...]
 
 
-def _scopes(tx: Connection, contract: Contract, one: SchemaObject, what: Asked) -> Scopes:
+def _scopes(tx: Connection, contract: Contract, one: SchemaObject, what: AskedRows) -> Scopes:
     if what.partitions:
         return what.partitions
     if what.everything or not _delivered_by_promise(tx, contract, one):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dq.contracts.sql.allowlist import NODES, NOT_OF_A_ROW
-from dq.contracts.sql.dialect import Dialect
+from dq.contracts.sql.dialect import SqlDialect
 from dq.contracts.sql.growth import ALL
 from dq.contracts.sql.names import Rows
 
@@ -212,4 +212,4 @@ def _own(node: exp.Expr, alias: str) -> exp.Expr:
 
 
 def _written(node: exp.Expr) -> str:
-    return node.sql(dialect=Dialect, comments=False)
+    return node.sql(dialect=SqlDialect, comments=False)

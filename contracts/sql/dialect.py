@@ -35,6 +35,6 @@ class _Generator(SparkGenerator):
         return f"INTERVAL '{expression.this.name}' {expression.args['unit'].name.upper()}"
 
 
-class Dialect(Spark):
+class SqlDialect(Spark):
     Parser = _Parser
     Generator = _Generator

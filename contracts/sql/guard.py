@@ -19,7 +19,7 @@ from dq.contracts.sql import text as sql
 from dq.contracts.sql.aggregate import Folded, folded, shown
 from dq.contracts.sql.allowlist import NOT_OF_A_ROW, OF_A_ROW
 from dq.contracts.sql.cost import vouch_for_cost
-from dq.contracts.sql.dialect import Dialect
+from dq.contracts.sql.dialect import SqlDialect
 from dq.contracts.sql.reading import read, read_condition
 from dq.contracts.sql.vetting import (
     Forbidden,
@@ -108,7 +108,7 @@ def _refused(error: Exception) -> Refused:
 
 
 def _written(tree: exp.Expr) -> str:
-    made = tree.sql(dialect=Dialect, comments=False)
+    made = tree.sql(dialect=SqlDialect, comments=False)
     if "${" in made:
         raise Forbidden("it holds a sign that Spark would replace")
     return made
@@ -119,7 +119,7 @@ def _condition(text: str) -> exp.Expr:
         raise Forbidden(f"it has {len(text):,} characters; {MAX_CHARACTERS:,} are allowed", _SHORTER)
     if OURS in text.lower():
         raise Forbidden(f"names that begin with {OURS!r} are not allowed", "Name a column of the object.")
-    dialect = Dialect()
+    dialect = SqlDialect()
     tokens = unquoted(dialect.tokenize(text), text)
     vouch_for_tokens(tokens, text)
     (tree,) = dialect.parser(error_level=ErrorLevel.IMMEDIATE).parse_into(exp.Condition, tokens, text)
@@ -171,7 +171,7 @@ def _filled(query: str, own: str, property: str | None) -> str:
 
 def _parsed(text: str) -> exp.Query:
     """The one statement of a text, which must begin like a query."""
-    dialect = Dialect()
+    dialect = SqlDialect()
     tokens = unquoted(dialect.tokenize(text), text)
     vouch_for_query(tokens)
     vouch_for_tokens(tokens, text)

@@ -10,7 +10,7 @@ from sqlglot import Token, TokenType, exp
 
 from dq.contracts.shared.spelling import nearest
 from dq.contracts.sql.allowlist import FUNCTIONS, INSTEAD, NODES, TYPES, UNITS
-from dq.contracts.sql.dialect import Dialect
+from dq.contracts.sql.dialect import SqlDialect
 
 MAX_NODES = 2_000
 # Of parentheses and brackets in the text, and of nodes in the tree.
@@ -208,7 +208,7 @@ def _vouch_node(node: exp.Expr) -> None:
     elif isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Identifier):
         raise Forbidden("a function of a schema is not allowed", "Write a function of Spark's own.")
     elif isinstance(node, exp.DataType) and getattr(node.this, "name", "") not in TYPES:
-        kind = node.sql(dialect=Dialect)
+        kind = node.sql(dialect=SqlDialect)
         raise Forbidden(f"the type {kind!r} is not allowed in a cast", "Write one such as decimal(18, 2).")
     elif isinstance(node, exp.Var) and name.upper() not in UNITS:
         raise Forbidden(f"{name!r} is not understood")

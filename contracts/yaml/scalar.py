@@ -21,7 +21,7 @@ _FAST: dict[str, object] = {"true": True, "false": False, "null": None, "~": Non
 Value = str | int | float | bool | None | dt.date | dt.datetime
 
 
-class Unusable(ValueError):
+class UnusableScalar(ValueError):
     """The text has a type that YAML knows and Python cannot hold, or a tag that is not plain data."""
 
 
@@ -40,7 +40,7 @@ def value(text: str, tag: str | None, plain: bool) -> Value:
     if tag == _STR:
         return text
     if tag not in _CORE:
-        raise Unusable(f"tag {_short(tag)!r} is not allowed")
+        raise UnusableScalar(f"tag {_short(tag)!r} is not allowed")
     return _construct(tag, text)
 
 
@@ -88,7 +88,7 @@ _resolved = lru_cache(4096)(_matched)
 def _construct(tag: str, text: str) -> Value:
     kind = tag.rpartition(":")[2]
     if len(text) > 1000:
-        raise Unusable(f"what reads like {_WORDS.get(kind, kind)} has {len(text)} characters")
+        raise UnusableScalar(f"what reads like {_WORDS.get(kind, kind)} has {len(text)} characters")
     if kind == "int" and text.isdecimal() and text.isascii() and text[0] != "0":
         return int(text)
     constructor = SafeConstructor()
@@ -96,7 +96,7 @@ def _construct(tag: str, text: str) -> Value:
     try:
         return getattr(constructor, f"construct_yaml_{kind}")(node)  # type: ignore[no-any-return]
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError, ConstructorError) as error:
-        raise Unusable(f"{text!r} reads like {_WORDS.get(kind, kind)} and is not") from error
+        raise UnusableScalar(f"{text!r} reads like {_WORDS.get(kind, kind)} and is not") from error
 
 
 def _short(tag: str) -> str:

@@ -23,7 +23,7 @@ from yaml.events import (
 from dq.contracts.shared.source_map import MAX_DEPTH, PLACE, Place, Spot
 from dq.contracts.type_errors import read_as
 from dq.contracts.yaml.frame import Frame, OddNumber, Refusal, Twin
-from dq.contracts.yaml.scalar import Unusable, Value, other_number, value
+from dq.contracts.yaml.scalar import UnusableScalar, Value, other_number, value
 
 MAX_EXPANSION = 10_000
 MAX_EVENTS = 200_000
@@ -122,7 +122,7 @@ class Builder:
             return
         try:
             made = value(text, tag, plain)
-        except Unusable as error:
+        except UnusableScalar as error:
             mend = "Write the plain value, without a tag." if tag else f"Quote it: {_quoted(text)}."
             raise Refusal(f"{error}.", mend, spot) from error
         if plain and not tag:
@@ -157,7 +157,7 @@ class Builder:
         if plain or tag:
             try:
                 made = value(text, tag, plain)
-            except Unusable:
+            except UnusableScalar:
                 made = None
         if made.__class__ is not str:
             raise Refusal(

@@ -25,7 +25,7 @@ from dq.dataquality.model.term import Inside
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class ColumnPromise:
     """What is said of one column: its exact type, or at least its logical one, or only that it is there."""
 
     column: Column
@@ -35,7 +35,7 @@ class Promise:
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
-        promise = Promise(column, _exact(prop), prop.logical_type)
+        promise = ColumnPromise(column, _exact(prop), prop.logical_type)
         allowed = str(promise.exact or promise.logical or "any type")
         key = "physicalType" if prop.physical_type else "logicalType"
         covers = [prop.path(key) for key in ("name", "physicalName", "logicalType")]
@@ -65,7 +65,7 @@ def metrics(_: Clause) -> tuple[Metric, ...]:
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    promise, schema = terms_of(clause, Promise), values[SCHEMA]
+    promise, schema = terms_of(clause, ColumnPromise), values[SCHEMA]
     assert isinstance(schema, DataType)
     name = f"{clause.object}.{clause.property}"
     found = resolve(schema, promise.column)
@@ -94,7 +94,7 @@ def _absent(schema: DataType, column: Column) -> tuple[Status, str]:
 _OPAQUE = ("string", "variant")
 
 
-def _difference(found: DataType, promise: Promise) -> str | None:
+def _difference(found: DataType, promise: ColumnPromise) -> str | None:
     if promise.exact is not None:
         return differs(found, promise.exact)
     if promise.logical is None:

@@ -15,7 +15,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from dq.contracts.sql.dialect import Dialect
+from dq.contracts.sql.dialect import SqlDialect
 from dq.dataquality.model.predicate import (
     And,
     Compare,
@@ -48,7 +48,7 @@ def read_term(text: str) -> Term:
 
 def _parsed(text: str) -> exp.Expr:
     try:
-        return sqlglot.parse_one(text, dialect=Dialect)
+        return sqlglot.parse_one(text, dialect=SqlDialect)
     except (SqlglotError, RecursionError) as error:
         raise NoReading("the predicate is not understood") from error
 

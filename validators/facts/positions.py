@@ -10,7 +10,7 @@ from dq.contracts.model import SchemaObject
 from dq.validators.rule import Fault, fault
 
 
-class Key(NamedTuple):
+class PositionKey(NamedTuple):
     """A kind of key: what it is called, and where a property holds its flag and its position."""
 
     noun: str
@@ -20,13 +20,15 @@ class Key(NamedTuple):
     position_attribute: str
 
 
-PARTITION = Key(
+PARTITION = PositionKey(
     "partition column", "partitioned", "partitionKeyPosition", "partitioned", "partition_key_position"
 )
-PRIMARY = Key("primary key column", "primaryKey", "primaryKeyPosition", "primary_key", "primary_key_position")
+PRIMARY = PositionKey(
+    "primary key column", "primaryKey", "primaryKeyPosition", "primary_key", "primary_key_position"
+)
 
 
-def wrong(one: SchemaObject, key: Key) -> Iterator[Fault]:
+def wrong(one: SchemaObject, key: PositionKey) -> Iterator[Fault]:
     """At most one fault per object, where the positions are not 1 to n or stand on a column that is no key.
 
     A single key column needs no position. ODCS's -1 is no position.
@@ -59,5 +61,5 @@ def wrong(one: SchemaObject, key: Key) -> Iterator[Fault]:
         return
 
 
-def _relies_on(one: SchemaObject, key: Key) -> tuple[str, ...]:
+def _relies_on(one: SchemaObject, key: PositionKey) -> tuple[str, ...]:
     return tuple(prop.path(name) for prop in one.properties for name in (key.flag, key.position))

@@ -56,7 +56,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedFile:
     """What was found in one file. `data` is None when nothing was, or may yet be.
 
     `entry` is None for a file that holds no contract, and `folds` where no form was wrong.
@@ -70,14 +70,14 @@ class Judged:
     folds: Folds | None = None
 
 
-def judge(gate: Gate, file: str, data: bytes | Refused) -> Judged:
+def judge(gate: Gate, file: str, data: bytes | Refused) -> JudgedFile:
     """What is wrong with the contract in `data`, taken by itself. Never raises for what the file says."""
     if isinstance(data, Refused):
-        return Judged(file, [data.finding(file)], None)
+        return JudgedFile(file, [data.finding(file)], None)
     parsed = parse(data, file)
     contract = parsed.contract
     if contract is None:
-        return Judged(file, parsed.findings, data)
+        return JudgedFile(file, parsed.findings, data)
     wrong, cut = extension.faults(contract)
     form = parsed.findings + wrong
     context = Context(file, gate.today, Walk.of(contract), Promises.of(contract), schemas=gate.policy.schemas)
@@ -89,7 +89,9 @@ def judge(gate: Gate, file: str, data: bytes | Refused) -> Judged:
             break
     entry = Entry.of(contract, context)
     kept = data if findings or entry.links else None
-    return Judged(file, findings, kept, entry, contract.domain, folds if cut or form or parsed.cut else None)
+    return JudgedFile(
+        file, findings, kept, entry, contract.domain, folds if cut or form or parsed.cut else None
+    )
 
 
 def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) -> Iterator[Finding]:
@@ -112,7 +114,7 @@ def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) ->
                 break
 
 
-def among_others(gate: Gate, judged: Iterable[Judged]) -> Iterator[Finding]:
+def among_others(gate: Gate, judged: Iterable[JudgedFile]) -> Iterator[Finding]:
     """What is wrong with each contract among all of them."""
     every = [one for one in judged if one.entry is not None]
     registry = Registry.of(one.entry for one in every if one.entry is not None)

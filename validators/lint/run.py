@@ -15,7 +15,7 @@ from dq.contracts.shared import shelf
 from dq.contracts.shared.outcome import Finding
 from dq.validators import rules as rules_shelf
 from dq.validators.lint import bulk
-from dq.validators.lint.judge import Gate, Judged, among_others, judge
+from dq.validators.lint.judge import Gate, JudgedFile, among_others, judge
 from dq.validators.policy import waivers
 from dq.validators.policy.policy import DEFAULT, Policy
 from dq.validators.rule import Rule
@@ -89,7 +89,7 @@ class _Reader:
 
     gate: Gate
 
-    def __call__(self, named: tuple[str, Found]) -> Judged:
+    def __call__(self, named: tuple[str, Found]) -> JudgedFile:
         file, found = named
         try:
             return judge(self.gate, file, files.read(found))
@@ -97,7 +97,7 @@ class _Reader:
             return judge(self.gate, file, refused)
 
 
-def _linted(gate: Gate, judged: Iterable[Judged]) -> Linted:
+def _linted(gate: Gate, judged: Iterable[JudgedFile]) -> Linted:
     every = list(judged)
     found = [finding for one in every for finding in one.findings]
     found += among_others(gate, every)

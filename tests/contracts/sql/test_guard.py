@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from dq.contracts.sql.allowlist import FUNCTIONS
-from dq.contracts.sql.dialect import Dialect
+from dq.contracts.sql.dialect import SqlDialect
 from dq.contracts.sql.guard import MAX_CHARACTERS, Guarded, Refused, guarded, guarded_predicate
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def test_whatever_is_accepted_is_one_select_on_allowed_tables(query: str) -> Non
     found = guard(query, "`price`")
 
     if isinstance(found, Guarded):
-        (tree,) = sqlglot.parse(found.sql, dialect=Dialect)
+        (tree,) = sqlglot.parse(found.sql, dialect=SqlDialect)
         assert isinstance(tree, exp.Query)
         names = {table.sql(dialect="spark").split(" ")[0] for table in tree.find_all(exp.Table)}
         assert {name.strip("`") for name in names if not name.strip("`").startswith("_dq_with_")} == {
