@@ -73,4 +73,6 @@ SERVER_TYPES: dict[str, ServerType] = {
 # `encoding` came to every type that has it with 3.2.0; of athena's keys `workgroup` came then, and
 # `stagingDir` was required before.
 LATER_KEYS = {"encoding": (3, 2, 0), "workgroup": (3, 2, 0)}
+# Until 3.0.2 the key was another one.
+EARLIER_NAMES = {("athena", "stagingDir"): ("staging_dir", (3, 0, 2))}
 EARLIER_REQUIRED = {"athena": (("stagingDir",), (3, 2, 0))}

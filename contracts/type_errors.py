@@ -45,6 +45,16 @@ def read_as(value: object) -> str:
     return "a list" if isinstance(value, list) else "a mapping"
 
 
+def empty(holder: Place, key: str) -> Finding:
+    """The finding for a key without a value, which stands at the key where nothing is written."""
+    at, key_at = holder.at(key), holder.at_key(key)
+    mend = f"Give '{key}' a value, or remove it."
+    written = at.line == key_at.line and at.column > key_at.column + len(key) + 1
+    if not written:
+        mend += " What begins with '#' is a comment to YAML, unless it stands in quotes."
+    return _finding("wrong-type", f"{key} is empty.", mend, at if written else key_at, holder.below(key))
+
+
 def explain(
     detail: ErrorDetails, model: type[Node], holder: Place, key: str | int, index: int | None
 ) -> Finding:
@@ -65,13 +75,19 @@ def explain(
     if kind in ("literal_error", "enum"):
         return _wrong_word(detail, name, value, at, path)
     if value is None:
-        mend = f"Give '{key}' a value, or remove it." if index is None else "Remove the empty item."
-        return _finding("wrong-type", f"{name} is empty.", mend, at, path)
+        if index is None:
+            return empty(holder, str(key))
+        return _finding("wrong-type", f"{name} is empty.", "Remove the empty item.", at, path)
     if kind not in _WANTED:
         # Our own validators raise with a whole clause, which pydantic prefixes.
         said = detail["msg"].removeprefix("Value error, ")
         return _finding("wrong-type", f"{name}: {said}.", "Run 'dq schema' to see what fits.", at, path)
     wanted, example = _WANTED[kind]
+    if index is None and isinstance(detail["loc"][-1], int):
+        first = next(iter(_required(model, detail["loc"])), "…")
+        shown = value if isinstance(value, (str, int)) and len(str(value)) < 40 else "…"
+        message = f"every item of {name} must be a mapping, not {read_as(value)}."
+        return _finding("wrong-type", message, f"Write {name}: [{{{first}: {shown}}}, …].", at, path)
     # An item is written without the key of its list.
     begin = f"{key}: " if index is None else ""
     raw = holder.raw.get(str(key)) if index is None else None
@@ -93,13 +109,42 @@ def _unknown_key(
     known = sorted(keys_at(model, loc[:-1]))
     where = holder.path or _named(model)
     hint = nearest(key, known)
-    if hint:
+    if key == "$ref":
+        mend = "ODCS has no $ref: write the element out, or share it with a YAML anchor."
+    elif hint and hint != key and _differ(key.lower(), hint.lower()) <= (len(hint) + 1) // 3:
         mend = f"Did you mean {hint!r}?"
+    elif inside := _that_hold(model, loc, key):
+        mend = f"It stands under {inside!r}."
     elif "customProperties" in known:
         mend = "Put what is your own under 'customProperties'."
     else:
         mend = f"It takes {', '.join(known)}."
     return _finding("unknown-key", f"{where} has no key {key!r}.", mend, holder.at_key(key), path)
+
+
+def _that_hold(model: type[Node], loc: tuple[int | str, ...], key: str) -> str | None:
+    """The one key at this place whose value has the unknown one, if there is just one."""
+    found = {
+        info.alias or name
+        for one in _models(model, loc[:-1])
+        for name, info in one.model_fields.items()
+        if any(key in keys_at(inner) for inner in _node_types(info.annotation))
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _differ(one: str, other: str) -> int:
+    """How many signs have to be added, taken away, exchanged or swapped to make one word of the other."""
+    earlier: list[int] = []
+    before = list(range(len(other) + 1))
+    for row, sign in enumerate(one, 1):
+        after = [row]
+        for column, theirs in enumerate(other, 1):
+            after.append(min(before[column] + 1, after[-1] + 1, before[column - 1] + (sign != theirs)))
+            if row > 1 < column and sign == other[column - 2] and theirs == one[row - 2]:
+                after[column] = min(after[column], earlier[column - 2] + 1)
+        earlier, before = before, after
+    return before[-1]
 
 
 def _wrong_word(detail: ErrorDetails, name: str, value: Any, at: Location, path: str) -> Finding:
@@ -118,6 +163,18 @@ def _named(model: type[Node]) -> str:
 
 def keys_at(model: type[Node], loc: tuple[int | str, ...] = ()) -> set[str]:
     """Every key that a mapping at this place may have, as written in the file."""
+    return {info.alias or name for one in _models(model, loc) for name, info in one.model_fields.items()} - {
+        PLACE
+    }
+
+
+def _required(model: type[Node], loc: tuple[int | str, ...]) -> list[str]:
+    """The keys that a mapping at this place needs."""
+    fields = [item for one in _models(model, loc) for item in one.model_fields.items()]
+    return [info.alias or name for name, info in fields if info.is_required() and info.alias != PLACE]
+
+
+def _models(model: type[Node], loc: tuple[int | str, ...]) -> list[type[Node]]:
     models = [model]
     for part in loc:
         if isinstance(part, int) or part.startswith("~"):
@@ -129,8 +186,7 @@ def keys_at(model: type[Node], loc: tuple[int | str, ...] = ()) -> set[str]:
             if (info.alias or name) == part
             for inner in _node_types(info.annotation)
         ]
-    known = {info.alias or name for one in models for name, info in one.model_fields.items()}
-    return known - {PLACE}
+    return models
 
 
 def _node_types(annotation: Any) -> list[type[Node]]:

@@ -5,6 +5,8 @@ Parts that do not fit are cut out one by one and the rest is typed.
 
 from __future__ import annotations
 
+import datetime as dt
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -47,11 +49,19 @@ def typed(model: type[N], top: dict[str, Any]) -> tuple[N | None, list[Finding],
                 return None, [*findings, _hopeless(top, len(details))], cut
         removals: list[tuple[Any, int | str]] = []
         misspelt = _misspelt(details)
+        lists = Counter(one["loc"][:-1] for one in details if one["type"] in _NO_MAPPING)
         for detail in details:
             steps = _steps(top, detail["loc"])
+            if _is_date_as_text(detail, steps):
+                continue
             holder, key, index = _spot(steps)
             path = holder.below(key if index is None else f"{key}[{index}]")
             missing = detail["type"] == "missing"
+            if (listed := detail["loc"][:-1]) in lists and lists[listed] == len(steps[-1][0]) > 1:
+                # One mistake: the whole list is written in another form.
+                steps, path, index = steps[:-1], holder.below(key), None
+                if path in cut:
+                    continue
             if path not in cut and len(findings) < MAX_FINDINGS and not (missing and misspelt(detail)):
                 findings.append(explain(detail, model, holder, key, index))
                 if len(findings) == MAX_FINDINGS:
@@ -74,6 +84,20 @@ def typed(model: type[N], top: dict[str, Any]) -> tuple[N | None, list[Finding],
     return None, findings, cut
 
 
+# pydantic's errors for what is no mapping where the model has one.
+_NO_MAPPING = ("model_type", "model_attributes_type", "dict_type")
+
+
+def _is_date_as_text(detail: ErrorDetails, steps: list[tuple[Any, int | str]]) -> bool:
+    """Puts the text back that YAML took for a date, where ODCS has text: its own examples are not quoted."""
+    container, key = steps[-1]
+    if detail["type"] != "string_type" or not isinstance(detail.get("input"), dt.date):
+        return False
+    written = container[PLACE].raw.get(key) if isinstance(container, dict) else None
+    container[key] = written or detail["input"].isoformat()
+    return True
+
+
 def _misspelt(details: list[ErrorDetails]) -> Callable[[ErrorDetails], bool]:
     """Answers whether a key that is missing stands beside an unknown one that reads like it."""
     unknown: dict[tuple[int | str, ...], list[str]] = {}
@@ -81,7 +105,8 @@ def _misspelt(details: list[ErrorDetails]) -> Callable[[ErrorDetails], bool]:
         if detail["type"] == "extra_forbidden":
             unknown.setdefault(detail["loc"][:-1], []).append(str(detail["loc"][-1]))
     return lambda missing: any(
-        nearest(written, [str(missing["loc"][-1])]) for written in unknown.get(missing["loc"][:-1], ())
+        written == "$ref" or nearest(written, [str(missing["loc"][-1])])
+        for written in unknown.get(missing["loc"][:-1], ())
     )
 
 

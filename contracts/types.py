@@ -50,6 +50,7 @@ CARRIERS: dict[str, tuple[str, ...]] = {
 }
 
 MAX_PRECISION = 38
+MAX_FRACTION = 12
 MAX_CHARACTERS = 131_072  # what Glue keeps of a column's type
 
 
@@ -198,6 +199,9 @@ class _TypeReader:
                 break
             self.next()
         self.expect(")")
+        if name in ("timestamp", "timestamp_ntz") and len(numbers) == 1 and numbers[0] <= MAX_FRACTION:
+            # Athena's and Trino's `timestamp(6)`: how many digits of a second, which lakes keep anyway.
+            return DataType(name)
         if name not in ("decimal", "char", "varchar"):
             raise NotAType(f"{name} takes no number in parentheses")
         if name == "decimal":

@@ -12,6 +12,7 @@ NEWEST = "v3.2.0"
 
 # (node type, key as written) -> first version that has it. What is absent here has been there since 3.0.0.
 KEY_SINCE: dict[tuple[str, str], Version] = {
+    ("Contract", "authoritativeDefinitions"): (3, 0, 1),
     ("Contract", "context"): (3, 2, 0),
     ("SchemaObject", "context"): (3, 2, 0),
     ("SchemaObject", "deprecated"): (3, 2, 0),
@@ -23,6 +24,7 @@ KEY_SINCE: dict[tuple[str, str], Version] = {
     ("Property", "semanticType"): (3, 2, 0),
     ("Property", "enum"): (3, 2, 0),
     ("Property", "map"): (3, 2, 0),
+    ("Property", "physicalName"): (3, 0, 2),
     ("Property", "id"): (3, 1, 0),
     ("Property", "relationships"): (3, 1, 0),
     ("SlaProperty", "customProperties"): (3, 2, 0),

@@ -73,9 +73,12 @@ def rules() -> Iterator[str]:
     yield "# Rules of the gate\n"
     yield "Set a rule's severity, or turn it off, in the registry's `dq-policy.yaml`.\n"
     shelf = rules_of()
+    yield "A severity in brackets is that of a wish of ours: the rule is off until a policy names it, or is"
+    yield "`profile: strict`. Warnings are about what the standard allows.\n"
     yield "| rule | severity | what it finds |\n|---|---|---|"
     for rule in shelf.values():
-        yield f"| [{rule.id}](#{rule.id}) | {rule.severity} | {rule_page.parse(rule.page).summary} |"
+        severity = f"({rule.severity})" if rule.wish else rule.severity
+        yield f"| [{rule.id}](#{rule.id}) | {severity} | {rule_page.parse(rule.page).summary} |"
     yield ""
     for rule in shelf.values():
         made = rule_page.parse(rule.page)

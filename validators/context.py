@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Generic, NamedTuple, TypeVar
@@ -14,6 +14,13 @@ from dq.validators import elements
 from dq.validators.elements import Reference
 
 T = TypeVar("T")
+
+Unenforced = Callable[[Contract], Iterable[Finding]]
+
+
+def nothing(_contract: Contract) -> Iterable[Finding]:
+    """What is said of what the checker will not do where nobody can tell."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +100,8 @@ class Context:
 
     `file` is its path relative to the registry's root, with forward slashes. `today` is the date of the
     run in UTC. `arguments` are the policy's for the rule that is asked, `schemas` its JSON Schemas for
-    custom properties, by level.
+    custom properties, by level. `unenforced` gives what the checker will not do of a contract, and stands
+    on another floor than the gate.
     """
 
     file: str
@@ -102,6 +110,7 @@ class Context:
     promises: Promises
     arguments: Mapping[str, object] = field(default_factory=dict)
     schemas: Mapping[str, object] = field(default_factory=dict)
+    unenforced: Unenforced = nothing
 
     def value(self, argument: Argument[T]) -> T:
         """The policy's value of one of the rule's arguments, or its default."""

@@ -38,6 +38,8 @@ def _facts(rule: Rule) -> list[str]:
     facts = [rule.severity.value]
     if rule.scope is Scope.FORM:
         facts.append("always")
+    if rule.wish:
+        facts.append("only where a policy asks for it")
     if rule.first > (3, 0, 0):
         facts.append(f"from ODCS {versions.text(rule.first)}")
     if rule.last is not None:

@@ -27,7 +27,8 @@ class Fault:
 
     `path` is the place inside the document. `needs` are further paths that the statement relies on: where
     one of them had to be left out because its form is wrong, the fault is only a consequence of that, and
-    nobody is told of it.
+    nobody is told of it. A `doubt` is about what the standard allows, in the contract's own version: at most
+    a warning, whatever the rule's severity, unless the policy names another one.
     """
 
     at: Location
@@ -35,11 +36,14 @@ class Fault:
     mend: str
     path: str = ""
     needs: tuple[str, ...] = ()
+    doubt: bool = False
 
 
-def fault(node: Node, key: str, message: str, mend: str, *, needs: tuple[str, ...] = ()) -> Fault:
+def fault(
+    node: Node, key: str, message: str, mend: str, *, needs: tuple[str, ...] = (), doubt: bool = False
+) -> Fault:
     """A fault of the value that a node has under this key."""
-    return Fault(node.at(key), message, mend, node.path(key), needs)
+    return Fault(node.at(key), message, mend, node.path(key), needs, doubt)
 
 
 def item_fault(node: Node, key: str, index: int, message: str, mend: str) -> Fault:
@@ -83,6 +87,8 @@ class Rule:
     """One rule: its id, how much its fault matters by default, its page, and its check.
 
     `check` judges one contract, `among` one among all that were read, whichever the scope names.
+    Of a rule of `consequences`, a fault is told only where no other rule found anything in the same element.
+    A `wish` is one of our own, which the standard does not have: only a policy turns it on.
     `first` and `last` are the versions of ODCS, both included, to whose contracts it applies. `after` names
     rules whose fault at the same place explains this rule's. `bad` is a document that shows the fault and
     cannot be written into a page, or why there is none. `policies`: the fragments of its page are policies,
@@ -101,6 +107,8 @@ class Rule:
     after: tuple[str, ...] = ()
     bad: bytes | Refused | None = None
     policies: bool = False
+    consequences: bool = False
+    wish: bool = False
 
     def applies(self, odcs: Version) -> bool:
         """Whether it speaks about contracts of this version of the standard."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dq.cli.gating.unenforced import unenforced
 from dq.cli.world.environment import World, processors, registry_root
 from dq.contracts.access.files import POLICY_FILE, Absent, exists, read
 from dq.contracts.shared.errors import Unreadable, UsageError
@@ -39,7 +40,13 @@ def judge(world: World, paths: list[Path], policy_file: Path | None = None) -> L
     root = registry_root(paths[0])
     policy = policy_of(written(root, policy_file), rules)
     return lint_paths(
-        paths, root=root, rules=rules, policy=policy, today=world.now().date(), processes=processors()
+        paths,
+        root=root,
+        rules=rules,
+        policy=policy,
+        today=world.now().date(),
+        processes=processors(),
+        unenforced=unenforced,
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.cli.gating.gate import Gated, policy_of, written
+from dq.cli.gating.unenforced import unenforced
 from dq.cli.world.environment import World
 from dq.contracts.access import files
 from dq.contracts.access.files import POLICY_FILE, Found
@@ -137,7 +138,7 @@ def _judged(
     comparison = compare_with(found, replace(terms, waivers=waivers), changed)
     names = {posixpath.relpath(file, law.folder): file for file in changed.contents}
     contents = [(name, changed.contents[file]) for name, file in names.items()]
-    linted = lint_files(contents, rules=rules, policy=law.policy, today=terms.today)
+    linted = lint_files(contents, rules=rules, policy=law.policy, today=terms.today, unenforced=unenforced)
     return _renamed(linted, names), comparison
 
 

@@ -42,7 +42,7 @@ class Guarded:
     the query does not define itself: Spark would look for one that is no column among the variables of the
     session, so the caller must see that each is a column. `folded` is the same question as an aggregate of
     the table's rows, where it is one. `shown` are the columns, in lower case, of which the answer tells more
-    than how many rows there are.
+    than how many rows there are. `qualified` are columns that stand after a table of the data: `o.amount`.
     """
 
     sql: str
@@ -50,6 +50,7 @@ class Guarded:
     columns: tuple[str, ...] = ()
     folded: Folded | None = None
     shown: frozenset[str] = frozenset()
+    qualified: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,9 @@ def guarded(query: str, *, own: str, tables: Mapping[str, str], property: str | 
         vouch_for_cost(tree)
         named = _renamed(tree, tables)
         rows = read(tree)
-        return Guarded(_written(tree), tuple(sorted(named)), _columns(tree), folded(tree), shown(tree, rows))
+        tables_read = tuple(sorted(named))
+        asked, told = folded(tree), shown(tree, rows)
+        return Guarded(_written(tree), tables_read, _columns(tree), asked, told, _qualified(tree, named))
     except (Forbidden, SqlglotError, RecursionError) as error:
         return _refused(error)
 
@@ -238,6 +241,26 @@ def _columns(tree: exp.Expr) -> tuple[str, ...]:
         and given[one.name.lower()] <= _own_aliases(one).count(one.name.lower())
     }
     return tuple(sorted(used))
+
+
+def _qualified(tree: exp.Expr, views: set[str]) -> tuple[str, ...]:
+    """Columns after the alias of a table of the data, where the alias stands for nothing else."""
+    of_data: set[str] = set()
+    of_others: set[str] = {one.alias.lower() for one in tree.find_all(exp.Subquery, exp.CTE, exp.Alias)}
+    for table in tree.find_all(exp.Table):
+        (of_data if table.name in views else of_others).add(table.alias_or_name.lower())
+    aliases = of_data - of_others
+    return tuple(
+        sorted(
+            {
+                one.name
+                for one in tree.find_all(exp.Column)
+                if one.table.lower() in aliases
+                and len(one.parts) == 2
+                and isinstance(one.this, exp.Identifier)
+            }
+        )
+    )
 
 
 def _own_aliases(column: exp.Column) -> list[str]:

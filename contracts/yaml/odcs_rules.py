@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from dq.contracts import servers, versions
@@ -11,7 +12,7 @@ from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.shared.source_map import PLACE
 from dq.contracts.shared.spelling import nearest
-from dq.contracts.type_errors import read_as
+from dq.contracts.type_errors import empty, read_as
 
 # Where the standard allows a key without a value.
 _MAY_BE_EMPTY = {
@@ -64,8 +65,7 @@ def _empty(node: Node) -> Iterator[Finding]:
             continue
         key = type(node).model_fields[name].alias or name
         if (type(node).__name__, key) not in _MAY_BE_EMPTY:
-            mend = f"Give '{key}' a value, or remove it."
-            yield _finding("wrong-type", f"{key} is empty.", mend, node.at(key), node.path(key))
+            yield empty(node.place, key)
 
 
 def _too_new(node: Node, odcs: versions.Version) -> Iterator[Finding]:
@@ -82,7 +82,9 @@ def _too_new(node: Node, odcs: versions.Version) -> Iterator[Finding]:
             arrived = versions.text(since)
             message = f"{shown} arrives with ODCS {arrived}; this contract says {versions.text(odcs)}."
             mend = f"Write 'apiVersion: {arrived}' or later, or leave it out."
-            yield _finding("later-version", message, mend, node.place.at_key(key), node.path(key))
+            found = _finding("later-version", message, mend, node.place.at_key(key), node.path(key))
+            # The text of 3.0.0 had these already, its schema not yet.
+            yield replace(found, severity=Severity.WARNING) if since < (3, 1, 0) else found
 
 
 def _later_keys() -> dict[str, set[str]]:
@@ -111,7 +113,8 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
         mend = f"Write 'apiVersion: {arrived}' or later, or 'type: custom'."
         yield _finding("later-version", message, mend, server.at("type"), server.path("type"))
     written = server.model_extra or {}
-    known = {*kind.required, *kind.optional}
+    names = {key: _name(server.type, key, odcs) for key in (*kind.required, *kind.optional)}
+    known = set(names.values())
     for key, value in written.items():
         at, path = server.at(key), server.path(key)
         if key == PLACE:
@@ -122,8 +125,7 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
             mend = f"Did you mean {hint!r}?" if hint else f"It takes {', '.join(sorted(known))}."
             yield _finding("unknown-key", message, mend, server.place.at_key(key), path)
         elif value is None:
-            mend = f"Give '{key}' a value, or remove it."
-            yield _finding("wrong-type", f"{key} is empty.", mend, at, path)
+            yield empty(server.place, key)
         elif not _fits(key, value, odcs):
             raw = server.place.raw.get(key, "…")
             message = f"{key} must be text, and YAML reads {raw} as {read_as(value)}."
@@ -136,10 +138,18 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
     required = kind.required
     if server.type in servers.EARLIER_REQUIRED and odcs < servers.EARLIER_REQUIRED[server.type][1]:
         required += servers.EARLIER_REQUIRED[server.type][0]
-    for key in required:
-        if key not in written:
+    strange = [key for key in written if key not in known and key != PLACE]
+    for key in (names[key] for key in required):
+        # An unknown key that reads like it says it all.
+        if key not in written and not any(nearest(one, [key]) for one in strange):
             message = f"a server of type {server.type!r} needs {key!r}."
             yield _finding("missing-key", message, f"Add '{key}: …'.", server.at(), server.path(key))
+
+
+def _name(server: str, key: str, odcs: versions.Version) -> str:
+    """What a key of a server was called in this version."""
+    earlier, until = servers.EARLIER_NAMES.get((server, key), ("", odcs))
+    return earlier if odcs < until else key
 
 
 def _fits(key: str, value: object, odcs: versions.Version) -> bool:

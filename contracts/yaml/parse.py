@@ -6,6 +6,7 @@ rest in the same run. `Parsed.cut` remembers the places, so that no rule complai
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ from dq.contracts.shared.source_map import PLACE, Place
 from dq.contracts.shared.spelling import nearest
 from dq.contracts.type_errors import keys_at
 from dq.contracts.typed import typed
-from dq.contracts.yaml import odcs_rules, source
+from dq.contracts.yaml import odcs_rules, open_places, source
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,28 @@ def parse(data: bytes, file: str) -> Parsed:
     findings += form
     if contract is not None:
         findings += odcs_rules.faults(contract)
+        findings = open_places.softened(findings, contract.odcs)
     # One mistake, one finding: where another kind of value is wanted, the form says so already.
     told = {finding.at for finding in findings if finding.rule == "wrong-type"}
     findings = [one for one in findings if one.rule != "ambiguous-number" or one.at not in told]
     return Parsed(contract, sorted(findings, key=lambda finding: finding.at), frozenset(cut))
+
+
+def _is_kubernetes(top: dict[str, Any]) -> bool:
+    kind = top.get("kind")
+    return "metadata" in top and isinstance(kind, str) and "apiVersion" in top and kind != "DataContract"
+
+
+# What people keep beside contracts, and how it is known.
+FOREIGN: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "dbt": lambda top: top.get("version") == 2 and not top.keys().isdisjoint(("models", "sources", "seeds")),
+    "a dbt project": lambda top: "model-paths" in top or "config-version" in top,
+    "Kubernetes": _is_kubernetes,
+    "the Open Data Product Specification": lambda top: "product" in top and "kind" not in top,
+    "the Open Data Product Standard": lambda top: top.get("kind") == "DataProduct",
+    "OpenAPI": lambda top: "openapi" in top and "paths" in top,
+    "JSON Schema": lambda top: "json-schema.org" in str(top.get("$schema")) and "kind" not in top,
+}
 
 
 def _other_format(top: dict[str, Any]) -> Finding | None:
@@ -61,6 +80,10 @@ def _other_format(top: dict[str, Any]) -> Finding | None:
         message = "this is a Data Contract Specification, which ODCS has replaced."
         mend = "Convert it once with 'datacontract export odcs', then keep the result."
         return _finding("old-format", message, mend, place.at_key("dataContractSpecification"))
+    kind = next((name for name, is_one in FOREIGN.items() if is_one(top)), None)
+    if kind is not None:
+        message = f"this looks like {kind}, and is no data contract."
+        return _finding("not-a-contract", message, "Name the folder of the contracts alone.", place.at())
     if isinstance(api, str) and api.lstrip("v").startswith("2."):
         message = f"apiVersion {api!r} is ODCS 2, which has another structure."
         mend = (

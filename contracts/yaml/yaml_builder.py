@@ -187,6 +187,10 @@ class Builder:
             if top.place is None:
                 path = f"{top.path}[{len(top.target)}]"
             elif top.key is None:
+                if mapping and getattr(event, "flow_style", False):
+                    # `{{title}}` is to YAML a mapping whose key is a mapping.
+                    said = "this is a template that is not filled yet: {{…}}."
+                    raise Refusal(said, "Fill it in, or put quotes around it.", spot)
                 raise Refusal("a key is not text.", "Write the key as a word.", spot)
             else:
                 path = f"{top.path}.{top.key}" if top.path else top.key

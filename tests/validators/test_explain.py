@@ -11,7 +11,7 @@ from dq.validators.rule import Rule
 
 def test_a_page_has_its_sections_and_the_fragments_as_they_are_written(rules: dict[str, Rule]) -> None:
     assert explain(rules, "ambiguous-unit") == (
-        "ambiguous-unit (error)\n"
+        "ambiguous-unit (warning)\n"
         "\n"
         "The unit `m` means minutes to some tools and months to others.\n"
         "\n"

@@ -163,11 +163,6 @@ SURPRISES = {
         "name must be text, and YAML reads yes as true (true or false).",
         'Quote it: name: "yes".',
     ),
-    "a date": (
-        "tenant: 2026-01-01",
-        "tenant must be text, and YAML reads 2026-01-01 as a date.",
-        'Quote it: tenant: "2026-01-01".',
-    ),
     "an account of digits": (
         "servers: [{server: a, type: glue, account: 123456789012, database: d}]",
         "account must be text, and YAML reads 123456789012 as the number 123456789012.",

@@ -50,8 +50,6 @@ def test_findings_come_sorted_by_place_and_then_by_rule(rules: dict[str, Rule]) 
     found = lint(text.encode(), "orders.odcs.yaml", rules=rules, today=TODAY)
 
     assert [(one.at.line, one.rule) for one in found] == [
-        (1, "missing-notification-channel"),
-        (1, "missing-owner"),
         (4, "version-not-semver"),
         (5, "wrong-type"),
         (6, "unknown-key"),

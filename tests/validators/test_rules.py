@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from dq.cli.gating.unenforced import unenforced
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.shared.shelf import BrokenShelf
 from dq.validators import rule_page
 from dq.validators import rules as shelf
+from dq.validators.context import nothing
 from dq.validators.lint import lint, lint_files, rules_of
 from dq.validators.policy import changes
 from dq.validators.policy.file import read
+from dq.validators.policy.policy import Policy, Setting
 from dq.validators.rule import Rule, Scope
 
 RULES = rules_of()
@@ -37,7 +40,10 @@ def _findings(rule: Rule, document: bytes) -> list[Finding]:
     files = [(rule_page.BASE_FILE, document)]
     if rule.scope is Scope.REGISTRY:
         files = [("a/" + rule_page.BASE_FILE, BASE), ("b/" + rule_page.BASE_FILE, document)]
-    return list(lint_files(files, rules=RULES, today=TODAY).findings)
+    told = unenforced if rule.consequences else nothing
+    wished = Policy(settings={rule.id: Setting(None, own_severity=False)} if rule.wish else {})
+    found = lint_files(files, rules=RULES, policy=wished, today=TODAY, unenforced=told)
+    return list(found.findings)
 
 
 def _document(rule: Rule, fragment: str) -> tuple[str, int]:

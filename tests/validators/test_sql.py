@@ -61,7 +61,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("query", FINE)
 def test_a_query_that_may_run_passes(lint_fragment, query: str) -> None:
-    assert _found(lint_fragment, query) == []
+    # Columns of these names are not in the contract, which another rule says.
+    assert [one for one in _found(lint_fragment, query) if one.rule != "sql-column-unknown"] == []
 
 
 @pytest.mark.parametrize(("query", "reason"), NOT_READ_ONLY.items())

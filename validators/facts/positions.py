@@ -31,7 +31,7 @@ PRIMARY = PositionKey(
 def wrong(one: SchemaObject, key: PositionKey) -> Iterator[Fault]:
     """At most one fault per object, where the positions are not 1 to n or stand on a column that is no key.
 
-    A single key column needs no position. ODCS's -1 is no position.
+    Without any position, the key's columns are taken in the order of the file. ODCS's -1 is no position.
     """
     in_key, position = attrgetter(key.flag_attribute), attrgetter(key.position_attribute)
     columns = [prop for prop in one.properties if in_key(prop)]
@@ -42,7 +42,7 @@ def wrong(one: SchemaObject, key: PositionKey) -> Iterator[Fault]:
             yield fault(prop, key.position, message, mend, needs=_relies_on(one, key))
             return
     placed = [prop for prop in columns if position(prop) not in (None, -1)]
-    if not placed and len(columns) < 2:
+    if not placed:
         return
     order = f"Number them 1 to {len(columns)} in their order." if len(columns) > 1 else "Write 1."
     seen: dict[int, str | None] = {}

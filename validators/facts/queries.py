@@ -10,27 +10,44 @@ from typing import TYPE_CHECKING
 
 from dq.contracts import extension
 from dq.contracts.extension import Scope
-from dq.contracts.model import Contract, Property, Quality
-from dq.validators.context import Context
+from dq.contracts.model import Contract, Property, Quality, SchemaObject
+from dq.contracts.node import Node
+from dq.validators.context import Clause, Context
 
 if TYPE_CHECKING:
-    from dq.contracts.sql.guard import Refused
+    from dq.contracts.sql.guard import Guarded, Refused
 
 
 def refused(contract: Contract, context: Context) -> Iterator[tuple[Quality, Refused]]:
     """Every rule of the type `sql` whose query may not run, and why."""
+    for one, found in _judged(contract, context):
+        from dq.contracts.sql.guard import Refused
+
+        if isinstance(found, Refused):
+            yield one.quality, found
+
+
+def read_columns(
+    contract: Contract, context: Context
+) -> Iterator[tuple[SchemaObject, Node, str, tuple[str, ...]]]:
+    """Every query that may run: its object, where it stands, and the columns that it reads."""
+    for one, found in _judged(contract, context):
+        from dq.contracts.sql.guard import Guarded
+
+        if isinstance(found, Guarded):
+            yield one.object, one.quality, "query", (*found.columns, *found.qualified)
+
+
+def _judged(contract: Contract, context: Context) -> Iterator[tuple[Clause, Guarded | Refused]]:
     asked = [one for one in context.walk.clauses if one.quality.type == "sql" and one.quality.query]
     if not asked:
         return
-    from dq.contracts.sql.guard import Refused
     from dq.contracts.sql.rule import query
 
     ways = dict(_ways(contract))
     for one in asked:
         way = None if one.property is None else ways.get(id(one.property))
-        found = query(one.object, one.quality, way)
-        if isinstance(found, Refused):
-            yield one.quality, found
+        yield one, query(one.object, one.quality, way)
 
 
 def refused_scopes(context: Context) -> Iterator[tuple[Scope, Refused]]:

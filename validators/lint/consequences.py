@@ -48,6 +48,16 @@ class Folds:
             self._relied[fault.needs] = any(self._unreliable(path) for path in fault.needs)
         return self._relied[fault.needs] or self._unreliable(fault.path)
 
+    def told(self, fault: Fault, said: Mapping[str, set[str]], rule: str) -> bool:
+        """Whether another rule spoke already of what the fault is about, of a part of it, or of its type."""
+        element = fault.path if fault.path.endswith("]") else fault.path.rpartition(".")[0]
+        others = [path for path, rules in said.items() if rules != {rule}]
+        logical_type = element.removesuffix(".logicalTypeOptions") + ".logicalType"
+        if fault.path in others or element in others or logical_type in others:
+            return True
+        begins = (f"{fault.path}.", f"{fault.path}[")
+        return any(path.startswith(begins) for path in (*others, *self._form, *self._cut))
+
     def _unreliable(self, path: str) -> bool:
         if path in self._cut or path in self._above:
             return True

@@ -13,7 +13,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.typed import MAX_FINDINGS
 from dq.contracts.yaml.parse import parse
-from dq.validators.context import Context, Promises, Walk
+from dq.validators.context import Context, Promises, Unenforced, Walk, nothing
 from dq.validators.lint.consequences import Folds
 from dq.validators.policy.policy import Policy
 from dq.validators.registry import Entry, Registry
@@ -22,16 +22,31 @@ from dq.validators.rule import Fault, Rule, Scope
 # More of one kind than anyone reads at once: a contract that was made to cost time gets no more of it.
 MAX_OF_ONE_RULE = 100
 
-InUse = list[tuple[Rule, Severity, Mapping[str, object]]]
+
+@dataclass(frozen=True, slots=True)
+class RuleInUse:
+    """A rule that is on, with the policy's severity of its faults and of its doubts, and its arguments."""
+
+    rule: Rule
+    severity: Severity
+    doubt: Severity
+    arguments: Mapping[str, object]
+
+
+InUse = list[RuleInUse]
 
 
 @dataclass(slots=True)
 class Gate:
-    """The rules, the policy and the day of one run. `today` is the date in UTC."""
+    """The rules, the policy and the day of one run. `today` is the date in UTC.
+
+    `unenforced` gives the clauses of a contract that the checker will not evaluate.
+    """
 
     rules: Mapping[str, Rule]
     policy: Policy
     today: date
+    unenforced: Unenforced = nothing
     _in_use: dict[tuple[tuple[int, ...], Scope], InUse] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -47,8 +62,10 @@ class Gate:
         if made is None:
             policy = self.policy.narrowed(covering)
             made = [
-                (rule, severity, policy.arguments(rule))
-                for rule in sorted(self.rules.values(), key=lambda rule: bool(rule.after))
+                RuleInUse(rule, severity, _of_doubt(policy, rule, severity), policy.arguments(rule))
+                for rule in sorted(
+                    self.rules.values(), key=lambda rule: (rule.consequences, bool(rule.after))
+                )
                 if rule.scope is scope and (severity := policy.severity(rule)) is not None
             ]
             self._in_use[covering, scope] = made
@@ -80,7 +97,14 @@ def judge(gate: Gate, file: str, data: bytes | Refused) -> JudgedFile:
         return JudgedFile(file, parsed.findings, data)
     wrong, cut = extension.faults(contract)
     form = parsed.findings + wrong
-    context = Context(file, gate.today, Walk.of(contract), Promises.of(contract), schemas=gate.policy.schemas)
+    context = Context(
+        file,
+        gate.today,
+        Walk.of(contract),
+        Promises.of(contract),
+        schemas=gate.policy.schemas,
+        unenforced=gate.unenforced,
+    )
     folds = Folds(parsed.cut | cut, form)
     findings = [replace(finding, contract=contract.id) for finding in form[:MAX_FINDINGS]]
     for finding in _findings(gate, contract, context, folds):
@@ -97,19 +121,22 @@ def judge(gate: Gate, file: str, data: bytes | Refused) -> JudgedFile:
 def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) -> Iterator[Finding]:
     odcs = contract.odcs
     said: dict[str, set[str]] = defaultdict(set)
-    for rule, severity, arguments in gate.in_use(Scope.CONTRACT, context.file, contract.domain):
+    for used in gate.in_use(Scope.CONTRACT, context.file, contract.domain):
+        rule, arguments = used.rule, used.arguments
         if not rule.applies(odcs):
             continue
         seen = replace(context, arguments=arguments) if arguments else context
         told = 0
         for fault in rule.check(contract, seen):
-            if folds.consequence(fault, rule.after, said):
+            if folds.consequence(fault, rule.after, said) or (
+                rule.consequences and folds.told(fault, said, rule.id)
+            ):
                 continue
             told += 1
             said[fault.path].add(rule.id)
             if told == MAX_OF_ONE_RULE:
                 fault = replace(fault, message=f"{fault.message} More of this kind are not listed.")
-            yield _finding(fault, rule, severity, contract.id)
+            yield _finding(fault, used, contract.id)
             if told == MAX_OF_ONE_RULE:
                 break
 
@@ -121,11 +148,21 @@ def among_others(gate: Gate, judged: Iterable[JudgedFile]) -> Iterator[Finding]:
     for one in every:
         entry, folds = one.entry, one.folds
         assert entry is not None
-        for rule, severity, _ in gate.in_use(Scope.REGISTRY, one.file, one.domain):
-            for fault in rule.among(entry, registry):
-                if folds is None or not folds.consequence(fault, rule.after, {}):
-                    yield _finding(fault, rule, severity, entry.identity[0])
+        for used in gate.in_use(Scope.REGISTRY, one.file, one.domain):
+            for fault in used.rule.among(entry, registry):
+                if folds is None or not folds.consequence(fault, used.rule.after, {}):
+                    yield _finding(fault, used, entry.identity[0])
 
 
-def _finding(fault: Fault, rule: Rule, severity: Severity, contract: str) -> Finding:
-    return Finding(rule.id, severity, fault.message, fault.mend, fault.at, fault.path, contract)
+def _of_doubt(policy: Policy, rule: Rule, severity: Severity) -> Severity:
+    mild = policy.severity(replace(rule, severity=min(rule.severity, Severity.WARNING, key=_rank)))
+    return mild or severity
+
+
+def _rank(severity: Severity) -> int:
+    return severity.rank
+
+
+def _finding(fault: Fault, used: RuleInUse, contract: str) -> Finding:
+    severity = used.doubt if fault.doubt else used.severity
+    return Finding(used.rule.id, severity, fault.message, fault.mend, fault.at, fault.path, contract)

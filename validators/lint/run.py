@@ -14,11 +14,13 @@ from dq.contracts.access.files import Found, Refused, find, shown
 from dq.contracts.shared import shelf
 from dq.contracts.shared.outcome import Finding
 from dq.validators import rules as rules_shelf
+from dq.validators.context import Unenforced, nothing
 from dq.validators.lint import bulk
+from dq.validators.lint.consequences import ancestors
 from dq.validators.lint.judge import Gate, JudgedFile, among_others, judge
 from dq.validators.policy import waivers
 from dq.validators.policy.policy import DEFAULT, Policy
-from dq.validators.rule import Rule
+from dq.validators.rule import Rule, Scope
 
 Rules = Mapping[str, Rule]
 
@@ -43,12 +45,22 @@ class Linted:
     sources: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def lint(data: bytes, file: str, *, rules: Rules, policy: Policy = DEFAULT, today: date) -> list[Finding]:
+def lint(
+    data: bytes,
+    file: str,
+    *,
+    rules: Rules,
+    policy: Policy = DEFAULT,
+    today: date,
+    unenforced: Unenforced = nothing,
+) -> list[Finding]:
     """What is wrong with one contract, sorted by place; `file` is its path relative to the registry's root.
 
-    Rules of the scope `registry` see this contract alone. Never raises for what the file says.
+    Rules of the scope `registry` see this contract alone. `unenforced` gives what the checker will not do of
+    a contract; without it, nothing is said of that. Never raises for what the file says.
     """
-    return list(lint_files([(file, data)], rules=rules, policy=policy, today=today).findings)
+    files = [(file, data)]
+    return list(lint_files(files, rules=rules, policy=policy, today=today, unenforced=unenforced).findings)
 
 
 def lint_paths(
@@ -59,6 +71,7 @@ def lint_paths(
     policy: Policy = DEFAULT,
     today: date,
     processes: int = 1,
+    unenforced: Unenforced = nothing,
 ) -> Linted:
     """What is wrong with the contracts at these paths, and with the registry that they form.
 
@@ -68,18 +81,23 @@ def lint_paths(
     not the same as fine.
     """
     unique = sorted(_named(find(paths), root).items())
-    gate = Gate(rules, policy, today)
+    gate = Gate(rules, policy, today, unenforced)
     return _linted(gate, bulk.each(unique, _Reader(gate), processes))
 
 
 def lint_files(
-    contents: Iterable[tuple[str, bytes | Refused]], *, rules: Rules, policy: Policy = DEFAULT, today: date
+    contents: Iterable[tuple[str, bytes | Refused]],
+    *,
+    rules: Rules,
+    policy: Policy = DEFAULT,
+    today: date,
+    unenforced: Unenforced = nothing,
 ) -> Linted:
     """What is wrong with contracts that are handed in as (file, bytes), taken as one registry.
 
     A file that cannot be read comes with the reason instead of its bytes.
     """
-    gate = Gate(rules, policy, today)
+    gate = Gate(rules, policy, today, unenforced)
     return _linted(gate, bulk.each(list(contents), lambda one: judge(gate, *one), processes=1))
 
 
@@ -101,6 +119,7 @@ def _linted(gate: Gate, judged: Iterable[JudgedFile]) -> Linted:
     every = list(judged)
     found = [finding for one in every for finding in one.findings]
     found += among_others(gate, every)
+    found = _without_consequences(found, gate)
     found = waivers.apply(
         found,
         gate.policy.waivers,
@@ -113,6 +132,21 @@ def _linted(gate: Gate, judged: Iterable[JudgedFile]) -> Linted:
     files = {finding.at.file for finding in findings}
     sources = {one.file: one.data for one in every if one.data is not None and one.file in files}
     return Linted(tuple(_brief(one) for one in findings), tuple(one.file for one in every), sources)
+
+
+def _without_consequences(found: list[Finding], gate: Gate) -> list[Finding]:
+    """Without what only follows from what was found among all contracts, which is known last."""
+    late = {
+        (one.at.file, above)
+        for one in found
+        if (rule := gate.rules.get(one.rule)) is not None and rule.scope is Scope.REGISTRY
+        for above in (one.path, *ancestors(one.path))
+    }
+    return [
+        one
+        for one in found
+        if not late or (one.at.file, one.path) not in late or not gate.rules[one.rule].consequences
+    ]
 
 
 def _of_the_policy(finding: Finding, gate: Gate) -> Finding | None:

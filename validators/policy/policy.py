@@ -79,6 +79,8 @@ class Policy:
         own = self.settings.get(rule.id)
         if own is not None and own.own_severity:
             return own.severity
+        if rule.wish and own is None and self.profile == "default":
+            return None
         return PROFILES[self.profile].get(rule.severity, rule.severity)
 
     def arguments(self, rule: Rule) -> Mapping[str, object]:

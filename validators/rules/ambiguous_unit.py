@@ -33,4 +33,4 @@ def check(contract: Contract, _context: Context) -> Iterator[Fault]:
             yield fault(sla, "unit", message, "Write 'min' for minutes or 'mo' for months.")
 
 
-RULE = Rule("ambiguous-unit", Severity.ERROR, __doc__, check)
+RULE = Rule("ambiguous-unit", Severity.WARNING, __doc__, check)

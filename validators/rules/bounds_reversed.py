@@ -1,12 +1,13 @@
 """The bounds of mustBeBetween are not a lower and an upper one.
 
-Why: Between 900 and 100 lies nothing, so that the rule always fails; one or three bounds mean nothing.
+Why: Between 900 and 100 lies nothing, so that the rule always fails, which is a warning. One or three bounds
+mean nothing.
 
 Bad:
     schema:
       - name: orders
         quality:
-          - {metric: rowCount, mustBeBetween: [900, 100]}
+          - {metric: rowCount, mustBeBetween: [100, 500, 900]}
 
 Good:
     schema:
@@ -39,7 +40,8 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
             elif bounds[0] > bounds[1]:
                 low, high = (f"{bound:g}" for bound in bounds)
                 message = f"{key} has the lower bound {low} above the upper bound {high}."
-                yield fault(clause.quality, key, message, f"Write '{key}: [{high}, {low}]'.")
+                mend = f"Write '{key}: [{high}, {low}]'."
+                yield fault(clause.quality, key, message, mend, doubt=True)
 
 
 RULE = Rule("bounds-reversed", Severity.ERROR, __doc__, check)

@@ -56,7 +56,7 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
         if node.schedule is not None and (node.scheduler or "cron").lower() == "cron":
             found = parse(node.schedule)
             if isinstance(found, NotASchedule):
-                yield fault(node, "schedule", f"{found.code}: {found.message}", found.mend)
+                yield fault(node, "schedule", f"{found.code}: {found.message}", found.mend, doubt=True)
 
 
 _of_deliveries = of_promise("cron-invalid")

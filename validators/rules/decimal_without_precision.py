@@ -42,4 +42,4 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
             yield fault(column.property, "physicalType", message, "Write decimal(18, 2), or what fits.")
 
 
-RULE = Rule("decimal-without-precision", Severity.ERROR, __doc__, check)
+RULE = Rule("decimal-without-precision", Severity.WARNING, __doc__, check)

@@ -32,11 +32,11 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
     for column in context.walk.columns:
         prop = column.property
         for one in prop.enum or ():
-            if not fits(one.value, prop.logical_type):
+            if one.value is not None and not fits(one.value, prop.logical_type):
                 written = one.place.raw.get("value", shown(one.value))
                 message = f"{written} is not a value of the logical type {prop.logical_type!r}."
                 mend = f"Quote it: {written!r}." if prop.logical_type == "string" else "Correct the value."
                 yield fault(one, "value", message, mend)
 
 
-RULE = Rule("enum-type-mismatch", Severity.ERROR, __doc__, check)
+RULE = Rule("enum-type-mismatch", Severity.WARNING, __doc__, check)

@@ -32,4 +32,4 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
         yield fault(contract, "id", message, f"Name the file {contract.id}.odcs.yaml.")
 
 
-RULE = Rule("file-name-not-id", Severity.INFO, __doc__, check, after=("id-form",))
+RULE = Rule("file-name-not-id", Severity.INFO, __doc__, check, after=("id-form",), wish=True)

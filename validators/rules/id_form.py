@@ -8,7 +8,7 @@ Bad:
 Good:
     id: orders
 
-Mend: Write letters, digits, `-`, `_`, `.` and `:`, beginning with a letter or digit.
+Mend: Write letters, digits, `-`, `_`, `.` and `:`, beginning with a letter, a digit or `_`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,28 @@ from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,254}")
+_LONGEST = 255
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]{0,254}")
+_STRANGE = re.compile(r"[^A-Za-z0-9._:-]")
 
 
 def check(contract: Contract, _context: Context) -> Iterator[Fault]:
     if not _ID.fullmatch(contract.id):
         written = contract.id if len(contract.id) <= 60 else contract.id[:60] + "…"
-        message = f"id {written!r} is not letters, digits, '-', '_', '.' and ':', at most 255."
-        yield fault(contract, "id", message, "Choose an id once, and keep it for good.")
+        yield fault(
+            contract, "id", f"id {written!r} {_why(contract.id)}.", "Choose an id that is kept for good."
+        )
 
 
-RULE = Rule("id-form", Severity.ERROR, __doc__, check)
+def _why(id_: str) -> str:
+    if not id_:
+        return "is empty"
+    if len(id_) > _LONGEST:
+        return f"has {len(id_):,} characters, more than {_LONGEST}"
+    strange = _STRANGE.search(id_)
+    if strange is not None:
+        return f"has {strange[0]!r}, which is no letter of ASCII, no digit and none of '-', '_', '.' and ':'"
+    return f"begins with {id_[0]!r}, and not with a letter, a digit or '_'"
+
+
+RULE = Rule("id-form", Severity.WARNING, __doc__, check)

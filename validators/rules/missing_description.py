@@ -70,4 +70,4 @@ def _says(text: str | None) -> bool:
     return bool(text and text.strip())
 
 
-RULE = Rule("missing-description", Severity.INFO, __doc__, check, arguments=(COLUMNS,))
+RULE = Rule("missing-description", Severity.INFO, __doc__, check, arguments=(COLUMNS,), wish=True)

@@ -30,4 +30,4 @@ def check(contract: Contract, _context: Context) -> Iterator[Fault]:
         yield absence(contract, message, mend, "support")
 
 
-RULE = Rule("missing-notification-channel", Severity.WARNING, __doc__, check)
+RULE = Rule("missing-notification-channel", Severity.WARNING, __doc__, check, wish=True)

@@ -27,4 +27,4 @@ def check(contract: Contract, _context: Context) -> Iterator[Fault]:
         yield absence(contract, "the contract names no team.", "Add 'team: {name: …}'.", "team")
 
 
-RULE = Rule("missing-owner", Severity.WARNING, __doc__, check)
+RULE = Rule("missing-owner", Severity.WARNING, __doc__, check, wish=True)

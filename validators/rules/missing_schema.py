@@ -29,4 +29,4 @@ def check(contract: Contract, _context: Context) -> Iterator[Fault]:
         yield absence(contract, "the contract describes no object.", "Add 'schema: [{name: …}]'.", "schema")
 
 
-RULE = Rule("missing-schema", Severity.WARNING, __doc__, check)
+RULE = Rule("missing-schema", Severity.WARNING, __doc__, check, wish=True)

@@ -20,6 +20,7 @@ Mend: Add exactly one operator, such as `mustBeGreaterThan`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dq.contracts.model import OPERATORS, Contract
 from dq.contracts.shared.outcome import Severity
@@ -27,13 +28,15 @@ from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, absence
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
     for clause in context.walk.clauses:
         quality = clause.quality
         measures = quality.metric if quality.type == "library" else quality.query
         if quality.type in ("library", "sql") and measures and not quality.operators():
             message = "the rule compares what it measures with nothing."
-            yield absence(quality, message, "Add one operator, such as 'mustBe: 0'.", *OPERATORS)
+            made = absence(quality, message, "Add one operator, such as 'mustBe: 0'.", *OPERATORS)
+            # The JSON Schema of 3.0 asks for none.
+            yield replace(made, doubt=contract.odcs < (3, 1, 0))
 
 
 RULE = Rule("operator-missing", Severity.ERROR, __doc__, check)

@@ -39,16 +39,19 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
         prop, options = column.property, column.property.logical_type_options
         if options is None or prop.logical_type not in ("integer", "number", "date", "timestamp", "time"):
             continue
-        # With a format of its own, a date is written as that says.
-        if options.format is not None and prop.logical_type in ("date", "timestamp", "time"):
-            continue
+        timed = prop.logical_type in ("date", "timestamp", "time")
         wanted = _NUMERIC.get(prop.logical_type, prop.logical_type)
         for attribute in _BOUNDS:
             value, key = getattr(options, attribute), _KEYS.get(attribute, attribute)
             type_ = "boolean" if flags and key.startswith("exclusive") else wanted
+            # With a format of its own, a date is written as that says.
+            if timed and options.format is not None and type_ != "boolean":
+                continue
             if value is not None and not fits(value, type_):
                 message = f"{key} {shown(value)} is not a value of the logical type {type_!r}."
-                yield fault(options, key, message, "Write a value of that type.")
+                # To the JSON Schema, every text is a date.
+                doubt = timed and isinstance(value, str) and type_ != "boolean"
+                yield fault(options, key, message, "Write a value of that type.", doubt=doubt)
 
 
 RULE = Rule("option-type-mismatch", Severity.ERROR, __doc__, check)

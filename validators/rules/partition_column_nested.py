@@ -43,4 +43,4 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
             )
 
 
-RULE = Rule("partition-column-nested", Severity.ERROR, __doc__, check)
+RULE = Rule("partition-column-nested", Severity.WARNING, __doc__, check)

@@ -46,4 +46,4 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
                 yield fault(quality, name, message, "Write a number from 0 to 100.")
 
 
-RULE = Rule("percent-out-of-range", Severity.ERROR, __doc__, check)
+RULE = Rule("percent-out-of-range", Severity.WARNING, __doc__, check)

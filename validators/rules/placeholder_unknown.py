@@ -61,4 +61,4 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
             break
 
 
-RULE = Rule("placeholder-unknown", Severity.ERROR, __doc__, check)
+RULE = Rule("placeholder-unknown", Severity.WARNING, __doc__, check)

@@ -1,10 +1,17 @@
 """A service level speaks about an object or property that the contract does not have.
 
-Why: Nothing is measured for it, and the promise is silently void.
+Why: Nothing is measured for it, and the promise is silently void. Of a delivery it is an error, of every
+other service level a warning: ODCS does not say that an element must be part of the schema.
 
 Bad:
     slaProperties:
-      - {property: latency, value: 2, unit: h, element: order}
+      - id: daily
+        property: frequency
+        value: 1
+        unit: d
+        element: order
+        schedule: "0 6 * * *"
+        customProperties: [{property: delivery, vendor: dq, value: {grace: 1h}}]
 
 Good:
     slaProperties:
@@ -17,7 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts.model import Contract
+from dq.contracts import extension
+from dq.contracts.model import Contract, SlaProperty
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import nearest
@@ -32,6 +40,9 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
         # A delivery must speak about one object; other service levels may speak about all.
         unnamed = {sla.path("element") for sla in contract.sla_properties if not sla.element}
         yield from (one for one in _of_deliveries(contract, context) if one.path in unnamed)
+    if not contract.objects:
+        # Nothing can be misspelt where nothing is named.
+        return
     if not contract.sla_default_element and not any(sla.element for sla in contract.sla_properties):
         return
     known = context.walk.names
@@ -49,7 +60,8 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
     for node, key, name in wrong:
         hint = nearest(name, known)
         mend = f"Did you mean {hint!r}?" if hint else "Write an object, or object.property."
-        yield fault(node, key, f"the contract has no element {name!r}.", mend, needs=relied_on)
+        doubt = not (isinstance(node, SlaProperty) and extension.delivery(contract, node)[0])
+        yield fault(node, key, f"the contract has no element {name!r}.", mend, needs=relied_on, doubt=doubt)
 
 
 _of_deliveries = of_promise("sla-element-unknown")

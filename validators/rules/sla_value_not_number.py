@@ -1,6 +1,6 @@
-"""A service level that is a length of time has a value that is not a positive number.
+"""A service level that is a length of time has a value that is none.
 
-Why: Without a number there is nothing to compare the data with, and the service level is never checked.
+Why: Without a length there is nothing to compare the data with, and the service level is never checked.
 
 Bad:
     slaProperties:
@@ -10,7 +10,7 @@ Good:
     slaProperties:
       - {property: latency, value: 2, unit: h}
 
-Mend: Write the number under `value` and the unit of time under `unit`.
+Mend: Write the number under `value` and the unit of time under `unit`, or both as one text: `25h`, `P1Y`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts import service_levels
-from dq.contracts.model import Contract
+from dq.contracts.model import Contract, SlaProperty
+from dq.contracts.shared.fault import Fault as NoDuration
 from dq.contracts.shared.outcome import Severity
+from dq.contracts.shared.units import parse_duration
 from dq.validators.context import Context
 from dq.validators.facts.values import fits, shown
 from dq.validators.rule import Fault, Rule, fault
@@ -28,9 +30,15 @@ from dq.validators.rule import Fault, Rule, fault
 def check(contract: Contract, _context: Context) -> Iterator[Fault]:
     for sla in contract.sla_properties:
         _, timed = service_levels.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
-        if timed and not (fits(sla.value, "number") and sla.value > 0):
-            message = f"{sla.property} is {shown(sla.value)}, which is not a positive number."
+        if timed and not _length(sla):
+            message = f"{sla.property} is {shown(sla.value)}, which is no length of time."
             yield fault(sla, "value", message, "Write a number, and its unit under 'unit'.")
 
 
-RULE = Rule("sla-value-not-number", Severity.ERROR, __doc__, check)
+def _length(sla: SlaProperty) -> bool:
+    if isinstance(sla.value, str) and not sla.unit:
+        return not isinstance(parse_duration(sla.value), NoDuration)
+    return fits(sla.value, "number") and sla.value > 0
+
+
+RULE = Rule("sla-value-not-number", Severity.WARNING, __doc__, check)

@@ -41,7 +41,7 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
 
 RULE = Rule(
     "sql-refused",
-    Severity.ERROR,
+    Severity.WARNING,
     __doc__,
     check,
     after=("sql-without-query", "sql-not-read-only", "placeholder-unknown"),

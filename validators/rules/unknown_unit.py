@@ -36,4 +36,4 @@ def check(contract: Contract, _context: Context) -> Iterator[Fault]:
             yield fault(sla, "unit", f"{sla.unit!r} is not a unit of time.", mend)
 
 
-RULE = Rule("unknown-unit", Severity.ERROR, __doc__, check)
+RULE = Rule("unknown-unit", Severity.WARNING, __doc__, check)

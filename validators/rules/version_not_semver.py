@@ -39,4 +39,4 @@ def _nearest(written: str) -> str:
     return ".".join([*numbers, "0", "0", "0"][:3]) if numbers else "1.0.0"
 
 
-RULE = Rule("version-not-semver", Severity.ERROR, __doc__, check)
+RULE = Rule("version-not-semver", Severity.WARNING, __doc__, check)

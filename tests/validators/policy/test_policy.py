@@ -26,8 +26,7 @@ def test_an_empty_policy_is_the_default(rules: dict[str, Rule], text: str) -> No
 @pytest.mark.parametrize(
     ("rule", "default", "strict"),
     [
-        ("file-name-not-id", Severity.INFO, Severity.WARNING),
-        ("missing-owner", Severity.WARNING, Severity.ERROR),
+        ("status-unknown", Severity.WARNING, Severity.ERROR),
         ("duplicate-property", Severity.ERROR, Severity.ERROR),
     ],
 )
@@ -36,6 +35,13 @@ def test_the_strict_profile_raises_each_severity_by_one(
 ) -> None:
     assert DEFAULT.severity(rules[rule]) is default
     assert _policy("profile: strict\n", rules).severity(rules[rule]) is strict
+
+
+@pytest.mark.parametrize("rule", ["missing-owner", "missing-notification-channel", "file-name-not-id"])
+def test_what_only_we_wish_for_is_asked_by_a_policy_alone(rules: dict[str, Rule], rule: str) -> None:
+    assert DEFAULT.severity(rules[rule]) is None
+    assert _policy("profile: strict\n", rules).severity(rules[rule]) is not None
+    assert _policy(f"rules: {{{rule}: {{severity: error}}}}\n", rules).severity(rules[rule]) is Severity.ERROR
 
 
 @pytest.mark.parametrize("word", ["off", '"off"', "Off"])

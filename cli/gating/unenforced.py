@@ -1,0 +1,105 @@
+"""What the checker will not do, for the gate to say: the clauses that `dq explain` calls not evaluated.
+
+Most columns of a registry promise the same few things, so what becomes of a column is asked once for each
+kind of column, and not again for thousands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import Contract, Property, Quality, SchemaObject
+from dq.contracts.shared.outcome import Finding, Severity
+from dq.dataquality.clauses.coverage import Account, State, accounts
+from dq.dataquality.clauses.documented import SILENT
+from dq.dataquality.clauses.kind import built_in, clauses_of
+
+_MEND = "'dq explain' on the file lists what becomes of every clause."
+# Keys that decide nothing, or only by the column's name.
+_ASIDE = frozenset(SILENT) - {"properties", "items", "map", "quality", "relationships", "logicalTypeOptions"}
+_PARTS = ("properties", "items", "map", "relationships")
+# What a quality rule of a column may hold to be judged without the object around it.
+_ALONE = frozenset({"metric", "type", "unit", "dimension", "severity", "name", "description", "id", "tags"})
+_ALONE_METRICS = ("nullValues",)
+_DATED = ("date", "timestamp", "time")
+
+Kind = tuple[object, ...]
+
+
+def unenforced(contract: Contract) -> Iterator[Finding]:
+    """The clauses of a contract that no check evaluates, with the reason, in the order of the file."""
+    for one in contract.objects:
+        for account in _accounts(contract, _without_ordinary(contract, one)):
+            if account.state is State.NOT_EVALUATED:
+                message = f"{account.clause} is not evaluated: {account.reason}."
+                yield Finding("unenforced", Severity.WARNING, message, _MEND, account.at, account.path)
+
+
+def _accounts(contract: Contract, one: SchemaObject) -> tuple[Account, ...]:
+    return accounts(contract, one, clauses_of(contract, one, built_in()))
+
+
+def _without_ordinary(contract: Contract, one: SchemaObject) -> SchemaObject:
+    """The object without the columns of which it is known that all they promise is evaluated.
+
+    Columns stay where something else speaks of them: a key of several, a service level, a rule of the object.
+    """
+    if len(one.properties) < 4 or one.relationships or not all(map(_speaks_of_rows, one.quality)):
+        return one
+    levels = contract.sla_default_element, *(sla.element for sla in contract.sla_properties)
+    named = " ".join(text for text in levels if text)
+    kept = [
+        prop
+        for prop in one.properties
+        if _is_dated(prop) or (prop.name or "") in named or not _is_ordinary(contract, one, prop)
+    ]
+    return one.model_copy(update={"properties": kept})
+
+
+def _speaks_of_rows(rule: Quality) -> bool:
+    return rule.metric == "rowCount" or rule.type in ("sql", "text")
+
+
+def _is_dated(prop: Property) -> bool:
+    return prop.logical_type in _DATED or (prop.physical_type or "").lower()[:4] in ("date", "time")
+
+
+def _is_ordinary(contract: Contract, one: SchemaObject, prop: Property) -> bool:
+    kind = _kind(prop)
+    if kind is None:
+        return False
+    known = _ordinary.get((contract.odcs, kind))
+    if known is None:
+        alone = one.model_copy(update={"properties": [prop], "quality": []})
+        states = [account.state for account in _accounts(contract, alone)]
+        known = _ordinary[contract.odcs, kind] = State.NOT_EVALUATED not in states
+        if len(_ordinary) > _MOST:
+            _ordinary.clear()
+    return known
+
+
+# What was found out in this process, up to so many kinds of columns.
+_MOST = 10_000
+_ordinary: dict[tuple[object, Kind], bool] = {}
+
+
+def _kind(prop: Property) -> Kind | None:
+    """All that decides what becomes of a column by itself; None where that cannot be told so easily."""
+    keys = prop.place.keys
+    if any(part in keys for part in _PARTS):
+        return None
+    made: list[object] = [prop.logical_type, prop.physical_type, *sorted(keys.keys() - _ASIDE)]
+    made += [prop.required, prop.unique, prop.primary_key]
+    if prop.enum is not None:
+        return None
+    options = prop.logical_type_options
+    if options is not None:
+        made += [(key, repr(getattr(options, key))) for key in sorted(options.model_fields_set - {"place"})]
+    for rule in prop.quality:
+        operators = rule.operators()
+        if rule.metric not in _ALONE_METRICS or rule.place.keys.keys() - _ALONE - {
+            name for name, _ in operators
+        }:
+            return None
+        made.append((rule.metric, rule.unit, tuple((name, repr(value)) for name, value in operators)))
+    return tuple(made)

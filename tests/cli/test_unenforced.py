@@ -1,0 +1,92 @@
+"""What `dq explain` calls not evaluated, `dq validate` says at its place, in every contract of ours."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from fakes.odcs import features, mistakes
+
+from dq.cli.gating.unenforced import unenforced
+from dq.contracts.model import Contract
+from dq.contracts.versions import SUPPORTED
+from dq.contracts.yaml.parse import parse
+from dq.dataquality.clauses.coverage import Account, State, accounts
+from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.validators.lint import lint, rules_of
+
+TOP = Path(__file__).parents[2]
+RULES = rules_of()
+FILES = [
+    file
+    for folder in ("tests", "examples", "docs")
+    for file in sorted((TOP / folder).rglob("*.odcs.yaml"))
+    if not any(part.startswith(".") for part in file.relative_to(TOP).parts)
+]
+SMALL = [
+    *(one.contract(version[1:]) for one in features() for version in SUPPORTED if one.is_of(version[1:])),
+    *(one.contract for one in mistakes()),
+]
+
+
+def _not_evaluated(contract: Contract) -> list[Account]:
+    found = [
+        account
+        for one in contract.objects
+        for account in accounts(contract, one, clauses_of(contract, one, built_in()))
+    ]
+    return [account for account in found if account.state is State.NOT_EVALUATED]
+
+
+def _silent(data: bytes) -> list[str]:
+    """The clauses that are not evaluated and have no finding at them, at a part of them, or above."""
+    contract = parse(data, "a.odcs.yaml").contract
+    if contract is None:
+        return []
+    found = lint(data, "a.odcs.yaml", rules=RULES, today=date(2026, 11, 21), unenforced=unenforced)
+    lines = {one.at.line for one in found}
+    paths = {one.path for one in found}
+    return [
+        account.path
+        for account in _not_evaluated(contract)
+        if account.at.line not in lines and not any(path.startswith(account.path) for path in paths)
+    ]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda one: one.relative_to(TOP).as_posix())
+def test_what_is_not_evaluated_in_a_contract_of_ours_is_said_at_its_line(file: Path) -> None:
+    assert _silent(file.read_bytes()) == []
+
+
+def test_what_is_not_evaluated_in_a_small_contract_is_said_at_its_line() -> None:
+    assert len(SMALL) > 1_000
+    assert [path for data in SMALL for path in _silent(data)] == []
+
+
+def test_columns_that_promise_the_same_are_judged_as_if_each_was_asked() -> None:
+    contracts = [parse(data, "a").contract for data in (*SMALL, *(file.read_bytes() for file in FILES))]
+
+    different = [
+        contract.id
+        for contract in contracts
+        if contract is not None
+        and {one.path for one in unenforced(contract)} != {one.path for one in _not_evaluated(contract)}
+    ]
+
+    assert different == []
+
+
+def test_a_rule_that_nobody_runs_is_found_among_many_columns_alike() -> None:
+    columns = "\n".join(
+        f"      - {{name: c{number}, logicalType: integer, required: true}}" for number in range(30)
+    )
+    odd = "      - {name: odd, physicalType: money, quality: [{metric: nullValues, mustBe: often}]}"
+    text = (
+        "apiVersion: v3.2.0\nkind: DataContract\nid: a\nversion: 1.0.0\n"
+        f"schema:\n  - name: t\n    properties:\n{columns}\n{odd}\n"
+    )
+
+    found = lint(text.encode(), "a.odcs.yaml", rules=RULES, today=date(2026, 11, 21), unenforced=unenforced)
+
+    assert {(one.rule, one.at.line) for one in found} == {("unenforced", 38)}

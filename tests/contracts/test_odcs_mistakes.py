@@ -1,0 +1,114 @@
+"""One mistake gives one finding, with the right rule, at the place where the mistake is."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from fakes.odcs import FILE, Mistake, document, mistakes
+
+from dq.cli.gating.unenforced import unenforced
+from dq.contracts.shared.outcome import Finding
+from dq.validators.lint import lint, rules_of
+
+RULES = rules_of()
+TODAY = date(2026, 11, 21)
+MISTAKES = tuple(mistakes())
+
+
+def _found(contract: bytes) -> list[Finding]:
+    return lint(contract, FILE, rules=RULES, today=TODAY, unenforced=unenforced)
+
+
+def test_there_are_enough_mistakes() -> None:
+    assert len({one.contract for one in MISTAKES}) == len(MISTAKES) >= 120
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: f"{one.rule}-{one.at[0]}-{one.at[1]}")
+def test_a_mistake_is_one_finding_at_its_place(mistake: Mistake) -> None:
+    found = _found(mistake.contract)
+
+    assert [(one.rule, (one.at.line, one.at.column)) for one in found] == [(mistake.rule, mistake.at)]
+
+
+HINTS = {
+    "a list of words for an enum": (
+        "schema: [{name: t, properties: [{name: c, logicalType: string, enum: [a, b]}]}]",
+        "every item of enum must be a mapping, not the text 'a'. Write enum: [{value: a}, …].",
+    ),
+    "a channel that YAML takes for a comment": (
+        "support:\n  - channel: #climate\n    tool: slack",
+        "channel is empty. Give 'channel' a value, or remove it."
+        " What begins with '#' is a comment to YAML, unless it stands in quotes.",
+    ),
+    "a reference of JSON Schema": (
+        "schema: [{$ref: '#/orders'}]",
+        "schema[0] has no key '$ref'. ODCS has no $ref: write the element out,"
+        " or share it with a YAML anchor.",
+    ),
+    "a column that is misspelt in SQL, after an alias": (
+        "schema: [{name: t, properties: [{name: amount}], quality:"
+        " [{type: sql, query: 'SELECT count(*) FROM {object} o WHERE o.amuont < 0', mustBe: 0}]}]",
+        "'t' has no property 'amuont'. Did you mean 'amount'?",
+    ),
+    "an id with a slash": (
+        "id: sales/orders",
+        "id 'sales/orders' has '/', which is no letter of ASCII, no digit and none of '-', '_', '.' and ':'."
+        " Choose an id that is kept for good.",
+    ),
+    "a template that was not filled": (
+        "name: {{title}}",
+        "this is a template that is not filled yet: {{…}}. Fill it in, or put quotes around it.",
+    ),
+    "a key at the wrong place": (
+        "username: ana",
+        "the contract has no key 'username'. It stands under 'team'.",
+    ),
+    "a member where the team is": (
+        "team: {username: ana}",
+        "team has no key 'username'. It stands under 'members'.",
+    ),
+    "a word that is like nothing": (
+        "silver: a",
+        "the contract has no key 'silver'. Put what is your own under 'customProperties'.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), HINTS.values(), ids=HINTS)
+def test_the_finding_says_what_was_meant(text: str, said: str) -> None:
+    found = _found(document(text, "v3.2.0"))
+
+    assert [f"{one.message} {one.mend}" for one in found] == [said]
+
+
+FOREIGN = {
+    "dbt": "version: 2\nmodels:\n  - name: orders\n    columns: [{name: id}]\n",
+    "Kubernetes": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {replicas: 1}\n",
+    "the Open Data Product Specification": (
+        "schema: https://opendataproducts.org/v3.1\nversion: 3.1\nproduct: {en: {}}\n"
+    ),
+    "the Open Data Product Standard": "apiVersion: v1.0.0\nkind: DataProduct\nid: a\nstatus: draft\n",
+    "OpenAPI": "openapi: 3.1.0\ninfo: {title: a, version: '1'}\npaths: {}\n",
+}
+
+
+@pytest.mark.parametrize(("name", "text"), FOREIGN.items(), ids=FOREIGN)
+def test_a_file_of_another_kind_is_one_finding_that_names_it(name: str, text: str) -> None:
+    found = _found(text.encode())
+
+    assert [one.rule for one in found] == ["not-a-contract"]
+    assert f"this looks like {name}" in found[0].message
+
+
+def test_other_rows_of_the_same_list_keep_their_findings() -> None:
+    text = (
+        "schema: [{name: t, properties: [{name: c, logicalType: string, enum: [{value: a}, b, {valu: c}]}]}]"
+    )
+
+    found = _found(document(text, "v3.2.0"))
+
+    assert [(one.rule, one.path) for one in found] == [
+        ("wrong-type", "schema[0].properties[0].enum[1]"),
+        ("unknown-key", "schema[0].properties[0].enum[2].valu"),
+    ]

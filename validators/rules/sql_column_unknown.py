@@ -1,0 +1,54 @@
+"""A query of a quality rule reads a column that the object does not have.
+
+Why: The query fails at night on the cluster, or the data has a column that the contract does not tell its
+readers of.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: number}
+        quality:
+          - {type: sql, query: "SELECT count(*) FROM {object} WHERE amuont < 0", mustBe: 0}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - {name: amount, logicalType: number}
+        quality:
+          - {type: sql, query: "SELECT count(*) FROM {object} WHERE amount < 0", mustBe: 0}
+
+Mend: Write the column as the schema names it, or add it to the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.outcome import Severity
+from dq.contracts.shared.spelling import nearest
+from dq.validators.context import Context
+from dq.validators.facts.queries import read_columns
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    for one, node, key, columns in read_columns(contract, context):
+        # Without properties nothing is said of the columns.
+        known = {name.lower(): name for name in _names(one)}
+        strange = next((name for name in columns if name.lower() not in known), None)
+        if known and strange is not None:
+            hint = nearest(strange, known.values())
+            mend = f"Did you mean {hint!r}?" if hint else f"Add the column to {one.name!r}, or correct it."
+            needs = tuple(prop.path("name") for prop in one.properties)
+            yield fault(node, key, f"{one.name!r} has no property {strange!r}.", mend, needs=needs)
+
+
+def _names(one: SchemaObject) -> Iterator[str]:
+    for prop in one.properties:
+        yield from (name for name in (prop.column, prop.name) if name)
+
+
+RULE = Rule("sql-column-unknown", Severity.WARNING, __doc__, check, after=("sql-refused",))

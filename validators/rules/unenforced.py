@@ -1,0 +1,43 @@
+"""A clause of the contract is not evaluated when the data is checked.
+
+Why: Readers take what stands in a contract for a promise that somebody keeps. What no check can run, because
+its metric is unknown, its column has the wrong type or its engine is not here, is a promise that dies unseen.
+
+Bad:
+    schema:
+      - name: orders
+        properties:
+          - name: order_id
+            logicalType: string
+            quality:
+              - {type: custom, engine: soda, implementation: "type: duplicate_percent"}
+
+Good:
+    schema:
+      - name: orders
+        properties:
+          - name: order_id
+            logicalType: string
+            quality:
+              - {metric: duplicateValues, mustBe: 0}
+
+Mend: Write what the reason asks for. What is only meant for readers is `type: text`. A policy makes it an
+error with `unenforced: error`, or turns it off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.model import Contract
+from dq.contracts.shared.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule
+
+
+def check(contract: Contract, context: Context) -> Iterator[Fault]:
+    for one in context.unenforced(contract):
+        yield Fault(one.at, one.message, one.mend, one.path)
+
+
+RULE = Rule("unenforced", Severity.WARNING, __doc__, check, consequences=True)
