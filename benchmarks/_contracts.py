@@ -104,10 +104,10 @@ slaProperties:
   - property: latency
     value: 4
     unit: h
-    element: {table}.col_00_{domain}
-  - property: frequency
-    value: 1
-    unit: d
+    element: {table}.col_01_{domain}
+  - property: availability
+    value: 99
+    unit: percent
 roles:
   - role: {domain}_reader
     access: read
@@ -128,7 +128,7 @@ def text(number: int, columns: int = 30) -> str:
         domain=domain, number=number, table=table, major=draw.randint(1, 4), minor=draw.randint(0, 9)
     )]  # fmt: skip
     for index in range(columns):
-        logical, physical = draw.choice(TYPES) if index else TYPES[1]
+        logical, physical = draw.choice(TYPES) if index > 1 else TYPES[(1, 4)[index]]
         parts.append(
             COLUMN.format(
                 index=index,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from dq.cli.world.settings import TABLE
 from dq.contracts.extension import MODELS
 from dq.contracts.model import Quality
 from dq.contracts.types import CARRIERS
+from dq.contracts.versions import SUPPORTED
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.checks.format import FORMATS
@@ -271,7 +273,58 @@ def settings() -> Iterator[str]:
     yield "`SLACK_BOT_TOKEN`, or a file that `SLACK_BOT_TOKEN_FILE` names."
 
 
+def odcs() -> Iterator[str]:
+    """Every feature of ODCS, and what becomes of it."""
+    yield "# Features of ODCS\n"
+    yield "Each row is a small contract that a test holds against the gate and against the official JSON"
+    yield "Schema, in every version that has it: none is refused. A warning says what is doubted.\n"
+    yield "| feature | versions | becomes | warning |\n|---|---|---|---|"
+    for feature in _features():
+        version = next(one for one in reversed(SUPPORTED) if feature.is_of(one[1:]))
+        last = "" if feature.until == "9.9.9" else f" to {feature.until}"
+        cells = (
+            f"`{feature.key}`",
+            f"{feature.since}{last or ' on'}",
+            _fate(feature.contract(version[1:]), feature.of),
+            ", ".join(f"[{rule}](rules.md#{rule})" for rule in feature.warns),
+        )
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _features() -> Iterator[Any]:
+    """The cases of the tests, which are not on the path of this program."""
+    made = importlib.util.spec_from_file_location(
+        "odcs_cases", HERE.parents[1] / "tests" / "fakes" / "odcs.py"
+    )
+    assert made is not None
+    assert made.loader is not None
+    module = importlib.util.module_from_spec(made)
+    sys.modules[made.name] = module
+    made.loader.exec_module(module)
+    return module.features()  # type: ignore[no-any-return]  # a module that is loaded by its path
+
+
+def _fate(data: bytes, path: str) -> str:
+    """What becomes of the clause at a path; accepted, where the feature is no clause."""
+    contract = parse(data, "feature.odcs.yaml").contract
+    assert contract is not None
+    found = [
+        account
+        for one in contract.objects
+        for account in accounts(contract, one, clauses_of(contract, one, built_in()))
+        if path and account.path == path
+    ]
+    if not found:
+        return "accepted"
+    state, reason = found[0].state, found[0].reason
+    if state is not State.ENFORCED:
+        return f"accepted, not enforced: {reason}"
+    names = [f"[{name}](checks.md#{name})" if name in built_in() else name for name in reason.split(", ")]
+    return f"checked by {', '.join(names)}"
+
+
 PAGES = {
+    "odcs": odcs,
     "settings": settings,
     "commands": commands,
     "rules": rules,

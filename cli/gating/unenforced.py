@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dq.contracts.diff.level import name_of
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.dataquality.clauses.coverage import Account, State, accounts
@@ -21,6 +22,7 @@ _PARTS = ("properties", "items", "map", "relationships")
 # What a quality rule of a column may hold to be judged without the object around it.
 _ALONE = frozenset({"metric", "type", "unit", "dimension", "severity", "name", "description", "id", "tags"})
 _ALONE_METRICS = ("nullValues",)
+_OF_DATES = ("latency", "retention")
 _DATED = ("date", "timestamp", "time")
 
 Kind = tuple[object, ...]
@@ -48,10 +50,19 @@ def _without_ordinary(contract: Contract, one: SchemaObject) -> SchemaObject:
         return one
     levels = contract.sla_default_element, *(sla.element for sla in contract.sla_properties)
     named = " ".join(text for text in levels if text)
+    # A service level that names no column means the only one that is dated.
+    any_dated = any(
+        "." not in part
+        for sla in contract.sla_properties
+        if name_of(sla.property) in _OF_DATES
+        for part in (sla.element or contract.sla_default_element or "").split(",")
+    )
     kept = [
         prop
         for prop in one.properties
-        if _is_dated(prop) or (prop.name or "") in named or not _is_ordinary(contract, one, prop)
+        if (any_dated and _is_dated(prop))
+        or (prop.name or "") in named
+        or not _is_ordinary(contract, one, prop)
     ]
     return one.model_copy(update={"properties": kept})
 
@@ -71,7 +82,8 @@ def _is_ordinary(contract: Contract, one: SchemaObject, prop: Property) -> bool:
     known = _ordinary.get((contract.odcs, kind))
     if known is None:
         alone = one.model_copy(update={"properties": [prop], "quality": []})
-        states = [account.state for account in _accounts(contract, alone)]
+        quiet = contract.model_copy(update={"sla_properties": [], "sla_default_element": None})
+        states = [account.state for account in _accounts(quiet, alone)]
         known = _ordinary[contract.odcs, kind] = State.NOT_EVALUATED not in states
         if len(_ordinary) > _MOST:
             _ordinary.clear()
