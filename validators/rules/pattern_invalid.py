@@ -60,7 +60,7 @@ def _judged(place: Place, written: str) -> Iterator[Fault]:
     if wrong is not None:
         message = f"pattern {_short(written)!r}: {wrong.message}."
         # What no reader understands is not ECMA-262, as the standard asks; the rest is only not run here.
-        unread = wrong.code == "PATTERN_SYNTAX" and not _compiles(written)
+        unread = wrong.code != "PATTERN_SYNTAX" or not _compiles(written)
         yield Fault(place.at("pattern"), message, wrong.mend, place.below("pattern"), doubt=not unread)
 
 
