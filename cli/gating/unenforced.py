@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dq.contracts.diff.level import name_of
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.outcome import Finding, Severity
+from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.documented import SILENT
-from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.clauses.kind import clauses_of
 
 _MEND = "'dq explain' on the file lists what becomes of every clause."
 # Keys that decide nothing, or only by the column's name.

@@ -12,8 +12,9 @@ from dq.cli.gating.unenforced import unenforced
 from dq.contracts.model import Contract
 from dq.contracts.versions import SUPPORTED
 from dq.contracts.yaml.parse import parse
+from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import Account, State, accounts
-from dq.dataquality.clauses.kind import built_in, clauses_of
+from dq.dataquality.clauses.kind import clauses_of
 from dq.validators.lint import lint, rules_of
 
 TOP = Path(__file__).parents[2]
