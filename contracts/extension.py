@@ -4,6 +4,7 @@
 |---|---|---|
 | an SLA entry (ODCS 3.0 and 3.1: the contract, as `delivery:<sla id>`) | `delivery` | `Delivery` |
 | an object | `dataset` | `Dataset` |
+| a server | `csv` | `Csv` |
 | a quality rule | `scope` | `Scope` |
 | a support channel | `route` | `Route` |
 
@@ -12,12 +13,10 @@ On ODCS 3.2 the entry says `vendor: dq`.
 
 from __future__ import annotations
 
-import datetime as dt
-import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field
 
 from dq.contracts.model import (
     Contract,
@@ -25,76 +24,18 @@ from dq.contracts.model import (
     Extensible,
     Quality,
     SchemaObject,
+    Server,
     SlaProperty,
     SupportChannel,
 )
 from dq.contracts.node import Node
 from dq.contracts.shared.data_formats import DataFormat
+from dq.contracts.shared.extension_values import Date, Marker, Partition, Sign
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.shared.source_map import PLACE, Place, plain
 from dq.contracts.typed import typed
 
 VENDOR = "dq"
-_LONGEST_NAME = 255
-
-
-def _date(value: object) -> object:
-    if isinstance(value, str):
-        try:
-            return dt.date.fromisoformat(value)
-        except ValueError:
-            raise ValueError(f"{value!r} is not a date such as 2027-01-31") from None
-    return value
-
-
-def _partition(value: object) -> object:
-    """`{key: template}` or `{key: [template, …]}`, without the places that the reader left inside."""
-    if not isinstance(value, dict):
-        raise ValueError("it must be a mapping from partition columns to values")
-    made = {}
-    for key, templates in value.items():
-        if key == PLACE:
-            continue
-        listed = templates if isinstance(templates, list) else [templates]
-        if not listed or not all(isinstance(one, str) for one in listed):
-            raise ValueError(f"{key} must be text or a list of texts; quote numbers and dates")
-        made[key] = listed
-    if not made:
-        raise ValueError("it names no partition column")
-    return made
-
-
-# A marker of such a name would be taken for data, or for what a table format keeps of itself.
-_DATA = re.compile(
-    r"(?i).*\.(parquet|orc|avro|json|csv|txt|gz|zst|snappy|lz4|bz2|crc)|.*=.*|_temporary|_delta_log|_metadata"
-    r"|_common_metadata|metadata|\.hoodie"
-)
-
-
-def _marker(value: object) -> object:
-    """One file name that is no name of data."""
-    if not isinstance(value, str):
-        return value
-    unseen = not value.isprintable() or value != value.strip()
-    if unseen or re.search(r"[/\\:*?\[\]{}#%~]", value) or not value.strip(". "):
-        raise ValueError(f"{value!r} is not one file name such as _SUCCESS")
-    if len(value.encode()) > _LONGEST_NAME:
-        raise ValueError(f"it is longer than {_LONGEST_NAME} bytes")
-    if _DATA.fullmatch(value):
-        raise ValueError(f"{value!r} is a name that data has; a marker is such as _SUCCESS")
-    return value
-
-
-Date = Annotated[dt.date, BeforeValidator(_date)]
-
-Marker = Annotated[str, BeforeValidator(_marker), WithJsonSchema({"type": "string"})]
-
-_TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-Partition = Annotated[
-    dict[str, list[str]],
-    BeforeValidator(_partition),
-    WithJsonSchema({"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, _TEXTS]}}),
-]
 
 
 class Calendar(Node):
@@ -150,6 +91,17 @@ class Dataset(Node):
     format: DataFormat | None = None
 
 
+class Csv(Node):
+    """How the CSV files of a server are written; RFC 4180 unless it says otherwise."""
+
+    delimiter: Sign | None = Field(None, description="Between two values; the server's own key otherwise.")
+    quote: Sign = Field('"', description="Around a value that holds delimiters, line breaks or quotes.")
+    escape: Sign | None = Field(None, description="Before a quote in quotes; the quote itself otherwise.")
+    header: bool = Field(True, description="Whether the first line of every file names its columns.")
+    encoding: str | None = Field(None, description="Of the text; the server's own key, else UTF-8.")
+    null_text: str | None = Field(None, description="A text that stands for NULL, as nothing does.")
+
+
 class Scope(Node):
     """Which rows a quality rule speaks about."""
 
@@ -165,7 +117,13 @@ class Route(Node):
     escalate_after: str | None = None
 
 
-MODELS: dict[str, type[Node]] = {"delivery": Delivery, "dataset": Dataset, "scope": Scope, "route": Route}
+MODELS: dict[str, type[Node]] = {
+    "delivery": Delivery,
+    "dataset": Dataset,
+    "csv": Csv,
+    "scope": Scope,
+    "route": Route,
+}
 
 N = TypeVar("N", bound=Node)
 
@@ -182,6 +140,12 @@ def dataset(one: SchemaObject) -> tuple[Dataset, list[Finding]]:
     """The object's dataset terms; the defaults where it has none."""
     made, findings = _read(_ours(one, "dataset"), Dataset)
     return made or _default(one, Dataset), findings
+
+
+def csv(server: Server) -> tuple[Csv, list[Finding]]:
+    """The server's terms for CSV; the defaults where it has none."""
+    made, findings = _read(_ours(server, "csv"), Csv)
+    return made or _default(server, Csv), findings
 
 
 def scope(quality: Quality) -> tuple[Scope, list[Finding]]:
@@ -218,6 +182,7 @@ def _values(contract: Contract) -> Iterator[tuple[CustomProperty, type[Node]]]:
     places: list[tuple[str, Sequence[Extensible]]] = [
         ("delivery", contract.sla_properties),
         ("dataset", contract.objects),
+        ("csv", contract.servers),
         ("route", contract.support),
     ]
     for one in contract.objects:

@@ -15,9 +15,11 @@ from dq.dataquality.request import Prepared, Request, prepare
 from dq.dataquality.shortcuts.folder_counts import recalled
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
-from dq.dataquality.spark.dataset import Dataset, in_one_task, only
+from dq.dataquality.spark.column_notes import with_notes
+from dq.dataquality.spark.dataset import Dataset, in_one_task
 from dq.dataquality.spark.failing_rows import samples
 from dq.dataquality.spark.measure import implied, measure, schema_of
+from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.plan import plan
 from dq.dataquality.spark.time_limit import time_limit
 
@@ -43,6 +45,7 @@ def check(request: Request) -> Report:
         results |= _sampled(frame, clauses, judged, prepared, request.limit_seconds)
         passes += ran + known.passes
         proven += sum(_by_statistics(clause, known.proven, prepared.kinds) for clause in clauses)
+    results = with_notes(results, prepared.table, prepared.one)
     return Report(
         contract=request.contract.id,
         version=request.contract.version,

@@ -20,7 +20,7 @@ from dq.dataquality.model.run_context import Earlier, Occasion
 from dq.dataquality.shortcuts.folder_counts import Memory
 from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
 from dq.dataquality.shortcuts.levers import ALL, Lever
-from dq.dataquality.spark.dataset import Dataset, open_frame
+from dq.dataquality.spark.dataset import Dataset, open_table
 from dq.dataquality.spark.measure import Others, schema_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def prepare(request: Request) -> Prepared:
     selected = select(contract, one, kinds, request.rules)
     partitions = tuple(tuple(sorted(each.items())) for each in request.partitions or ())
     occasion = Occasion(now, partitions, None if history is None else tuple(history))
-    table = opened(request.data, request.spark)
+    table = opened(request.data, request.spark, request.partitions)
     clauses = asked_of(schema_of(table), selected.clauses, occasion)
     return Prepared(one, table, clauses, selected.accounts, occasion, kinds, _others(request, one, table))
 
@@ -110,13 +110,17 @@ def pick(contract: Contract, name: str | None) -> SchemaObject:
     return found
 
 
-def opened(data: DataFrame | Dataset, spark: SparkSession | None) -> DataFrame:
-    """The data as a DataFrame; of a Dataset as `open_frame` gives it. Raises UsageError without a session."""
+def opened(
+    data: DataFrame | Dataset,
+    spark: SparkSession | None,
+    scope: Sequence[Mapping[str, str]] | None = None,
+) -> DataFrame:
+    """The data as a DataFrame; of a Dataset as `open_table` gives it. Raises UsageError without a session."""
     if not isinstance(data, Dataset):
         return data
     if spark is None:
         raise UsageError("a Dataset needs a Spark session to be opened.", "Give spark=….")
-    return open_frame(spark, data)
+    return open_table(spark, data, scope)
 
 
 def _others(request: Request, one: SchemaObject, table: DataFrame) -> Others:

@@ -129,6 +129,7 @@ def extension() -> Iterator[str]:
     where = {
         "delivery": "an SLA entry (ODCS 3.0 and 3.1: the contract, as `delivery:<sla id>`)",
         "dataset": "an object",
+        "csv": "a server",
         "scope": "a quality rule",
         "route": "a support channel",
     }

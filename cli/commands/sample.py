@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import typer
 from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
 from dq.contracts.access.files import read
+from dq.contracts.access.text_format import RFC_4180, TextFormat, text_format
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
@@ -31,12 +33,13 @@ def command(
     contract: Path = typer.Argument(..., help="The contract's file."),
     files: list[str] = typer.Argument(..., help="Sample files: FILE, or FILE=OBJECT."),
     format: str = typer.Option("text", "--format", help=f"How to report: {', '.join(names())}."),
-    delimiter: str = typer.Option(",", "--delimiter", help="Between the values of CSV."),
-    encoding: str = typer.Option("utf-8", "--encoding", help="Of CSV and JSON lines."),
+    delimiter: str | None = typer.Option(None, "--delimiter", help="Between the values of CSV."),
+    encoding: str | None = typer.Option(None, "--encoding", help="Of CSV and JSON."),
 ) -> None:
     """Test a small sample file against its contract, without Spark and Java.
 
-    Reads CSV, JSON lines and Parquet. A CSV value that is none of its column's type is a failure with its
+    Reads CSV, JSON (objects by line, or one array) and Parquet, text as the contract's only server says it
+    is written. A value that is none of its column's type is a failure with its
     line. What only the whole table can show (row counts, relationships, freshness, SQL rules) is listed as
     not tested; keys and shares are tested within the sample. Without =OBJECT a file belongs to the object
     of its name, or to the only one.
@@ -49,7 +52,7 @@ def command(
     if format not in names():
         hint = nearest(format, names()) or ", ".join(names())
         raise UsageError(f"there is no report format {format!r}.", f"Did you mean {hint}?")
-    if len(delimiter) != 1:
+    if delimiter is not None and len(delimiter) != 1:
         raise UsageError(f"--delimiter {delimiter!r} is not one character.", "Write --delimiter ';'.")
     loaded = load([contract])
     for finding in loaded.findings:
@@ -58,7 +61,8 @@ def command(
         raise typer.Exit(3)
     promised = loaded.contracts[0]
     pairs = [_pair(promised, text) for text in files]
-    reports = [_report(promised, one, file, delimiter, encoding) for file, one in pairs]
+    form = _form(promised, delimiter, encoding)
+    reports = [_report(promised, one, file, form) for file, one in pairs]
     if format == "json":
         output.as_json([report.as_dict() for report in reports])
     else:
@@ -100,11 +104,17 @@ def _pair(contract: Contract, text: str) -> tuple[Path, SchemaObject]:
     return path, found
 
 
-def _report(contract: Contract, one: SchemaObject, file: Path, delimiter: str, encoding: str) -> Report:
+def _form(contract: Contract, delimiter: str | None, encoding: str | None) -> TextFormat:
+    """How the contract's only server writes text, and what the command says otherwise."""
+    form = text_format(contract.servers[0]) if len(contract.servers) == 1 else RFC_4180
+    return replace(form, delimiter=delimiter or form.delimiter, encoding=encoding or form.encoding)
+
+
+def _report(contract: Contract, one: SchemaObject, file: Path, form: TextFormat) -> Report:
     try:
         from dq.dataquality.local import sample
 
-        return sample.check(contract, one, sample.read(file, one, delimiter, encoding))
+        return sample.check(contract, one, sample.read(file, one, form))
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "dq":
             raise

@@ -140,7 +140,7 @@ def _digest(metric: Aggregate, table: DataFrame, dataset: Dataset) -> str:
         question(metric, schema_of(table)),
         table.schema.json(),
         dataset.format or "",
-        repr(dataset.options),
+        repr(dataset.text),
         spark.version,
         *settings,
     )
@@ -208,7 +208,9 @@ def _opened(table: DataFrame, dataset: Dataset, folders: Sequence[str]) -> DataF
     if any(sign in unquote(folder) for folder in folders for sign in "*?[]{}\\"):
         return None
     frame = attempt(lambda: open_folders(table.sparkSession, dataset, schema_of(table), folders))
-    return None if isinstance(frame, Failure) else frame
+    if isinstance(frame, Failure) or schema_of(frame) != schema_of(table):
+        return None
+    return frame
 
 
 def _by_folder(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from dq.contracts.access.data_location import CATALOGS, resolve, server_of
 from dq.contracts.access.reach import Reach
+from dq.contracts.access.text_format import RFC_4180, TextFormat, text_format
 from dq.contracts.columns import row_type
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.data_formats import FORMATS
@@ -21,14 +20,23 @@ from dq.contracts.types import DataType
 from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark import jars
+from dq.dataquality.spark.csv_reader import csv_frame
 from dq.dataquality.spark.error_redaction import attempt
+from dq.dataquality.spark.json_reader import json_frame
+from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.schema import data_type, ddl
+from dq.dataquality.spark.text_files import base_of, listing, within
+from dq.dataquality.text.text_types import carried, text_row_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructField
 
 # Those that are nothing but files: partitions are in their paths.
 FILES = ("parquet", "orc", "avro", "json", "csv")
+# Of these, what types the values have is for the contract to say.
+_TEXT_READERS = {"json": json_frame, "csv": csv_frame}
+TEXTS = tuple(_TEXT_READERS)
 # Of two names, Spark reads the first as a format and the second as a path; these are all that it or a
 # common jar knows.
 _PATH_TABLES = frozenset({*FORMATS, "binaryfile", "image", "jdbc", "kafka", "libsvm", "text", "xml"})
@@ -56,7 +64,7 @@ class Dataset:
     table: str | None
     columns: DataType
     partitions: tuple[str, ...]
-    options: tuple[tuple[str, str], ...] = ()
+    text: TextFormat = RFC_4180
 
     def __str__(self) -> str:
         return self.table or f"{self.format} at {self.path}"
@@ -93,10 +101,12 @@ def locate(contract: Contract, one: SchemaObject, server_name: str | None, reach
         raise UsageError(
             f"{server.at()}: the data of {contract.id} {one.name} {linked.message}.", linked.mend
         )
-    options = tuple((key, value) for key in ("delimiter", "encoding") if (value := server.get(key)))
+    form = text_format(server)
+    if place.format in TEXTS:
+        columns = text_row_type(one)
     # Hadoop's own client for S3 has the scheme s3a.
     path = "s3a://" + place.path.removeprefix("s3://") if place.path.startswith("s3://") else place.path
-    return Dataset(one.name, path, place.format, None, columns, partitions, options)
+    return Dataset(one.name, path, place.format, None, columns, partitions, form)
 
 
 def open_frame(
@@ -104,21 +114,34 @@ def open_frame(
 ) -> DataFrame:
     """The data as a DataFrame; with `partitions`, only the rows of these, and only they will be read.
 
-    Partition columns have the contract's types. Types of json and csv are the contract's: a value that
-    does not parse is an error when it is read, never a silent NULL. A place without any file gives no
-    rows. The columns that Hudi adds for itself are left out, unless the contract names them. Raises
-    Unreadable when there is no such place, or it cannot be opened.
+    See `open_table`.
     """
-    frame = attempt(lambda: _read(spark, dataset))
+    frame = open_table(spark, dataset, partitions)
+    return only(frame, partitions) if partitions else frame
+
+
+def open_table(
+    spark: SparkSession, dataset: Dataset, scope: Sequence[Mapping[str, str]] | None = None
+) -> DataFrame:
+    """All rows of the data as a DataFrame, its columns as they are in these partitions (none: in all).
+
+    Partition columns have the contract's types. So have those of json and csv whose values all are of it; a
+    column with another value is one of texts. A place without any file gives no rows. The columns that Hudi
+    adds for itself are left out, unless the contract names them. Raises Unreadable when there is no such
+    place, or it cannot be opened, and UsageError for partitions as `only` does.
+    """
+    frame = attempt(lambda: _read(spark, dataset, scope or ()))
     if isinstance(frame, Failure):
         if not any(sign in frame.message for sign in _WITHOUT_FILES):
             reason = frame.message.rstrip(".")
             message = f"the data of {dataset.object} ({dataset}) cannot be opened: {reason}."
             raise Unreadable(message, _mend(dataset, frame.message, spark.version))
-        frame = spark.createDataFrame([], ddl(dataset.columns))
+        frame = None
+    if frame is None:
+        frame = spark.createDataFrame([], ddl(carried(dataset.columns)))
     if set(_HUDI) <= set(frame.columns):
         frame = frame.drop(*(name for name in _HUDI if name not in dataset.columns.names))
-    return only(frame, partitions) if partitions else frame
+    return frame
 
 
 # What Spark says of a folder that is there and has no file.
@@ -128,15 +151,19 @@ _WITHOUT_FILES = ("UNABLE_TO_INFER_SCHEMA", "No Avro files found")
 def open_folders(
     spark: SparkSession, dataset: Dataset, schema: DataType, folders: Sequence[str]
 ) -> DataFrame:
-    """The rows of these folders of a dataset of files, with the whole dataset's schema."""
+    """The rows of these folders of a dataset of files, with the whole dataset's schema.
+
+    Where texts show other types in these folders than in the whole dataset, the schema is another one.
+    """
     assert dataset.path is not None
     assert dataset.format is not None
-    reader = spark.read.format(dataset.format).options(**dict(dataset.options))
-    reader = reader.option("basePath", _GLOB.split(dataset.path, maxsplit=1)[0])
-    if dataset.format in ("json", "csv"):
-        reader = reader.option("mode", "FAILFAST")
-    if dataset.format == "csv":
-        reader = reader.option("header", "true")
+    if dataset.format in TEXTS:
+        whole = listing(spark, dataset.path, _partition_types(dataset))
+        files = tuple(file for file in whole.files if file.rpartition("/")[0] in folders)
+        part = replace(whole, files=files)
+        found = _TEXT_READERS[dataset.format](spark, part, files, dataset.text, dataset.columns)
+        return found if found is not None else spark.createDataFrame([], ddl(schema))
+    reader = spark.read.format(dataset.format).option("basePath", base_of(dataset.path))
     return reader.schema(ddl(schema)).load([unquote(folder) for folder in folders])
 
 
@@ -155,31 +182,38 @@ def in_one_task(frame: DataFrame) -> DataFrame:
     return frame.coalesce(1) if size <= SMALL_BYTES and 0 < len(frame.inputFiles()) <= SMALL_FILES else frame
 
 
-_GLOB = re.compile(r"/[^/]*[*?\[{]")
-
-
-def _read(spark: SparkSession, dataset: Dataset) -> DataFrame:
+def _read(spark: SparkSession, dataset: Dataset, scope: Sequence[Mapping[str, str]]) -> DataFrame | None:
     if dataset.table is not None:
         return spark.table(dataset.table)
     assert dataset.path is not None
     assert dataset.format is not None
-    reader = spark.read.format(dataset.format).options(**dict(dataset.options))
+    if dataset.format in TEXTS:
+        all_files = listing(spark, dataset.path, _partition_types(dataset))
+        looked_at = within(spark, all_files, scope, only)
+        return _TEXT_READERS[dataset.format](spark, all_files, looked_at, dataset.text, dataset.columns)
+    reader = spark.read.format(dataset.format)
     if dataset.format not in FILES:
         return reader.load(dataset.path)
-    base = _GLOB.split(dataset.path, maxsplit=1)[0]
+    base = base_of(dataset.path)
     if base != dataset.path:
         # Without it, a path with a glob loses the partition columns that stand where the glob does.
         reader = reader.option("basePath", base)
-    if dataset.format == "json":
-        return reader.option("mode", "FAILFAST").schema(ddl(dataset.columns)).load(dataset.path)
-    if dataset.format == "csv":
-        reader = reader.option("header", "true").option("mode", "FAILFAST")
     found = reader.load(dataset.path)
     schema = data_type(found.schema.jsonValue())
-    # What the files do not say themselves: in csv the types of all columns, else those of the partitions.
-    told = schema.names if dataset.format == "csv" else dataset.partitions
-    wanted = _with_types(schema, dataset, {name.lower() for name in told})
+    # What the files do not say themselves.
+    wanted = _with_types(schema, dataset, {name.lower() for name in dataset.partitions})
     return found if wanted == schema else reader.schema(ddl(wanted)).load(dataset.path)
+
+
+def _partition_types(dataset: Dataset) -> dict[str, StructField]:
+    from pyspark.sql.types import StructField, _parse_datatype_string
+
+    kinds = ((name, field(dataset.columns, name)) for name in dataset.partitions)
+    return {
+        name.lower(): StructField(name, _parse_datatype_string(str(carried(kind))))
+        for name, kind in kinds
+        if kind is not None and not kind.parts
+    }
 
 
 def _with_types(schema: DataType, dataset: Dataset, told: set[str]) -> DataType:
@@ -226,64 +260,3 @@ def _mend(dataset: Dataset, reason: str, spark: str) -> str:
     if dataset.path and reason.startswith("[TABLE_OR_VIEW_NOT_FOUND]"):
         return _PATH
     return found or "Check that Spark may read it, and the format in the contract."
-
-
-def only(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> DataFrame:
-    """The rows of these partitions, each given as column and value text, as a path has them.
-
-    The filter compares each column with a literal of its own type, so that Spark reads no other partition.
-    Raises UsageError for a column that is not there or a text that cannot be a value of it.
-    """
-    schema = data_type(frame.schema.jsonValue())
-    wanted = [
-        sql.all_of(*(_equals(schema, column, text) for column, text in partition.items()))
-        for partition in partitions
-    ]
-    return frame.where(sql.any_of(*wanted))
-
-
-# What Hive writes into the path for NULL.
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-
-
-def _equals(schema: DataType, column: str, text: str) -> str:
-    kind = field(schema, column)
-    if kind is None:
-        known = ", ".join(schema.names)
-        raise UsageError(
-            f"there is no column {column!r} for a partition; there are: {known}.", "Correct its name."
-        )
-    if text == NULL_PARTITION:
-        return f"{sql.name(column)} IS NULL"
-    make = _LITERALS.get(kind.name)
-    if make is None:
-        raise UsageError(f"partitions cannot be chosen by {column!r}, which is {kind}.", "Leave it out.")
-    try:
-        return f"{sql.name(column)} = {make(text)}"
-    except (ValueError, ArithmeticError) as error:
-        message = f"{text!r} cannot be a value of the partition column {column!r}, which is {kind}."
-        raise UsageError(message, "Write it as it stands in the path.") from error
-
-
-def _flag(text: str) -> str:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(text)
-    return text.upper()
-
-
-def _instant(text: str) -> str:
-    # Spark reads the path in the session's zone, and so must the literal be read.
-    dt.datetime.fromisoformat(text)
-    return f"CAST({sql.text(text)} AS TIMESTAMP)"
-
-
-_LITERALS: dict[str, Callable[[str], str]] = {
-    "string": sql.text,
-    "date": lambda text: sql.date(dt.date.fromisoformat(text)),
-    "timestamp": _instant,
-    "boolean": _flag,
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), lambda text: sql.number(int(text))),
-    "decimal": lambda text: sql.number(Decimal(text)),
-    "double": lambda text: f"({float(text)!r}D)",
-    "float": lambda text: f"CAST({float(text)!r}D AS FLOAT)",
-}

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType, NotAType, parse
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 
 def data_type(json: object) -> DataType:
@@ -31,6 +35,15 @@ def data_type(json: object) -> DataType:
         return DataType(text)
 
 
+def struct_type(struct: DataType) -> StructType:
+    """The columns of a struct type as Spark's own, for a reader."""
+    from pyspark.sql.types import StructType, _parse_datatype_string
+
+    made = _parse_datatype_string(f"struct<{', '.join(_fields(struct))}>")
+    assert isinstance(made, StructType)
+    return made
+
+
 def ddl(struct: DataType) -> str:
     """The columns of a struct type as a schema for Spark, every name quoted."""
     pairs = zip(struct.names, struct.parts, strict=True)
@@ -39,8 +52,12 @@ def ddl(struct: DataType) -> str:
 
 def _ddl(kind: DataType) -> str:
     if kind.name == "struct":
-        pairs = zip(kind.names, kind.parts, strict=True)
-        return f"struct<{', '.join(f'{sql.name(name)}: {_ddl(part)}' for name, part in pairs)}>"
+        return f"struct<{', '.join(_fields(kind))}>"
     if kind.parts:
         return f"{kind.name}<{', '.join(_ddl(part) for part in kind.parts)}>"
     return str(kind)
+
+
+def _fields(struct: DataType) -> list[str]:
+    pairs = zip(struct.names, struct.parts, strict=True)
+    return [f"{sql.name(name)}: {_ddl(part)}" for name, part in pairs]

@@ -162,7 +162,9 @@ def test_json_lines_have_nested_values_and_what_a_line_lacks_is_null(shop, dq):
     assert {name: samples for name, (_, samples) in failed(ran).items()} == {
         ("at.zip", "required"): [{"line": 2, "at": "{'zip': None}"}],
         ("tags", "columns"): [{"line": 3, "tags": '["x"]'}],
-        ("tags", "items"): [{"line": 2, "tags": "[]"}],
+        # With one value of no type the column is one of texts, which no other clause can be tested on.
+        ("tags[]", "columns"): [],
+        ("tags", "items"): [],
         ("n", "columns"): [{"line": 3, "n": "1"}],
     }
 

@@ -127,6 +127,10 @@ ALLOWED = {
         ".from_uri pyarrow.fs.FileSystem.from_uri",
         "door: a lake, by its root",
     ),
+    ("dataquality/spark/text_files.py", "file"): (
+        ".open open",
+        "the first and last bytes of the data files that Spark lists at a place that was vouched for",
+    ),
     ("contracts/access/reach.py", "file"): (
         ".glob os.walk",
         "door: looks for links in what a contract names",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -104,29 +104,21 @@ def _broken(
 def _judged(
     one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample, broken: Mapping[str, frozenset[int]]
 ) -> CheckResult:
-    unread = [value for value in sample.unread if value.column.lower() in _roots(clause)]
     if clause.check == "columns":
-        own = [value for value in unread if value.column.lower() == clause.property.lower()]
+        own = [value for value in sample.unread if value.column.lower() == clause.property.lower()]
         if own:
             return _unreadable(one, clause, sample, own)
-    skipped = {value.row for value in unread}
-    rows = broken.get(clause.path, frozenset()) - skipped
-    made = answered(clause, _answers(clause, kinds, sample, len(rows), skipped), kinds)
+    rows = broken.get(clause.path, frozenset())
+    made = answered(clause, _answers(clause, kinds, sample, len(rows)), kinds)
     if made.status is not Status.FAIL or not clause.of_rows:
         return made
     return replace(made, samples=tuple(_shown(one, clause, sample, at) for at in sorted(rows)[:MOST]))
 
 
-def _answers(
-    clause: Clause, kinds: Shelf, sample: Sample, broken: int, skipped: Collection[int]
-) -> dict[Metric, Answer]:
+def _answers(clause: Clause, kinds: Shelf, sample: Sample, broken: int) -> dict[Metric, Answer]:
     """What pandera counted stands for the first question of a clause about rows; the rest is counted here."""
     asked = asked_by(clause, kinds)
-    rows = replace(
-        sample.rows,
-        cells=tuple(cells for at, cells in enumerate(sample.rows.cells) if at not in skipped),
-    )
-    answers = measure(rows, asked)
+    answers = measure(sample.rows, asked)
     if asked and clause.of_rows and not isinstance(answers[asked[0]], Failure):
         answers[asked[0]] = broken
     return answers
@@ -134,13 +126,8 @@ def _answers(
 
 def _unreadable(one: SchemaObject, clause: Clause, sample: Sample, unread: list[Unread]) -> CheckResult:
     number, total = len(unread), len(sample.rows.cells)
-    kind = next(
-        part
-        for name, part in zip(sample.rows.schema.names, sample.rows.schema.parts, strict=True)
-        if name == unread[0].column
-    )
     observed = f"{number} of {total} values"
-    message = f"{clause.object}.{clause.property}: {observed} are no {kind}"
+    message = f"{clause.object}.{clause.property}: {observed} are no {unread[0].promised}"
     hidden = unread[0].column.lower() in classified(one)
     shown = tuple(
         {

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dq.contracts.access import files
+from dq.contracts.access.text_format import RFC_4180, TextFormat
 from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.types import DataType
 from dq.dataquality.local.offline.rows import Rows, of_arrow
-from dq.dataquality.local.sample import csv
-from dq.dataquality.local.sample.texts import NoValue, of_json, of_text
 from dq.dataquality.model.column import field
+from dq.dataquality.text.csv_rows import MARK, names_of
+from dq.dataquality.text.csv_rows import rows as csv_rows
+from dq.dataquality.text.json_objects import Malformed, Seen, objects
+from dq.dataquality.text.text_types import STRING, carried, text_row_type
+from dq.dataquality.text.text_values import NoValue, of_json, of_text, shown
 
 # A pull request holds samples; whole tables are for Spark.
 MAX_BYTES = 64 << 20
@@ -24,11 +26,12 @@ MAX_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A value that is none of its column's type: NULL in the rows, and left out where it would count."""
+    """A value that is none of its column's type, which makes the column one of texts, as in Spark."""
 
     row: int
     column: str
     text: str
+    promised: DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,12 @@ class Sample:
     unread: tuple[Unread, ...]
 
 
-def read(path: Path, one: SchemaObject, delimiter: str = ",", encoding: str = "utf-8") -> Sample:
+def read(path: Path, one: SchemaObject, form: TextFormat = RFC_4180) -> Sample:
     """The sample, by the ending of its file.
 
-    In CSV the first line names the columns; in JSON lines a name that a line lacks is NULL. A column that
-    the contract does not name is text. Raises UsageError for another ending or a file that is no sample by
-    its size, and Unreadable for a file that is not what its ending says.
+    In CSV the first line names the columns; in JSON they are the keys of the objects, and one that an object
+    lacks is NULL. A column that the contract does not name is text. Raises UsageError for another ending or
+    a file that is no sample by its size, and Unreadable for a file that is not what its ending says.
     """
     if path.suffix.lower() not in ENDINGS:
         raise UsageError(
@@ -60,62 +63,51 @@ def read(path: Path, one: SchemaObject, delimiter: str = ",", encoding: str = "u
             f"{path} has more than {MAX_BYTES >> 20} MiB.", "Take a smaller sample, or 'dq check'."
         ) from error
     try:
-        return ENDINGS[path.suffix.lower()](files.shown(path), data, one, delimiter, encoding)
-    except (UnicodeDecodeError, LookupError) as error:
-        raise Unreadable(f"{path} is not text in {encoding}.", "Write it in UTF-8.") from error
+        return ENDINGS[path.suffix.lower()](files.shown(path), data, one, form)
+    except (UnicodeError, LookupError) as error:
+        raise Unreadable(f"{path} is not text in {form.encoding}.", "Write it in UTF-8.") from error
 
 
-def _csv(path: str, data: bytes, one: SchemaObject, delimiter: str, encoding: str) -> Sample:
+def _csv(path: str, data: bytes, one: SchemaObject, form: TextFormat) -> Sample:
     # A byte order mark is no part of the first column's name.
-    text = data.decode(encoding).removeprefix("\ufeff")
-    lines = list(csv.rows(text, path, delimiter))
-    if not lines:
+    text = data.decode(form.encoding).removeprefix(MARK)
+    body = list(csv_rows(text, path, form))
+    if not body:
         raise Unreadable(f"{path} is empty.", "Write the names of the columns into its first line.")
-    (_, header), *body = lines
-    names = [name or "" for name in header]
-    twice = next((name for at, name in enumerate(names) if name in names[:at]), None)
-    if twice is not None:
-        raise Unreadable(f"{path}:1: two columns have the name {twice!r}.", "Give each its own name.")
+    own = tuple(prop.column for prop in one.properties)
+    names = names_of(body.pop(0)[1], path) if form.header else own
     for line, cells in body:
         if len(cells) != len(names):
             raise Unreadable(
                 f"{path}:{line}: {len(cells)} values for {len(names)} columns.",
                 "Correct the line; a value that holds a delimiter is put in quotes.",
             )
-    types = _types(names, one)
+    promised = text_row_type(one)
+    types = [carried(field(promised, name) or STRING) for name in names]
     return _typed(path, names, types, body, lambda kind, cell: of_text(kind, str(cell)))
 
 
-def _json(path: str, data: bytes, one: SchemaObject, _delimiter: str, encoding: str) -> Sample:
-    objects: list[tuple[int, dict[str, object]]] = []
-    for number, line in enumerate(data.decode(encoding).removeprefix("\ufeff").split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            made = json.loads(line, parse_float=Decimal)
-        except (ValueError, RecursionError) as error:
-            raise Unreadable(f"{path}:{number}: not JSON: {error}.", "Write one object per line.") from error
-        if not isinstance(made, dict):
-            raise Unreadable(f"{path}:{number}: not an object.", "Write one object per line.")
-        objects.append((number, made))
-    more = dict.fromkeys(name for _, made in objects for name in made)
-    own = [prop.column for prop in one.properties]
-    names = list(dict.fromkeys([*own, *more]))
-    types = _types(names, one)
-    body = [(number, [made.get(name) for name in names]) for number, made in objects]
-    known = set(own)
-    shown = [
-        (number, [value if name in known else _text(value) for name, value in zip(names, row, strict=True)])
-        for number, row in body
-    ]
-    return _typed(path, names, types, shown, of_json)
+def _json(path: str, data: bytes, one: SchemaObject, form: TextFormat) -> Sample:
+    promised, seen = text_row_type(one), Seen()
+    body = []
+    try:
+        for line, made in objects(data.decode(form.encoding)):
+            seen.add(promised, made, line)
+            body.append((line, made))
+    except Malformed as error:
+        at = f":{error.line}" if error.line else ""
+        raise Unreadable(
+            f"{path}{at}: {error}.", "Write one object per line, or all of them in one array."
+        ) from error
+    found = seen.shape.type(promised)
+    spellings = [seen.shape.fields[name.lower()][0] if seen.rows else name for name in found.names]
+    shaped = [(line, [made.get(key) for key in spellings]) for line, made in body]
+    sample = _typed(path, found.names, found.parts, shaped, of_json)
+    schema = sample.rows.schema
+    return replace(sample, rows=replace(sample.rows, schema=carried(schema)))
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else value if isinstance(value, str) else json.dumps(value, default=str)
-
-
-def _parquet(path: str, data: bytes, one: SchemaObject, _delimiter: str, _encoding: str) -> Sample:
+def _parquet(path: str, data: bytes, one: SchemaObject, _form: TextFormat) -> Sample:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -127,23 +119,13 @@ def _parquet(path: str, data: bytes, one: SchemaObject, _delimiter: str, _encodi
     return Sample(path, rows, tuple(range(1, len(rows.cells) + 1)), "row", ())
 
 
-ENDINGS: dict[str, Callable[[str, bytes, SchemaObject, str, str], Sample]] = {
+ENDINGS: dict[str, Callable[[str, bytes, SchemaObject, TextFormat], Sample]] = {
     ".csv": _csv,
     ".jsonl": _json,
     ".ndjson": _json,
     ".json": _json,
     ".parquet": _parquet,
 }
-
-
-def _types(names: Sequence[str], one: SchemaObject) -> list[DataType]:
-    promised = row_type(one)
-    return [_carried(field(promised, name) or DataType("string")) for name in names]
-
-
-def _carried(kind: DataType) -> DataType:
-    """Texts of bounded length are texts whose length a check counts."""
-    return DataType("string") if kind.name in ("varchar", "char", "variant", "interval") else kind
 
 
 def _typed(
@@ -153,16 +135,23 @@ def _typed(
     body: Sequence[tuple[int, Sequence[object]]],
     value: Callable[[DataType, object], object],
 ) -> Sample:
+    """The rows; a column with a value that is none of its type is one of texts, as they are written."""
     unread: list[Unread] = []
-    cells = []
-    for at, (_, row) in enumerate(body):
-        made: dict[str, object] = {}
-        for name, kind, given in zip(names, types, row, strict=True):
+    columns: list[list[object]] = []
+    kinds: list[DataType] = []
+    for position, (name, kind) in enumerate(zip(names, types, strict=True)):
+        made: list[object] = []
+        before = len(unread)
+        for at, (_, row) in enumerate(body):
+            given = row[position]
             try:
-                made[name] = None if given is None else value(kind, given)
+                made.append(None if given is None else value(kind, given))
             except NoValue:
-                made[name] = None
-                unread.append(Unread(at, name, _text(given) or ""))
-        cells.append(made)
-    rows = Rows(DataType("struct", (), tuple(types), tuple(names)), tuple(cells))
+                unread.append(Unread(at, name, shown(given), carried(kind)))
+        broken = len(unread) > before
+        texts = [None if row[position] is None else shown(row[position]) for _, row in body]
+        columns.append(list(texts) if broken else made)
+        kinds.append(STRING if broken else kind)
+    cells = tuple(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+    rows = Rows(DataType("struct", (), tuple(kinds), tuple(names)), cells)
     return Sample(path, rows, tuple(line for line, _ in body), "line", tuple(unread))

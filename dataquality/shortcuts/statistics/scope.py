@@ -11,7 +11,7 @@ from typing import Any
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, field
 from dq.dataquality.shortcuts.statistics.facts import Facts, File, Partitions, Scalar, Wanted
-from dq.dataquality.spark.dataset import NULL_PARTITION
+from dq.dataquality.spark.partitions import NULL_PARTITION
 
 # From a partition's text to a value, for the types whose texts have one reading.
 TYPED: Mapping[str, Callable[[str], Scalar]] = {

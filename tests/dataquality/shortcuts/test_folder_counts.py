@@ -161,7 +161,7 @@ def test_another_type_in_the_contract_is_another_question(spark: SparkSession, l
 
 def test_what_cannot_be_counted_is_an_error_and_is_not_kept(spark: SparkSession, lake: Path) -> None:
     made, memory = contract(lake), Kept()
-    write(lake, "2026-05-11", ["3", "broken"])
+    write(lake, "2026-05-11", ["3", "4,one value more"])
 
     report = run(spark, made, memory)
 

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import datetime as dt
 import decimal
+import json
+import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
 
 from dq.contracts.types import DataType
+from dq.dataquality.local.offline.values import narrow
+from dq.dataquality.sql.text_cast import (
+    CIVIL,
+    DATE,
+    EXPONENT,
+    INSTANT,
+    INTEGER,
+    MOST_CHARACTERS,
+    NO_NUMBER,
+    PLAIN,
+)
+from dq.dataquality.text.text_types import ANYTHING
 
 
 class NoValue(ValueError):
     """Something that is no value of its type."""
 
 
-_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_FLOAT = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|NaN|[+-]?Infinity|[+-]?Inf")
+_INTEGER = re.compile(INTEGER)
+_NUMBER = re.compile(f"{PLAIN}(?:{EXPONENT})?")
+_NO_NUMBER = re.compile(NO_NUMBER)
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 
 
@@ -28,28 +45,53 @@ def of_text(kind: DataType, text: str) -> object:
 
 
 def of_json(kind: DataType, value: object) -> object:
-    """The value that JSON stands for; None is NULL, a missing field of a struct too. Raises NoValue."""
+    """The value that JSON stands for; None is NULL, a missing field of a struct too. Raises NoValue.
+
+    Case of keys does not matter, as in Spark. Numbers that JSON has no word for are written as Spark does:
+    as texts.
+    """
     if value is None:
         return None
     if kind.name == "struct" and isinstance(value, dict):
+        lowered = {key.lower(): inner for key, inner in value.items()}
         pairs = zip(kind.names, kind.parts, strict=True)
-        return {name: of_json(part, value.get(name)) for name, part in pairs}
+        return {name: of_json(part, lowered.get(name.lower())) for name, part in pairs}
     if kind.name == "array" and isinstance(value, list):
         return [of_json(kind.parts[0], one) for one in value]
     if kind.name == "map" and isinstance(value, dict):
         key, part = kind.parts
         return [(of_text(key, name), of_json(part, one)) for name, one in value.items()]
+    if kind == ANYTHING:
+        return shown(value)
     if kind.name == "boolean" and isinstance(value, bool):
         return value
     if kind.name in _NUMBERS and isinstance(value, int | Decimal) and not isinstance(value, bool):
         return of_text(kind, str(value))
+    if kind.name in ("float", "double") and value in ("NaN", "Infinity", "-Infinity"):
+        return float(str(value))
+    if kind.name == "binary" and isinstance(value, str):
+        return _base64(value)
     if kind.name in _TEXTS and kind.name not in (*_NUMBERS, "boolean") and isinstance(value, str):
         return of_text(kind, value)
     raise NoValue(kind.name)
 
 
+def shown(value: object) -> str:
+    """A value of JSON as a text: texts as they are, all else as JSON."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    # Half of a surrogate pair is no text that could be written anywhere.
+    return text.encode(errors="replace").decode()
+
+
+def _base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise NoValue(text) from error
+
+
 def _integer(kind: DataType, text: str) -> int:
-    if not _INTEGER.fullmatch(text) or len(text) > 20:
+    if not _INTEGER.fullmatch(text):
         raise NoValue(text)
     limit = 1 << (_BITS[kind.name] - 1)
     if not -limit <= int(text) < limit:
@@ -57,23 +99,30 @@ def _integer(kind: DataType, text: str) -> int:
     return int(text)
 
 
-def _float(_: DataType, text: str) -> float:
-    if not _FLOAT.fullmatch(text):
+def _float(kind: DataType, text: str) -> float:
+    """The nearest float; a number beyond the largest one is none, rather than infinity."""
+    if _NO_NUMBER.fullmatch(text):
+        return float(text)
+    if not _NUMBER.fullmatch(text):
         raise NoValue(text)
-    return float(text)
+    made = float(text) if kind.name == "double" or not Decimal(text) else narrow(Decimal(text))
+    if not math.isfinite(made):
+        raise NoValue(text)
+    return made
 
 
 def _decimal(kind: DataType, text: str) -> Decimal:
     """Exact: a value with more digits than the type holds would be rounded, and so is none of it."""
     precision, scale = kind.numbers
-    if not _FLOAT.fullmatch(text) or len(text) > 100:
+    if not _NUMBER.fullmatch(text) or len(text) > MOST_CHARACTERS:
         raise NoValue(text)
-    exact = decimal.Context(prec=200)
+    # Any exponent that the text may have.
+    exact = decimal.Context(prec=200, Emin=-99_999, Emax=99_999)
     try:
         made = exact.quantize(Decimal(text), Decimal(1).scaleb(-scale))
     except decimal.InvalidOperation as error:
         raise NoValue(text) from error
-    if made != Decimal(text) or abs(made) >= Decimal(10) ** (precision - scale):
+    if made != Decimal(text) or made.copy_abs() >= Decimal(1).scaleb(precision - scale):
         raise NoValue(text)
     return made
 
@@ -85,29 +134,25 @@ def _boolean(_: DataType, text: str) -> bool:
 
 
 def _date(_: DataType, text: str) -> dt.date:
-    if len(text) != 10:
-        raise NoValue(text)
-    try:
-        return dt.date.fromisoformat(text)
-    except ValueError as error:
-        raise NoValue(text) from error
+    return _written(DATE, text).date()
 
 
 def _instant(_: DataType, text: str) -> dt.datetime:
     """ISO 8601; without a zone it is UTC, which is the zone of dq's sessions."""
-    made = _parsed(text)
-    return made if made.tzinfo else made.replace(tzinfo=dt.UTC)
+    made = _written(INSTANT, text)
+    try:
+        return made.astimezone(dt.UTC) if made.tzinfo else made.replace(tzinfo=dt.UTC)
+    except OverflowError as error:
+        raise NoValue(text) from error
 
 
 def _civil(_: DataType, text: str) -> dt.datetime:
-    made = _parsed(text)
-    if made.tzinfo is not None:
-        raise NoValue(text)
-    return made
+    return _written(CIVIL, text)
 
 
-def _parsed(text: str) -> dt.datetime:
-    if len(text) < 10:
+def _written(pattern: str, text: str) -> dt.datetime:
+    """What is finer than a microsecond is cut off, as Spark does."""
+    if not re.fullmatch(pattern, text):
         raise NoValue(text)
     try:
         return dt.datetime.fromisoformat(text)
@@ -117,6 +162,14 @@ def _parsed(text: str) -> dt.datetime:
 
 def _bytes(_: DataType, text: str) -> bytes:
     return text.encode()
+
+
+def _string(_: DataType, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise NoValue("half of a surrogate pair") from error
+    return text
 
 
 _NUMBERS = (*_BITS, "float", "double", "decimal")
@@ -129,5 +182,5 @@ _TEXTS: dict[str, Callable[[DataType, str], object]] = {
     "timestamp": _instant,
     "timestamp_ntz": _civil,
     "binary": _bytes,
-    **dict.fromkeys(("string", "varchar", "char", "variant", "interval"), lambda _kind, text: text),
+    **dict.fromkeys(("string", "varchar", "char", "variant", "interval"), _string),
 }

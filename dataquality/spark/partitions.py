@@ -1,0 +1,78 @@
+"""The rows of the partitions that are asked for, as a filter that Spark applies to paths."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.sql import text as sql
+from dq.contracts.types import DataType
+from dq.dataquality.model.column import field
+from dq.dataquality.spark.schema import data_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def only(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> DataFrame:
+    """The rows of these partitions, each given as column and value text, as a path has them.
+
+    The filter compares each column with a literal of its own type, so that Spark reads no other partition.
+    Raises UsageError for a column that is not there or a text that cannot be a value of it.
+    """
+    schema = data_type(frame.schema.jsonValue())
+    wanted = [
+        sql.all_of(*(_equals(schema, column, text) for column, text in partition.items()))
+        for partition in partitions
+    ]
+    return frame.where(sql.any_of(*wanted))
+
+
+# What Hive writes into the path for NULL.
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+def _equals(schema: DataType, column: str, text: str) -> str:
+    kind = field(schema, column)
+    if kind is None:
+        known = ", ".join(schema.names)
+        raise UsageError(
+            f"there is no column {column!r} for a partition; there are: {known}.", "Correct its name."
+        )
+    if text == NULL_PARTITION:
+        return f"{sql.name(column)} IS NULL"
+    make = _LITERALS.get(kind.name)
+    if make is None:
+        raise UsageError(f"partitions cannot be chosen by {column!r}, which is {kind}.", "Leave it out.")
+    try:
+        return f"{sql.name(column)} = {make(text)}"
+    except (ValueError, ArithmeticError) as error:
+        message = f"{text!r} cannot be a value of the partition column {column!r}, which is {kind}."
+        raise UsageError(message, "Write it as it stands in the path.") from error
+
+
+def _flag(text: str) -> str:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.upper()
+
+
+def _instant(text: str) -> str:
+    # Spark reads the path in the session's zone, and so must the literal be read.
+    dt.datetime.fromisoformat(text)
+    return f"CAST({sql.text(text)} AS TIMESTAMP)"
+
+
+_LITERALS: dict[str, Callable[[str], str]] = {
+    "string": sql.text,
+    "date": lambda text: sql.date(dt.date.fromisoformat(text)),
+    "timestamp": _instant,
+    "boolean": _flag,
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), lambda text: sql.number(int(text))),
+    "decimal": lambda text: sql.number(Decimal(text)),
+    "double": lambda text: f"({float(text)!r}D)",
+    "float": lambda text: f"CAST({float(text)!r}D AS FLOAT)",
+}

@@ -1,0 +1,166 @@
+"""The files of a dataset as Spark lists them, with the first bytes of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from dq.contracts.shared.errors import Unreadable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructField
+
+Scope = Sequence[Mapping[str, str]]
+Narrow = Callable[["DataFrame", Scope], "DataFrame"]
+
+_GLOB = re.compile(r"/[^/]*[*?\[{]")
+_AT_A_TIME = 16
+# A first line that is longer is asked for once more.
+_HEAD, _LONGER_HEAD = 1 << 16, 1 << 24
+_PACKED = (".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate", ".xz", ".br")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The addresses of files as URIs, and the partition columns that Spark finds in their paths."""
+
+    path: str
+    base: str
+    files: tuple[str, ...]
+    partitions: tuple[StructField, ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The partition columns in lower case."""
+        return frozenset(field.name.lower() for field in self.partitions)
+
+
+def base_of(path: str) -> str:
+    """The folder below which a path with a pattern names partitions."""
+    return _GLOB.split(path, maxsplit=1)[0]
+
+
+def listing(spark: SparkSession, path: str, types: Mapping[str, StructField]) -> Listing:
+    """The files at a path. `types` are the contract's of partition columns, by their lower case.
+
+    Raises what Spark raises where there is no such path.
+    """
+    base = base_of(path)
+    reader = spark.read.format("text")
+    found = (reader.option("basePath", base) if base != path else reader).load(path)
+    own = [field for field in found.schema.fields if field.name != "value"]
+    partitions = tuple(types.get(field.name.lower(), field) for field in own)
+    return Listing(path, base, tuple(sorted(found.inputFiles())), partitions)
+
+
+def within(spark: SparkSession, all_files: Listing, scope: Scope, narrow: Narrow) -> tuple[str, ...]:
+    """The files of these partitions; all of them where none are asked for. No file's content is read."""
+    if not scope or not all_files.partitions:
+        return all_files.files
+    from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
+
+    own = (
+        StructField("path", StringType()),
+        StructField("modificationTime", TimestampType()),
+        StructField("length", LongType()),
+        StructField("content", BinaryType()),
+    )
+    schema = StructType([*own, *all_files.partitions])
+    found = load(spark.read.format("binaryFile").schema(schema), all_files, all_files.files)
+    kept = {_plain(row.path) for row in narrow(found, scope).select("path").collect()}
+    return tuple(file for file in all_files.files if _plain(unquote(file)) in kept)
+
+
+def _plain(address: str) -> str:
+    """Spark writes file:/ in one place and file:/// in another."""
+    return re.sub(r"^(\w+):/+", r"\1:/", address)
+
+
+def load(reader: DataFrameReader, all_files: Listing, files: Sequence[str]) -> DataFrame:
+    """The rows of some of the files, by a reader with its format and schema.
+
+    All of them are asked for by their path, which costs no job that lists them again.
+    """
+    if all_files.base != all_files.path:
+        # Without it, a path with a glob loses the partition columns that stand where the glob does.
+        reader = reader.option("basePath", all_files.base)
+    if len(files) == len(all_files.files):
+        found = reader.load(all_files.path)
+        if set(found.inputFiles()) == set(files):
+            return found
+    if all_files.partitions:
+        reader = reader.option("basePath", all_files.base)
+    # A name with a bracket is a name, and no pattern.
+    return reader.option("__globPaths__", "false").load([unquote(file) for file in files])
+
+
+def heads(spark: SparkSession, files: Sequence[str], size: int = _HEAD) -> list[bytes]:
+    """The first bytes of each file, unpacked where its name says that it is packed. Raises Unreadable."""
+    threads = 1 if all(_local(file) for file in files) else _AT_A_TIME
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda file: _head(spark, file, size), files))
+
+
+def longer_head(spark: SparkSession, file: str) -> bytes:
+    """Many more of the first bytes, for a file whose first line is that long. Raises Unreadable."""
+    return _head(spark, file, _LONGER_HEAD)
+
+
+def tail(spark: SparkSession, file: str, size: int = _HEAD) -> bytes | None:
+    """The last bytes of a file, None of a packed one. Raises Unreadable."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # has no stubs
+
+    path = _local(file)
+    if file.lower().endswith(_PACKED):
+        return None
+    try:
+        if path is not None:
+            with open(path, "rb") as source:  # noqa: PTH123  # Spark's path, not one of this program
+                source.seek(max(0, source.seek(0, 2) - size))
+                return source.read()
+        context: Any = spark.sparkContext
+        there = context._jvm.org.apache.hadoop.fs.Path(context._jvm.java.net.URI(file))
+        system = there.getFileSystem(context._jsc.hadoopConfiguration())
+        stream = system.open(there)
+        try:
+            stream.seek(max(0, system.getFileStatus(there).getLen() - size))
+            return bytes(stream.readNBytes(size))
+        finally:
+            stream.close()
+    except (OSError, Py4JError) as error:
+        raise Unreadable(f"{unquote(file)} cannot be read.", "Deliver this file again.") from error
+
+
+def _local(file: str) -> str | None:
+    parts = urlsplit(file)
+    return unquote(parts.path) if parts.scheme in ("", "file") and not parts.netloc else None
+
+
+def _head(spark: SparkSession, file: str, size: int) -> bytes:
+    from py4j.protocol import Py4JError
+
+    path = _local(file)
+    try:
+        if path is not None and not path.lower().endswith(_PACKED):
+            with open(path, "rb") as source:  # noqa: PTH123  # Spark's path, not one of this program
+                return source.read(size)
+        return _through_hadoop(spark, file, size)
+    except (OSError, Py4JError) as error:
+        raise Unreadable(f"{unquote(file)} cannot be read.", "Deliver this file again.") from error
+
+
+def _through_hadoop(spark: SparkSession, file: str, size: int) -> bytes:
+    context: Any = spark.sparkContext
+    hadoop, conf = context._jvm.org.apache.hadoop, context._jsc.hadoopConfiguration()
+    path = hadoop.fs.Path(context._jvm.java.net.URI(file))
+    codec = hadoop.io.compress.CompressionCodecFactory(conf).getCodec(path)
+    stream = path.getFileSystem(conf).open(path)
+    try:
+        return bytes((stream if codec is None else codec.createInputStream(stream)).readNBytes(size))
+    finally:
+        stream.close()

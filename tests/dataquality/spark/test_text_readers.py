@@ -1,0 +1,139 @@
+"""CSV and JSON of several files on Spark, and texts as exact values."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import math
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from fakes.reach import anywhere
+
+from dq.contracts.sql import text as sql
+from dq.contracts.types import parse as parse_type
+from dq.contracts.yaml.parse import parse
+from dq.dataquality import Report, Request, check
+from dq.dataquality.spark.dataset import locate, open_frame
+from dq.dataquality.sql.text_cast import cast
+from dq.dataquality.text.text_values import NoValue, of_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+CONTRACT = """
+apiVersion: v3.2.0
+kind: DataContract
+id: shop
+version: 1.0.0
+servers: [{server: lake, type: local, path: '%s', format: %s}]
+schema:
+  - name: orders
+    quality: [{metric: rowCount, mustBe: %d}]
+    properties:
+      - {name: id, logicalType: integer, unique: true, logicalTypeOptions: {maximum: 9}}
+      - {name: price, logicalType: number, physicalType: 'decimal(10,2)', logicalTypeOptions: {minimum: 10}}
+"""
+DAY = "      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}\n"
+
+
+def run(spark: SparkSession, lake: Path, form: str, rows: int, day: str | None = None) -> Report:
+    text = CONTRACT % (lake, form, rows) + (DAY if day else "")
+    made = parse(text.encode(), "shop.odcs.yaml").contract
+    assert made is not None
+    data = locate(made, made.objects[0], None, anywhere())
+    return check(Request(made, data, spark=spark, partitions=[{"day": day}] if day else None))
+
+
+def odd(report: Report) -> dict[str, str]:
+    return {f"{one.property} {one.check}": one.status.value for one in report.results if one.status != "pass"}
+
+
+def test_csv_columns_are_found_by_the_name_in_each_files_header(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,price\n1,10\n")
+    (tmp_path / "b.csv").write_text("price,id\n20,2\n")
+    (tmp_path / "c [x].csv.gz").write_bytes(gzip.compress(b"id\n3\n"))
+    (tmp_path / "empty.csv").write_text("")
+
+    report = run(spark, tmp_path, "csv", 3)
+
+    assert odd(report) == {}
+    columns = {one.property: one.message for one in report.results if one.check == "columns"}
+    assert columns["price"] == "orders.price: decimal(10,2), in 2 of 3 files, NULL in the others"
+
+
+LAKE = {
+    "csv": ("id,price,day\n1,10,2020-02-02\n", "id,price,day\nodd,10,2020-02-02\n"),
+    "json": ('{"id": 1, "price": 10, "day": "2020-02-02"}\n', '{"id": "odd", "price": 10, "day": 5}\n'),
+}
+
+
+@pytest.mark.parametrize(("form", "good", "bad"), [(form, *texts) for form, texts in LAKE.items()], ids=LAKE)
+def test_only_the_partition_asked_for_is_looked_at(
+    spark: SparkSession, tmp_path: Path, form: str, good: str, bad: str
+) -> None:
+    for day, text in (("2026-01-01", good), ("2026-01-02", bad)):
+        (tmp_path / f"day={day}").mkdir()
+        (tmp_path / f"day={day}" / f"part.{form}").write_text(text)
+
+    first = run(spark, tmp_path, form, 1, "2026-01-01")
+    second = run(spark, tmp_path, form, 1, "2026-01-02")
+
+    # What is promised of the whole table meets the other day's value, and cannot be told.
+    assert odd(first) == {"id unique": "error"}
+    assert odd(second) == {"id columns": "fail", "id bounds": "error"}
+
+
+TEXTS = (
+    "|1x| 1|1 |+1|-0|007|127|128|-128|-129|9223372036854775807|-9223372036854775808|9223372036854775808|1e3|"
+    "1.5E-1|.5|5.|.|e1|1e|999.99|999.995|999.990|99999999999999999999999999999999999999|0.00000000001|1e400|"
+    "-1e400|1e-400|NaN|nan|Infinity|-Inf|inf|1d|1f|0x1|1_000|\u0663|true|TRUE|t|yes|2026-02-28|2024-02-29|"
+    "2023-02-29|1500-01-01|0000-01-01|2026-1-1|20260101|2026-W01-1|2026-01-01T10:00|2026-01-01 10:00:00|"
+    "2026-01-01T10:00:00.123456789Z|2026-01-01T10:00:00+02:00|2026-01-01T10:00:00+0200|2026-01-01T24:00:00|"
+    "2026-01-01T10:00:60|2026-01-01Z|9999-12-31|2026-01-01T10:00:00-18:00|2026-01-01T10:00:00+18:01|1\n|"
+    "2026-01-01\n|12:00|0000000000000000000000000000000000000000000000000000000000000001"
+)
+
+
+def test_a_text_is_the_same_value_for_spark_as_for_the_sample(spark: SparkSession) -> None:
+    kinds = [
+        "tinyint", "int", "bigint", "decimal(5,2)", "decimal(38,10)", "decimal(38,0)", "double", "boolean",
+        "date", "timestamp", "timestamp_ntz",
+    ]  # fmt: skip
+    random_ = random.Random(5)
+    texts = TEXTS.split("|")
+    texts += ["".join(random_.choices("0159.eE+-", k=random_.randint(1, 8))) for _ in range(400)]
+    frame = spark.createDataFrame([(text,) for text in texts], "v string")
+
+    rows = frame.selectExpr(
+        *(f"{cast(parse_type(kind), 'v')} AS {sql.name(kind)}" for kind in kinds)
+    ).collect()
+
+    differ = []
+    for text, row in zip(texts, rows, strict=True):
+        for kind in kinds:
+            try:
+                own = of_text(parse_type(kind), text)
+            except NoValue:
+                own = None
+            theirs = row[kind]
+            if isinstance(own, dt.datetime) and own.tzinfo is not None:
+                own = own.astimezone(dt.UTC).replace(tzinfo=None)
+                theirs = None if theirs is None else theirs.astimezone(dt.UTC).replace(tzinfo=None)
+            same = own == theirs or (isinstance(own, float) and math.isnan(own) and math.isnan(theirs))
+            if not same or (own is None) is not (theirs is None):
+                differ.append((text, kind, own, row[kind]))
+    assert differ == []
+
+
+def test_the_frame_of_an_empty_folder_has_the_contracts_columns(spark: SparkSession, tmp_path: Path) -> None:
+    made = parse((CONTRACT % (tmp_path, "json", 0)).encode(), "shop.odcs.yaml").contract
+    assert made is not None
+
+    frame = open_frame(spark, locate(made, made.objects[0], None, anywhere()))
+
+    assert (frame.count(), dict(frame.dtypes)) == (0, {"id": "bigint", "price": "decimal(10,2)"})
