@@ -21,7 +21,7 @@ from dq.dataquality.spark import column_notes
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.schema import ddl, struct_type
 from dq.dataquality.spark.text_files import Listing, heads, load
-from dq.dataquality.text.json_objects import Malformed, Seen, in_line, is_array, objects
+from dq.dataquality.text.json_objects import MalformedJson, SeenObjects, in_line, is_array, objects
 from dq.dataquality.text.text_types import STRING, carried
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _looked_at(
     arrays: frozenset[str],
     form: TextFormat,
     promised: DataType,
-) -> Seen:
+) -> SeenObjects:
     """What all objects of these files have. Raises Unreadable."""
     frames = []
     lines, wholes = [f for f in scope if f not in arrays], [f for f in scope if f in arrays]
@@ -95,7 +95,7 @@ def _looked_at(
     if wholes:
         reader = spark.read.format("binaryFile")
         frames.append(load(reader, all_files, wholes).selectExpr("content AS text", base))
-    seen = Seen()
+    seen = SeenObjects()
     for frame, whole in zip(frames, [False] * bool(lines) + [True] * bool(wholes), strict=True):
         look = partial(_look, encoding=form.encoding, promised=promised, whole=whole)
         told = attempt(lambda frame=frame, look=look: frame.mapInArrow(look, "seen STRING").collect())  # type: ignore[misc]
@@ -106,8 +106,8 @@ def _looked_at(
             if isinstance(part, str):
                 raise Unreadable(part, _MEND)
             try:
-                seen.merge(Seen.of(part))
-            except Malformed as error:
+                seen.merge(SeenObjects.of(part))
+            except MalformedJson as error:
                 raise Unreadable(f"the files of JSON differ: {error}.", _MEND) from error
     return seen
 
@@ -124,9 +124,9 @@ def _look(
     """What a task saw, or why it is no JSON, as a text in one row."""
     import pyarrow as pa
 
-    seen: Seen | str = Seen()
+    seen: SeenObjects | str = SeenObjects()
     for batch in batches:
-        if isinstance(seen, Seen):
+        if isinstance(seen, SeenObjects):
             texts, files = (batch.column(at).to_pylist() for at in (0, 1))
             seen = _added(seen, texts, files, encoding, promised, whole)
     told = json.dumps(seen if isinstance(seen, str) else seen.plain())
@@ -134,8 +134,8 @@ def _look(
 
 
 def _added(
-    seen: Seen, texts: list[bytes], files: list[str], encoding: str, promised: DataType, whole: bool
-) -> Seen | str:
+    seen: SeenObjects, texts: list[bytes], files: list[str], encoding: str, promised: DataType, whole: bool
+) -> SeenObjects | str:
     for text, file in zip(texts, files, strict=True):
         name = unquote(file).rpartition("/")[2]
         line = 0
@@ -148,13 +148,13 @@ def _added(
                 seen.add(promised, one, name)
         except UnicodeError:
             return f"{unquote(file)} is not text in {encoding}."
-        except Malformed as error:
+        except MalformedJson as error:
             at = error.line or line
             return f"{unquote(file)}{f':{at}' if at else ''}: {error}."
     return seen
 
 
-def _read_as(name: str, kind: DataType, seen: Seen) -> DataType:
+def _read_as(name: str, kind: DataType, seen: SeenObjects) -> DataType:
     """The type that Spark reads a column as: texts where values are of no type, and for keys of maps."""
     return STRING if name in seen.unfit else _keyed(carried(kind))
 
@@ -192,7 +192,7 @@ def _partitions(all_files: Listing) -> list[Column]:
 
 
 def _columns(
-    seen: Seen, spelt: DataType, named: DataType, read: DataType, promised: DataType
+    seen: SeenObjects, spelt: DataType, named: DataType, read: DataType, promised: DataType
 ) -> Iterator[Column]:
     from pyspark.sql.functions import expr
 

@@ -22,7 +22,7 @@ MOST = 20
 _BLANK = re.compile(r"[ \t\r\n]*")
 
 
-class Malformed(ValueError):
+class MalformedJson(ValueError):
     """What is no JSON of objects; the message says why, without the data. `line` counts from 1."""
 
     def __init__(self, reason: str, line: int = 0) -> None:
@@ -33,7 +33,7 @@ class Malformed(ValueError):
 def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise Malformed("an object has one key twice, and readers differ in which value they take")
+        raise MalformedJson("an object has one key twice, and readers differ in which value they take")
     return made
 
 
@@ -46,7 +46,7 @@ def is_array(text: str) -> bool:
 
 
 def objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each object with its line: one a line, or those of one array. Raises Malformed."""
+    """Each object with its line: one a line, or those of one array. Raises MalformedJson."""
     text = text.removeprefix(MARK)
     if is_array(text):
         yield from _array(text)
@@ -58,13 +58,13 @@ def objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def in_line(text: str, line: int = 0) -> dict[str, Any] | None:
-    """The object of a line, None of a blank one. Raises Malformed for anything else, and for what follows."""
+    """The object of a line, None of a blank one. Raises MalformedJson for all else, and what follows."""
     at = _after_blank(text, 0)
     if at == len(text):
         return None
     made, at = _value(text, at, line)
     if _after_blank(text, at) != len(text):
-        raise Malformed("something follows the object on its line", line)
+        raise MalformedJson("something follows the object on its line", line)
     return _object(made, line)
 
 
@@ -85,9 +85,9 @@ def _array(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         elif text[at : at + 1] == "]":
             break
         else:
-            raise Malformed("the array of objects is not closed", line)
+            raise MalformedJson("the array of objects is not closed", line)
     if _after_blank(text, at + 1) != len(text):
-        raise Malformed("something follows the array of objects", line)
+        raise MalformedJson("something follows the array of objects", line)
 
 
 def _after_blank(text: str, at: int) -> int:
@@ -98,30 +98,30 @@ def _after_blank(text: str, at: int) -> int:
 def _value(text: str, at: int, line: int) -> tuple[object, int]:
     try:
         return _DECODER.raw_decode(text, at)
-    except Malformed as error:
-        raise Malformed(str(error), line) from error
+    except MalformedJson as error:
+        raise MalformedJson(str(error), line) from error
     except json.JSONDecodeError as error:
-        raise Malformed(f"not JSON: {error.msg} at character {error.pos + 1}", line) from error
+        raise MalformedJson(f"not JSON: {error.msg} at character {error.pos + 1}", line) from error
     except (ValueError, RecursionError) as error:
-        raise Malformed("not JSON: nested too deep, or a number of thousands of digits", line) from error
+        raise MalformedJson("not JSON: nested too deep, or a number of thousands of digits", line) from error
 
 
 def _object(made: object, line: int) -> dict[str, Any]:
     if not isinstance(made, dict):
-        raise Malformed("not an object", line)
+        raise MalformedJson("not an object", line)
     return made
 
 
 @dataclass(slots=True)
-class Shape:
+class KeyTree:
     """Which keys objects had: `fields` by their lower case, with the spelling; `inside` arrays and maps."""
 
     seen: int = 0
-    fields: dict[str, tuple[str, Shape]] = field(default_factory=dict)
-    inside: Shape | None = None
+    fields: dict[str, tuple[str, KeyTree]] = field(default_factory=dict)
+    inside: KeyTree | None = None
 
     def add(self, kind: DataType, value: object) -> None:
-        """Notes the keys of a value, where the type has fields. Raises Malformed for two spellings."""
+        """Notes the keys of a value, where the type has fields. Raises MalformedJson for two spellings."""
         if kind.name == "struct" and isinstance(value, dict):
             self.seen += 1
             types = {name.lower(): part for name, part in zip(kind.names, kind.parts, strict=True)}
@@ -130,14 +130,14 @@ class Shape:
                 if inner is not None and key.lower() in types:
                     below.add(types[key.lower()], inner)
         elif kind.name in ("array", "map") and isinstance(value, list | dict):
-            self.inside = self.inside or Shape()
+            self.inside = self.inside or KeyTree()
             for inner in value.values() if isinstance(value, dict) else value:
                 self.inside.add(kind.parts[-1], inner)
 
-    def _field(self, key: str) -> Shape:
-        spelling, below = self.fields.setdefault(key.lower(), (key, Shape()))
+    def _field(self, key: str) -> KeyTree:
+        spelling, below = self.fields.setdefault(key.lower(), (key, KeyTree()))
         if spelling != key:
-            raise Malformed("two spellings of one key, which differ in case alone, would be one column")
+            raise MalformedJson("two spellings of one key, which differ in case alone, would be one column")
         return below
 
     def plain(self) -> list[Any]:
@@ -146,19 +146,19 @@ class Shape:
         return [self.seen, fields, None if self.inside is None else self.inside.plain()]
 
     @staticmethod
-    def of(plain: list[Any]) -> Shape:
+    def of(plain: list[Any]) -> KeyTree:
         """What `plain` gave."""
         seen, fields, inside = plain
-        held = {spelling.lower(): (spelling, Shape.of(below)) for spelling, below in fields}
-        return Shape(seen, held, None if inside is None else Shape.of(inside))
+        held = {spelling.lower(): (spelling, KeyTree.of(below)) for spelling, below in fields}
+        return KeyTree(seen, held, None if inside is None else KeyTree.of(inside))
 
-    def merge(self, other: Shape) -> None:
-        """Adds what was seen elsewhere. Raises Malformed for two spellings of a key."""
+    def merge(self, other: KeyTree) -> None:
+        """Adds what was seen elsewhere. Raises MalformedJson for two spellings of a key."""
         self.seen += other.seen
         for spelling, below in other.fields.values():
             self._field(spelling).merge(below)
         if other.inside is not None:
-            self.inside = self.inside or Shape()
+            self.inside = self.inside or KeyTree()
             self.inside.merge(other.inside)
 
     def type(self, kind: DataType, *, spelt: bool = False) -> DataType:
@@ -166,7 +166,7 @@ class Shape:
 
         With `spelt`, names are as the files write them, else as the contract does.
         """
-        inside = self.inside or Shape()
+        inside = self.inside or KeyTree()
         if kind.name == "struct" and self.seen:
             own = {name.lower(): (name, part) for name, part in zip(kind.names, kind.parts, strict=True)}
             names, parts = [], []
@@ -196,15 +196,15 @@ class Unfit:
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenObjects:
     """What was seen in some objects, against the types of a contract's row."""
 
     rows: int = 0
-    shape: Shape = field(default_factory=Shape)
+    shape: KeyTree = field(default_factory=KeyTree)
     unfit: dict[str, Unfit] = field(default_factory=dict)
 
     def add(self, kind: DataType, made: dict[str, Any], place: object) -> None:
-        """Notes one object. Raises Malformed."""
+        """Notes one object. Raises MalformedJson."""
         self.rows += 1
         self.shape.add(kind, made)
         types = {name.lower(): (name, part) for name, part in zip(kind.names, kind.parts, strict=True)}
@@ -225,16 +225,16 @@ class Seen:
         return {"rows": self.rows, "shape": self.shape.plain(), "unfit": unfit}
 
     @staticmethod
-    def of(plain: dict[str, Any]) -> Seen:
+    def of(plain: dict[str, Any]) -> SeenObjects:
         """What `plain` gave."""
         unfit = {
             name: Unfit(count, [(place, text) for place, text in first])
             for name, (count, first) in plain["unfit"].items()
         }
-        return Seen(plain["rows"], Shape.of(plain["shape"]), unfit)
+        return SeenObjects(plain["rows"], KeyTree.of(plain["shape"]), unfit)
 
-    def merge(self, other: Seen) -> None:
-        """Adds what was seen elsewhere. Raises Malformed."""
+    def merge(self, other: SeenObjects) -> None:
+        """Adds what was seen elsewhere. Raises MalformedJson."""
         self.rows += other.rows
         self.shape.merge(other.shape)
         for name, more in other.unfit.items():

@@ -16,7 +16,7 @@ from dq.dataquality.local.offline.rows import Rows, of_arrow
 from dq.dataquality.model.column import field
 from dq.dataquality.text.csv_rows import MARK, names_of
 from dq.dataquality.text.csv_rows import rows as csv_rows
-from dq.dataquality.text.json_objects import Malformed, Seen, objects
+from dq.dataquality.text.json_objects import MalformedJson, SeenObjects, objects
 from dq.dataquality.text.text_types import STRING, carried, text_row_type
 from dq.dataquality.text.text_values import NoValue, of_json, of_text, shown
 
@@ -88,13 +88,13 @@ def _csv(path: str, data: bytes, one: SchemaObject, form: TextFormat) -> Sample:
 
 
 def _json(path: str, data: bytes, one: SchemaObject, form: TextFormat) -> Sample:
-    promised, seen = text_row_type(one), Seen()
+    promised, seen = text_row_type(one), SeenObjects()
     body = []
     try:
         for line, made in objects(data.decode(form.encoding)):
             seen.add(promised, made, line)
             body.append((line, made))
-    except Malformed as error:
+    except MalformedJson as error:
         at = f":{error.line}" if error.line else ""
         raise Unreadable(
             f"{path}{at}: {error}.", "Write one object per line, or all of them in one array."

@@ -147,7 +147,10 @@ def _file(
 
 def _placed(text: str | None, kind: DataType, rows: int) -> Facts:
     """The facts of a partition column, whose one value stands in the entry."""
-    if text is None or text == "":
+    if text == "":
+        # NULL by the protocol; delta-rs means the empty text, and so does Delta on Spark 4.
+        return UNKNOWN
+    if text is None:
         return Facts(rows, values=frozenset())
     make = TYPED.get(kind.name)
     try:

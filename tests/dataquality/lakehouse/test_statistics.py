@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -470,3 +472,37 @@ def test_every_fact_is_true_of_the_rows_whatever_was_done_to_the_table(
     made.compact()
     verify(made)
     made.both(body=PROMISED)
+
+
+EMPTY_TEXT = """
+    quality: [{metric: rowCount, mustBeGreaterThan: 0}]
+    properties:
+      - {name: id, logicalType: integer}
+      - {name: k, logicalType: string, required: true, partitioned: true, partitionKeyPosition: 1,
+         logicalTypeOptions: {minLength: 1}}
+"""
+
+
+def test_an_empty_text_as_a_partition_of_delta_is_left_to_the_scan(
+    table: Callable[..., Table], tmp_path: Path
+) -> None:
+    placed = table("delta", columns="id INT, k STRING", by="k")
+    placed.insert("(1, 'x')")
+    copied = tmp_path / "copy"
+    shutil.copytree(placed.path, copied)
+    log = copied / "_delta_log" / f"{1:020}.json"
+    written = log.read_text()
+    # As delta-rs writes the empty text.
+    emptied = re.sub(r'("partitionValues":\{"[^"]+":)"x"', r'\1""', written)
+    log.write_text(emptied)
+    for sum_ in (copied / "_delta_log").glob("*.crc"):
+        sum_.unlink()
+    for sum_ in (copied / "_delta_log").glob(".*.crc"):
+        sum_.unlink()
+    placed.path, placed.name = str(copied), f"delta.`{copied}`"
+
+    report = placed.both(body=EMPTY_TEXT)
+    placed.both({"k": "__HIVE_DEFAULT_PARTITION__"}, body=EMPTY_TEXT)
+
+    assert emptied != written
+    assert Status.FAIL in {one.status for one in report.results}
