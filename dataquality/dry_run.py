@@ -11,7 +11,6 @@ from dq.dataquality.clauses.kind import Shelf, asked_by
 from dq.dataquality.model.metric import SCHEMA, Failure, Kind, Metric
 from dq.dataquality.model.run_context import Partition
 from dq.dataquality.request import Prepared, Request, prepare
-from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.plan import plan

@@ -9,11 +9,11 @@ import decimal
 import json
 import math
 import re
+import struct
 from collections.abc import Callable
 from decimal import Decimal
 
 from dq.contracts.types import DataType
-from dq.dataquality.local.offline.values import narrow
 from dq.dataquality.sql.text_cast import (
     CIVIL,
     DATE,
@@ -105,10 +105,13 @@ def _float(kind: DataType, text: str) -> float:
         return float(text)
     if not _NUMBER.fullmatch(text):
         raise NoValue(text)
-    made = float(text) if kind.name == "double" or not Decimal(text) else narrow(Decimal(text))
-    if not math.isfinite(made):
-        raise NoValue(text)
-    return made
+    made = float(text)
+    try:
+        if not math.isfinite(made):
+            raise NoValue(text)
+        return made if kind.name == "double" else float(struct.unpack("f", struct.pack("f", made))[0])
+    except OverflowError as error:
+        raise NoValue(text) from error
 
 
 def _decimal(kind: DataType, text: str) -> Decimal:
