@@ -111,7 +111,7 @@ def _unknown_key(
     hint = nearest(key, known)
     if key == "$ref":
         mend = "ODCS has no $ref: write the element out, or share it with a YAML anchor."
-    elif hint and hint != key and _differ(key.lower(), hint.lower()) <= (len(hint) + 1) // 3:
+    elif hint and hint != key and _is_meant(key.lower(), hint.lower()):
         mend = f"Did you mean {hint!r}?"
     elif inside := _that_hold(model, loc, key):
         mend = f"It stands under {inside!r}."
@@ -131,6 +131,10 @@ def _that_hold(model: type[Node], loc: tuple[int | str, ...], key: str) -> str |
         if any(key in keys_at(inner) for inner in _node_types(info.annotation))
     }
     return found.pop() if len(found) == 1 else None
+
+
+def _is_meant(key: str, hint: str) -> bool:
+    return key.startswith(hint) or _differ(key, hint) <= (len(hint) + 1) // 3
 
 
 def _differ(one: str, other: str) -> int:

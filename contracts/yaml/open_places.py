@@ -34,6 +34,9 @@ def softened(findings: Iterable[Finding], odcs: Version) -> list[Finding]:
 def _allowed(finding: Finding, odcs: Version) -> bool:
     if finding.rule not in (*_KEYS, "missing-key"):
         return False
+    if finding.mend.startswith("Did you mean"):
+        # The key that was meant is missing, and what follows from that is not told beside this.
+        return False
     holder = finding.path.rpartition(".")[0]
     if finding.rule == "missing-key":
         return odcs < (3, 1, 0) and _ASKS_LESS_IN_3_0.fullmatch(holder) is not None
