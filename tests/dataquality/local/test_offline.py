@@ -13,6 +13,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.local.offline.expression import predicate
 from dq.dataquality.local.offline.values import Incomparable
+from dq.dataquality.model.needs import needs
 from dq.dataquality.model.predicate import Constant, Predicate
 from dq.dataquality.model.reading import NoReading
 from dq.dataquality.model.term import Opaque
@@ -62,18 +63,15 @@ def predicates(kind: str) -> list[Predicate]:
         for example in check.examples:
             contract = contract_of(example)
             for clause in check.clauses(contract, contract.objects[0]):
-                of_v = {str(need.column) for need in clause.needs} == {"v"}
-                fits = all(not need.types or kind.split("(")[0] in need.types for need in clause.needs)
-                typed = any(need.types for need in clause.needs) or example.columns == f"v {kind}"
+                if clause.breaks is None:
+                    continue
+                read = needs(clause.breaks)
+                of_v = {str(need.column) for need in read} == {"v"}
+                fits = all(not need.types or kind.split("(")[0] in need.types for need in read)
+                typed = any(need.types for need in read) or example.columns == f"v {kind}"
                 # Spark has no right answer for numbers of more digits; dq refuses to ask.
-                narrow = all(need.digits[0] <= 20 and need.digits[1] <= 18 for need in clause.needs)
-                if (
-                    clause.breaks is not None
-                    and of_v
-                    and fits
-                    and typed
-                    and (narrow or not kind.startswith("decimal"))
-                ):
+                narrow = all(need.digits[0] <= 20 and need.digits[1] <= 18 for need in read)
+                if of_v and fits and typed and (narrow or not kind.startswith("decimal")):
                     found[clause.breaks] = None
     return list(found)
 
