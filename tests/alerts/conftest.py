@@ -55,7 +55,7 @@ def terminal():
 @pytest.fixture
 def channels(slack, terminal):
     """Slack and the console, open."""
-    settings = {"token": TOKEN, "base_url": slack.url, "timeout_seconds": "0.5"}
+    settings = {"token": TOKEN, "base_url": slack.url, "timeout_seconds": "2"}
     shelf = load()
     return {
         "slack": shelf["slack"].open(settings, terminal.append),
