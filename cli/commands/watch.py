@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
@@ -101,8 +102,11 @@ def describe(done: Tick, *, quiet: bool = False) -> None:
         what = ", ".join(label(partition) for partition in cycle.partitions) or "snapshot"
         good = True if change.after.good else False if change.after.bad else None
         output.line(f"  {output.mark(good)} {cycle.contract} {what}: {change.after}. {change.reason}")
-    for unknown in done.unknown:
-        output.note(f"  ? {unknown.kept.cycle.contract}: {unknown.reason}")
+    # One place that cannot be read is one fact, however many deliveries lie there.
+    for (contract, reason), times in Counter(
+        (unknown.kept.cycle.contract, unknown.reason) for unknown in done.unknown
+    ).items():
+        output.note(f"  ? {contract}: {reason}{f' ({times} deliveries)' if times > 1 else ''}")
     if quiet:
         return
     output.line(

@@ -93,7 +93,8 @@ def tick(
         # What was given up stays so, unless it came after all.
         if kept.status is not CycleStatus.NEVER or result.lateness is not None
     ]
-    changes = _write(store, judged, now, tell)
+    known = [(one, kept, _as_known(kept, result), evidence) for one, kept, result, evidence in judged]
+    changes = _write(store, known, now, tell)
     closed = sum(1 for change in changes if change.after not in ledger.OPEN)
     return Tick(
         at=now,
@@ -126,6 +127,13 @@ def _enumerate(store: Store, watched: Iterable[Watched], now: datetime, start: d
             for slo, new, _ in due:
                 ledger.enumerate_to(tx, slo, new, now, first=slo.key not in marks)
     return sum(len(new) for _, new, _ in due)
+
+
+def _as_known(kept: Kept, result: CycleVerdict) -> CycleVerdict:
+    """A miss that was seen stays one: what cannot be read afterwards takes nothing back."""
+    if kept.status is CycleStatus.MISSING and result.status is CycleStatus.UNKNOWN:
+        return CycleVerdict(CycleStatus.MISSING, None, kept.reason)
+    return result
 
 
 def _delivered_ever(store: Store, slo: Slo) -> bool:

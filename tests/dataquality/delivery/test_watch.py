@@ -217,6 +217,22 @@ def test_what_lies_in_a_place_that_is_gone_is_not_missing(store: Store, tmp_path
     assert back == [CycleStatus.ON_TIME, CycleStatus.MISSING]
 
 
+def test_a_miss_that_was_seen_stays_one_when_its_place_is_lost(
+    store: Store, lake: Lake, tmp_path: Path
+) -> None:
+    lake.deliver("day=2026-05-10", "2026-05-11T03:00")
+    watcher = Watcher(store, lake)
+    watcher.tick("2026-05-10T12:00")
+    watcher.tick("2026-05-11T05:00")
+    watcher.tick("2026-05-12T04:30:30")
+
+    lake.root.rename(tmp_path / "elsewhere")
+    lost = watcher.tick("2026-05-12T04:32")
+
+    assert lost == [CycleStatus.ON_TIME, CycleStatus.MISSING]
+    assert [type(event) for event in watcher.told] == [Breach]
+
+
 def test_the_first_delivery_of_a_table_can_be_missing_before_it_has_a_folder(
     store: Store, lake: Lake, tmp_path: Path
 ) -> None:
@@ -226,7 +242,7 @@ def test_the_first_delivery_of_a_table_can_be_missing_before_it_has_a_folder(
     assert new.tick("2026-05-11T05:00") == [CycleStatus.MISSING]
 
     new.watched = [replace(new.watched[0], place=DeliveryPlace(str(nowhere.root), "parquet", "_SUCCESS"))]
-    assert new.tick("2026-05-12T05:00") == [CycleStatus.UNKNOWN, CycleStatus.UNKNOWN]
+    assert new.tick("2026-05-12T05:00") == [CycleStatus.MISSING, CycleStatus.UNKNOWN]
 
 
 def test_a_storage_that_cannot_be_read_is_unknown_and_tells_nobody(store: Store, tmp_path: Path) -> None:
