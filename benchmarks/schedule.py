@@ -16,7 +16,7 @@ from itertools import islice
 from _report import arguments, finish
 from croniter import croniter
 
-from dq.contracts.schedule import Fault, Schedule, parse, zone
+from dq.contracts.schedule import Schedule, TextFault, parse, zone
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 END = datetime(2027, 1, 1, tzinfo=UTC)
@@ -75,7 +75,7 @@ def croniter_microseconds(pairs: list[tuple[str, str]], limit: int) -> float:
     count, before = 0, time.perf_counter()
     for expression, name in pairs:
         tz = zone(name)
-        assert not isinstance(tz, Fault)
+        assert not isinstance(tz, TextFault)
         for due in islice(croniter(expression, START.astimezone(tz)).all_next(datetime), limit):
             if due > END:
                 break

@@ -78,7 +78,7 @@ class Delivery(Node):
     give_up_after: str | None = Field(None, description="A missing cycle is closed as never after this time.")
 
 
-class Dataset(Node):
+class DatasetTerms(Node):
     """How an object's data lies and how it may change."""
 
     additional_columns: Literal["forbid", "warn", "allow"] = Field(
@@ -119,7 +119,7 @@ class Route(Node):
 
 MODELS: dict[str, type[Node]] = {
     "delivery": Delivery,
-    "dataset": Dataset,
+    "dataset": DatasetTerms,
     "csv": Csv,
     "scope": Scope,
     "route": Route,
@@ -136,10 +136,10 @@ def delivery(contract: Contract, sla: SlaProperty) -> tuple[Delivery | None, lis
     return _read(custom, Delivery)
 
 
-def dataset(one: SchemaObject) -> tuple[Dataset, list[Finding]]:
+def dataset(one: SchemaObject) -> tuple[DatasetTerms, list[Finding]]:
     """The object's dataset terms; the defaults where it has none."""
-    made, findings = _read(_ours(one, "dataset"), Dataset)
-    return made or _default(one, Dataset), findings
+    made, findings = _read(_ours(one, "dataset"), DatasetTerms)
+    return made or _default(one, DatasetTerms), findings
 
 
 def csv(server: Server) -> tuple[Csv, list[Finding]]:

@@ -17,7 +17,7 @@ from dq.contracts.extension import Delivery
 from dq.contracts.model import Contract, SchemaObject, SlaProperty
 from dq.contracts.node import Node
 from dq.contracts.schedule import Cycle, Dialect, DstPolicy, FreeDays, Schedule, check, cycles, parse
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.shared.spelling import nearest
 from dq.contracts.shared.units import parse_duration
@@ -103,14 +103,14 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
 
     def length(key: str, text: str) -> timedelta:
         duration = parse_duration(text)
-        elapsed = duration if isinstance(duration, Fault) else duration.timedelta()
-        if isinstance(elapsed, Fault):
+        elapsed = duration if isinstance(duration, TextFault) else duration.timedelta()
+        if isinstance(elapsed, TextFault):
             wrong("duration-invalid", delivery, key, f"{key}: {elapsed.message}", elapsed.mend)
             return timedelta(0)
         return elapsed
 
     schedule = _schedule(sla, delivery)
-    if isinstance(schedule, Fault):
+    if isinstance(schedule, TextFault):
         zone = schedule.code.startswith("ZONE")
         node, key = (delivery, "timezone") if zone else (sla, "schedule")
         rule = "unknown-timezone" if zone else "cron-invalid"
@@ -123,15 +123,15 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
         )
         # The parser stops at an unknown zone; the expression may be wrong all the same.
         cron = _schedule(sla, delivery, timezone="UTC") if zone else None
-        if isinstance(cron, Fault):
+        if isinstance(cron, TextFault):
             wrong("cron-invalid", sla, "schedule", f"{cron.code}: {cron.message}", cron.mend)
     one = _object(contract, sla)
-    if isinstance(one, Fault):
+    if isinstance(one, TextFault):
         wrong("sla-element-unknown", sla, "element", one.message, one.mend)
     grace, window = length("grace", delivery.grace), length("window", delivery.window)
     give_up = length("giveUpAfter", delivery.give_up_after) if delivery.give_up_after else None
     objective = _objective(delivery.objective)
-    if isinstance(objective, Fault):
+    if isinstance(objective, TextFault):
         wrong("objective-invalid", delivery, "objective", objective.message, objective.mend)
     for column, templates in delivery.partition.items():
         for template in templates:
@@ -149,7 +149,12 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
         message = f"each delivery would bring {count:,} partitions, more than {MOST_PARTITIONS:,}."
         mend = "Promise fewer in one entry."
         wrong("partition-template-invalid", delivery, "partition", message, mend)
-    if findings or isinstance(schedule, Fault) or isinstance(one, Fault) or isinstance(objective, Fault):
+    if (
+        findings
+        or isinstance(schedule, TextFault)
+        or isinstance(one, TextFault)
+        or isinstance(objective, TextFault)
+    ):
         return None, findings
     return Slo(
         contract=contract,
@@ -167,9 +172,9 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
     ), []
 
 
-def _schedule(sla: SlaProperty, delivery: Delivery, timezone: str | None = None) -> Schedule | Fault:
+def _schedule(sla: SlaProperty, delivery: Delivery, timezone: str | None = None) -> Schedule | TextFault:
     if sla.schedule is None:
-        return Fault(
+        return TextFault(
             "CRON_MISSING", "a delivery needs a schedule.", "Add 'schedule: \"0 6 * * *\"' to the entry."
         )
     terms = delivery.calendar
@@ -185,14 +190,14 @@ def _schedule(sla: SlaProperty, delivery: Delivery, timezone: str | None = None)
     )
 
 
-def _object(contract: Contract, sla: SlaProperty) -> SchemaObject | Fault:
+def _object(contract: Contract, sla: SlaProperty) -> SchemaObject | TextFault:
     """The object that the entry speaks about: its element, the default element, or the only one."""
     element = sla.element or contract.sla_default_element
     names = [one.name for one in contract.objects]
     if element is None:
         if len(contract.objects) == 1:
             return contract.objects[0]
-        return Fault(
+        return TextFault(
             "ELEMENT",
             "the entry does not say which object it speaks about.",
             f"Add 'element: {names[0]}'." if names else "Add an object under 'schema'.",
@@ -202,18 +207,18 @@ def _object(contract: Contract, sla: SlaProperty) -> SchemaObject | Fault:
     if found is not None:
         return found
     hint = nearest(name, names)
-    return Fault(
+    return TextFault(
         "ELEMENT",
         f"element {element!r} names no object of this contract.",
         f"Did you mean {hint!r}?" if hint else f"It has {', '.join(names) or 'none'}.",
     )
 
 
-def _objective(text: str) -> Fraction | Fault:
+def _objective(text: str) -> Fraction | TextFault:
     match = _PERCENT.fullmatch(text.strip())
     share = Fraction(match.group(1)) / 100 if match else Fraction(0)
     if 0 < share <= 1:
         return share
-    return Fault(
+    return TextFault(
         "OBJECTIVE", f"objective {text!r} is not a share of cycles.", "Write a percentage such as 95%."
     )

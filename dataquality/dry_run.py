@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dq.dataquality.clauses.clause import Clause, Rows
+from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import Account, JsonObject, State
 from dq.dataquality.clauses.kind import Shelf, asked_by
 from dq.dataquality.model.metric import SCHEMA, Failure, Kind, Metric
@@ -31,7 +31,7 @@ _SAID = {
 class Step:
     """One pass: over which rows, of what kind, how many questions it answers, and for which clauses."""
 
-    rows: Rows
+    rows: RowScope
     kind: Kind
     questions: int
     clauses: tuple[str, ...]
@@ -94,7 +94,7 @@ def outline(request: Request) -> Outline:
         only(prepared.table, request.partitions)
     passes: list[Step] = []
     errors = {clause.path: clause.refused for clause in prepared.clauses if clause.refused}
-    for rows in Rows:
+    for rows in RowScope:
         asking = _asking(
             [clause for clause in prepared.clauses if clause.extent.rows is rows], prepared.kinds
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.clause import Clause, Rows
+from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, then_asked
 from dq.dataquality.model.metric import Answers, Metric
 from dq.dataquality.report import Report
@@ -37,7 +37,7 @@ def check(request: Request) -> Report:
     scoped = only(prepared.table, request.partitions) if request.partitions else prepared.table
     results: dict[str, CheckResult] = {}
     passes = proven = 0
-    for rows, frame in ((Rows.PARTITION, scoped), (Rows.TABLE, prepared.table)):
+    for rows, frame in ((RowScope.PARTITION, scoped), (RowScope.TABLE, prepared.table)):
         clauses = [clause for clause in prepared.clauses if clause.extent.rows is rows]
         known = _shortcut(metrics_of(clauses, prepared.kinds), prepared.table, request, rows)
         answers, ran = _measured(frame, clauses, prepared, known.answers, request.limit_seconds)
@@ -60,12 +60,12 @@ def check(request: Request) -> Report:
     )
 
 
-def _shortcut(metrics: Mapping[Metric, None], table: DataFrame, request: Request, rows: Rows) -> Shortcut:
+def _shortcut(metrics: Mapping[Metric, None], table: DataFrame, request: Request, rows: RowScope) -> Shortcut:
     """What is known without a scan of the rows: by statistics, by kept counts, and by Python tasks."""
     source = request.data if isinstance(request.data, Dataset) else None
-    parts = (request.partitions or ()) if rows is Rows.PARTITION else ()
+    parts = (request.partitions or ()) if rows is RowScope.PARTITION else ()
     memory, now, levers = request.memory, request.now, request.levers
-    if memory is None or now is None or rows is not Rows.TABLE:
+    if memory is None or now is None or rows is not RowScope.TABLE:
         return shortcut(metrics, table, source, parts, levers, request.tasks_from, request.limit_seconds)
     tasks_from, limit_seconds = request.tasks_from, request.limit_seconds
     told = shortcut(metrics, table, source, parts, levers & {Lever.STATISTICS}, tasks_from, limit_seconds)

@@ -13,7 +13,7 @@ from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.clause import Clause, ForeignKey, Rows
+from dq.dataquality.clauses.clause import Clause, ForeignKey, RowScope
 from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.model.classification import hidden
 from dq.dataquality.model.metric import DistinctKeys, Failure, RepeatedKeys
@@ -160,7 +160,7 @@ def _marked(frame: DataFrame, table: DataFrame, broken: Sequence[Clause], others
     for index, clause in enumerate(broken):
         flag = sql.name(f"{_OURS}{index}")
         if clause.keys:
-            source = table if clause.extent.rows is Rows.TABLE else frame
+            source = table if clause.extent.rows is RowScope.TABLE else frame
             marked = _joined(marked, _keys(source, clause, others), clause, index)
             present = (f"{key.sql()} IS NOT NULL" for key in clause.keys)
             breaks = (

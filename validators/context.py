@@ -46,7 +46,7 @@ class Promises:
         return Promises(tuple(slos), tuple(wrong))
 
 
-class Column(NamedTuple):
+class PropertyPlace(NamedTuple):
     """A property at any depth, with the object that it lies in."""
 
     object: SchemaObject
@@ -54,7 +54,7 @@ class Column(NamedTuple):
     top: bool
 
 
-class Clause(NamedTuple):
+class QualityPlace(NamedTuple):
     """A quality rule with what it speaks about; `property` is None on the level of the object."""
 
     object: SchemaObject
@@ -70,26 +70,26 @@ class Walk:
     what refers to them, or to other contracts.
     """
 
-    columns: tuple[Column, ...]
-    clauses: tuple[Clause, ...]
+    columns: tuple[PropertyPlace, ...]
+    clauses: tuple[QualityPlace, ...]
     names: frozenset[str]
     references: tuple[Reference, ...]
 
     @staticmethod
     def of(contract: Contract) -> Walk:
         """Every property, nested ones after the one that holds them, and every quality rule."""
-        columns: list[Column] = []
-        clauses: list[Clause] = []
+        columns: list[PropertyPlace] = []
+        clauses: list[QualityPlace] = []
         related: list[Relationship] = []
         for one in contract.objects:
             top = {id(prop) for prop in one.properties}
-            clauses += [Clause(one, None, quality) for quality in one.quality]
+            clauses += [QualityPlace(one, None, quality) for quality in one.quality]
             related += one.relationships
             for prop in one.walk():
                 related += prop.relationships
-                columns.append(Column(one, prop, id(prop) in top))
+                columns.append(PropertyPlace(one, prop, id(prop) in top))
                 if prop.quality:
-                    clauses += [Clause(one, prop, quality) for quality in prop.quality]
+                    clauses += [QualityPlace(one, prop, quality) for quality in prop.quality]
         ends = tuple(elements.references(related))
         return Walk(tuple(columns), tuple(clauses), elements.dotted(contract), ends)
 

@@ -9,7 +9,7 @@ from dq.contracts import versions
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest
 from dq.validators import rule_page
-from dq.validators.rule import Rule, Scope
+from dq.validators.rule import Rule, RuleScope
 
 
 def explain(rules: Mapping[str, Rule], id_: str, width: int = 88) -> str:
@@ -36,7 +36,7 @@ def explain(rules: Mapping[str, Rule], id_: str, width: int = 88) -> str:
 
 def _facts(rule: Rule) -> list[str]:
     facts = [rule.severity.value]
-    if rule.scope is Scope.FORM:
+    if rule.scope is RuleScope.FORM:
         facts.append("always")
     if rule.wish:
         facts.append("only where a policy asks for it")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from dq.contracts.access.files import Refused
+from dq.contracts.access.files import FileRefused
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Location, Severity
@@ -59,7 +59,7 @@ def absence(node: Node, message: str, mend: str, *keys: str) -> Fault:
     return Fault(node.at(keys[0]), message, mend, node.path(keys[0]), tuple(node.path(key) for key in keys))
 
 
-class Scope(StrEnum):
+class RuleScope(StrEnum):
     """What a rule looks at.
 
     `form`: the text; such a fault is found by the loader, is always an error and has no check here.
@@ -99,13 +99,13 @@ class Rule:
     severity: Severity
     page: str | None
     check: Check = _nothing
-    scope: Scope = Scope.CONTRACT
+    scope: RuleScope = RuleScope.CONTRACT
     among: AmongOthers = _nothing
     first: Version = (3, 0, 0)
     last: Version | None = None
     arguments: tuple[Argument[Any], ...] = ()
     after: tuple[str, ...] = ()
-    bad: bytes | Refused | None = None
+    bad: bytes | FileRefused | None = None
     policies: bool = False
     consequences: bool = False
     wish: bool = False
@@ -115,21 +115,21 @@ class Rule:
         return self.first <= odcs and (self.last is None or odcs <= self.last)
 
 
-def form(id_: str, page: str | None, bad: bytes | Refused | None = None) -> Rule:
+def form(id_: str, page: str | None, bad: bytes | FileRefused | None = None) -> Rule:
     """A rule whose check is the loader."""
-    return Rule(id_, Severity.ERROR, page, scope=Scope.FORM, bad=bad)
+    return Rule(id_, Severity.ERROR, page, scope=RuleScope.FORM, bad=bad)
 
 
 def among_others(id_: str, severity: Severity, page: str | None, among: AmongOthers) -> Rule:
     """A rule that needs the other contracts of the registry."""
-    return Rule(id_, severity, page, scope=Scope.REGISTRY, among=among)
+    return Rule(id_, severity, page, scope=RuleScope.REGISTRY, among=among)
 
 
 def of_policy(id_: str, severity: Severity, page: str | None) -> Rule:
     """A rule about the policy itself."""
-    return Rule(id_, severity, page, scope=Scope.POLICY, policies=True)
+    return Rule(id_, severity, page, scope=RuleScope.POLICY, policies=True)
 
 
 def of_change(id_: str, severity: Severity, page: str | None) -> Rule:
     """A rule about what a branch makes of the policy."""
-    return Rule(id_, severity, page, scope=Scope.CHANGE, policies=True)
+    return Rule(id_, severity, page, scope=RuleScope.CHANGE, policies=True)

@@ -14,7 +14,7 @@ from dq.cli.world.settings import Settings
 from dq.contracts import extension
 from dq.contracts.access.alert_target import FILES, hears, target_fault
 from dq.contracts.model import Contract, SupportChannel
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Finding, Severity
 
 FROM_CONTRACT = "contract"
@@ -41,11 +41,11 @@ def refused(contracts: Iterable[Contract], channel: str, settings: Settings) -> 
         for each in contracts
         if each.status not in NOT_IN_FORCE
         for one in _heard(each)
-        if isinstance(made := _route(one, settings), Fault)
+        if isinstance(made := _route(one, settings), TextFault)
     ]
 
 
-def _finding(contract: Contract, one: SupportChannel, wrong: Fault) -> Finding:
+def _finding(contract: Contract, one: SupportChannel, wrong: TextFault) -> Finding:
     at, path = one.at("channel"), one.path("channel")
     return Finding("route-refused", Severity.ERROR, f"{wrong.message}.", wrong.mend, at, path, contract.id)
 
@@ -55,7 +55,7 @@ def _heard(contract: Contract) -> list[SupportChannel]:
     return [one for one in contract.support if one.tool in known and hears(one)]
 
 
-def _route(support: SupportChannel, settings: Settings) -> AlertRoute | Fault:
+def _route(support: SupportChannel, settings: Settings) -> AlertRoute | TextFault:
     tool, target = support.tool or "", support.channel
     wrong = target_fault(support)
     if wrong is not None:
@@ -63,13 +63,13 @@ def _route(support: SupportChannel, settings: Settings) -> AlertRoute | Fault:
     place = f"{tool}:{target}"
     if tool != "console" and not _listed(place, settings.channels):
         said = f"alerts may not go to {place!r}, so the console is told"
-        return Fault("ROUTE_REFUSED", said, f"Allow it: DQ_CHANNELS={place!r}, or channels in dq.toml.")
+        return TextFault("ROUTE_REFUSED", said, f"Allow it: DQ_CHANNELS={place!r}, or channels in dq.toml.")
     if tool in FILES:
         file = _file(target, settings.file_channels)
         if file is None:
             said = f"alerts may not be written to {target!r}, so the console is told"
             mend = "Allow a folder for it: DQ_FILE_CHANNELS=FOLDER, or file_channels in dq.toml."
-            return Fault("ROUTE_REFUSED", said, mend)
+            return TextFault("ROUTE_REFUSED", said, mend)
         target = str(file)
     terms, _ = extension.route(support)
     return AlertRoute(tool, target, frozenset(Severity(word) for word in terms.severities))

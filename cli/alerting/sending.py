@@ -19,7 +19,7 @@ from dq.cli.alerting.routing import FROM_CONTRACT, routes
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.contracts.access.alert_target import FILES
-from dq.contracts.access.files import Refused, read_own
+from dq.contracts.access.files import FileRefused, read_own
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Breach, Recovery
@@ -95,8 +95,8 @@ def _setting(world: World, one: ChannelSetting) -> str | None:
         return settings.get(one.variable)
     try:
         return read_own(Path(file)).decode().strip()
-    except (Refused, UnicodeDecodeError) as error:
-        reason = error.message if isinstance(error, Refused) else f"{file} is not UTF-8."
+    except (FileRefused, UnicodeDecodeError) as error:
+        reason = error.message if isinstance(error, FileRefused) else f"{file} is not UTF-8."
         raise UsageError(f"{one.variable}_FILE: {reason}", "Mend the path.") from error
 
 

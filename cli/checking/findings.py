@@ -11,7 +11,7 @@ from dq.cli.checking.selection import name_of
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import CheckResult, Finding, Status
 from dq.dataquality import Report
-from dq.dataquality.clauses.clause import Rows
+from dq.dataquality.clauses.clause import RowScope
 from dq.dataquality.clauses.coverage import JsonObject, State
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.dry_run import Outline
@@ -121,7 +121,7 @@ def foreseen(plan: Outline) -> None:
     jobs = [one for one in plan.passes if one.kind is not Kind.SCHEMA]
     for one in plan.passes:
         number = f"{jobs.index(one) + 1}." if one in jobs else "- "
-        where = ", on the whole table" if plan.partitions and one.rows is Rows.TABLE else ""
+        where = ", on the whole table" if plan.partitions and one.rows is RowScope.TABLE else ""
         questions = f"{one.questions} question{'' if one.questions == 1 else 's'}"
         output.line(f"  {number} {one.says}{where}: {questions} for {len(one.clauses)} clauses")
         output.line(f"     {', '.join(one.clauses)}")

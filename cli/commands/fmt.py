@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from dq.cli.terminal import output
-from dq.contracts.access.files import Found, Refused, find, read, replace
+from dq.contracts.access.files import FileRefused, Found, find, read, replace
 from dq.contracts.yaml.formatting import Formatted, formatted
 
 
@@ -33,7 +33,7 @@ def command(
     for file in files:
         try:
             before = read(file)
-        except Refused as error:
+        except FileRefused as error:
             refused += 1
             output.note(str(error.finding(str(file))))
             continue

@@ -18,7 +18,7 @@ from dq.contracts.access.files import POLICY_FILE, create
 from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.yaml import scalar
 from dq.validators.lint import lint, rules_of
 from dq.validators.policy.policy import Policy
@@ -162,7 +162,7 @@ def command(
     if not _ID.fullmatch(id):
         raise UsageError(f"{id!r} is not an id.", "Use small letters, digits and _, beginning with a letter.")
     fault = parse_schedule(schedule, timezone=tz)
-    if isinstance(fault, Fault):
+    if isinstance(fault, TextFault):
         raise UsageError(fault.message, fault.mend)
     world = here()
     folder.mkdir(parents=True, exist_ok=True)

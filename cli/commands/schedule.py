@@ -10,7 +10,7 @@ import typer
 from dq.cli.terminal import output
 from dq.cli.world.environment import here, instant
 from dq.contracts.schedule import Dialect, DstPolicy, Note, parse, zone
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -36,7 +36,7 @@ def following(
     """
     start = instant(after) if after else here().now()
     schedule = parse(expression, timezone=tz, dialect=dialect, dst=dst)
-    if isinstance(schedule, Fault):
+    if isinstance(schedule, TextFault):
         if format is output.Format.JSON:
             finding = {"rule": schedule.code, "message": schedule.message, "mend": schedule.mend}
             output.as_json({"expression": expression, "timezone": tz, "next_due_utc": [], "finding": finding})
@@ -60,7 +60,7 @@ def following(
     local = zone(tz)
     for due in dues:
         note = "" if due.note is Note.NORMAL else f"  ({due.note.replace('_', ' ')})"
-        there = "" if isinstance(local, Fault) else f"  {due.at.astimezone(local):%a %Y-%m-%d %H:%M %Z}"
+        there = "" if isinstance(local, TextFault) else f"  {due.at.astimezone(local):%a %Y-%m-%d %H:%M %Z}"
         output.line(f"{_utc(due.at)}{there}{note}")
     if len(dues) < count:
         output.line("The schedule ends here.")

@@ -11,7 +11,7 @@ import typer
 from dq.cli.gating.gate import Gated, judge
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here, registry_root
-from dq.contracts.access.files import UNREADABLE, Refused, write
+from dq.contracts.access.files import UNREADABLE, FileRefused, write
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.spelling import nearest
 from dq.validators.lint import Linted
@@ -128,7 +128,7 @@ def _file(text: str) -> tuple[ReportFormat, Path]:
 def _write(file: Path, text: str) -> None:
     try:
         write(file, text.encode("utf-8", "backslashreplace"))
-    except Refused as error:
+    except FileRefused as error:
         raise UsageError(f"the report {error.message}", "Choose another file for --report.") from error
 
 

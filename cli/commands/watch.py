@@ -17,7 +17,7 @@ from dq.cli.loading.refusal import as_row, each
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here, instant
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import parse_duration
 from dq.dataquality.delivery.probe import label
@@ -150,7 +150,7 @@ def _pause(every: str | None) -> timedelta | None:
     if every is None:
         return None
     duration = parse_duration(every)
-    elapsed = duration if isinstance(duration, Fault) else duration.timedelta()
-    if isinstance(elapsed, Fault):
+    elapsed = duration if isinstance(duration, TextFault) else duration.timedelta()
+    if isinstance(elapsed, TextFault):
         raise UsageError(elapsed.message, elapsed.mend)
     return elapsed

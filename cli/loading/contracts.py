@@ -12,7 +12,7 @@ from dq.cli.terminal import output
 from dq.contracts import extension
 from dq.contracts import slo as promise
 from dq.contracts.access.data_location import DataPlace, resolve
-from dq.contracts.access.files import Refused, find, read
+from dq.contracts.access.files import FileRefused, find, read
 from dq.contracts.access.reach import Reach
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError
@@ -47,7 +47,7 @@ def load(paths: Iterable[Path]) -> Loaded:
     for file in find(paths):
         try:
             parsed = parse(read(file), str(file))
-        except Refused as refused:
+        except FileRefused as refused:
             findings.append(refused.finding(str(file)))
             continue
         wrong = [finding for finding in parsed.findings if finding.severity.blocks]

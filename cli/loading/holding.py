@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dq.cli.loading.contracts import Loaded, load
 from dq.cli.world.environment import World, outermost_root
-from dq.contracts.access.files import Refused
+from dq.contracts.access.files import FileRefused
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.dataquality.delivery.holder import Claim, decide, remember, remembered
@@ -74,7 +74,7 @@ def _home(folder: Path) -> tuple[Path, str]:
 def _may_hold(file: Path, key: str) -> bool:
     try:
         found = load([file])
-    except Refused:
+    except FileRefused:
         return True
     except Unreadable:
         return False

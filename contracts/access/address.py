@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 
 # Hadoop's three names for one store.
 _FAMILIES = {"s3a": "s3", "s3n": "s3"}
@@ -65,49 +65,49 @@ def is_uri(text: str) -> bool:
     return _SCHEME.fullmatch(text) is not None
 
 
-def parse(text: str) -> Address | Fault:
+def parse(text: str) -> Address | TextFault:
     """The location in `text`; a fault where it could mean something else to one of its readers.
 
     A `file:` URL is a local path. Patterns (`*`, `[…]`, `{a,b}`) are kept; one that could climb is refused.
     """
     if any(unicodedata.category(sign) in _HIDDEN_SIGNS for sign in text):
-        return Fault("LOCATION_CONTROL", "has a character that cannot be seen", _PLAIN)
+        return TextFault("LOCATION_CONTROL", "has a character that cannot be seen", _PLAIN)
     for code, pattern, said in _REFUSED:
         if re.search(pattern, text):
-            return Fault(code, said, _PLAIN)
+            return TextFault(code, said, _PLAIN)
     match = _SCHEME.fullmatch(text)
     if match is None:
         if ":" in text.split("/")[0]:
-            return Fault("LOCATION_SCHEME", "has a colon where a scheme would end", _PLAIN)
+            return TextFault("LOCATION_SCHEME", "has a colon where a scheme would end", _PLAIN)
         return _climbing(text) or Address("", "", _local(text))
     scheme, rest = match[1].lower(), match[2]
     if scheme == "file":
         return _file(rest)
     if not rest.startswith("//"):
-        return Fault("LOCATION_HOST", f"needs '//' behind '{scheme}:'", _PLAIN)
+        return TextFault("LOCATION_HOST", f"needs '//' behind '{scheme}:'", _PLAIN)
     host, _, path = rest[2:].partition("/")
     shape = _CONTAINER if scheme in _CONTAINERS else _HOST
     if not shape.fullmatch(host) or (":" in host and scheme not in HOSTED):
-        return Fault("LOCATION_HOST", f"names {host!r}, which is no plain bucket or host", _PLAIN)
+        return TextFault("LOCATION_HOST", f"names {host!r}, which is no plain bucket or host", _PLAIN)
     if not host and scheme != "hdfs":
-        return Fault("LOCATION_HOST", "names no bucket or host", _PLAIN)
+        return TextFault("LOCATION_HOST", "names no bucket or host", _PLAIN)
     wrong = _climbing(path)
     if wrong is not None:
         return wrong
     segments = tuple(path.rstrip("/").split("/")) if path.strip("/") else ()
     if any(segment in ("", ".", "..") for segment in segments):
-        return Fault("LOCATION_STEP", "has an empty step, '.' or '..' between two slashes", _PLAIN)
+        return TextFault("LOCATION_STEP", "has an empty step, '.' or '..' between two slashes", _PLAIN)
     known = host.lower() if scheme in HOSTED else host
     return Address(_FAMILIES.get(scheme, scheme), known, segments)
 
 
-def _file(rest: str) -> Address | Fault:
+def _file(rest: str) -> Address | TextFault:
     host, path = "", rest
     if rest.startswith("//"):
         host, slash, path = rest[2:].partition("/")
         path = slash + path
     if host not in ("", "localhost") or not path.startswith("/") or path.startswith("//") or "%" in path:
-        return Fault("LOCATION_FILE_URL", "is a 'file:' URL with a host, an escape or no path", _PLAIN)
+        return TextFault("LOCATION_FILE_URL", "is a 'file:' URL with a host, an escape or no path", _PLAIN)
     return _climbing(path) or Address("", "", _local(path))
 
 
@@ -116,26 +116,26 @@ def _local(path: str) -> tuple[str, ...]:
     return ("/", *steps) if path.startswith("/") else steps
 
 
-def _climbing(path: str) -> Fault | None:
+def _climbing(path: str) -> TextFault | None:
     """A fault for `..` in what escapes stand for, and behind or inside of a pattern."""
     for reading in _readings(path):
         if reading is None:
-            return Fault("LOCATION_ESCAPES", "is escaped over and over", _PLAIN)
+            return TextFault("LOCATION_ESCAPES", "is escaped over and over", _PLAIN)
         if any(unicodedata.category(sign) in _HIDDEN_SIGNS for sign in reading) or "\\" in reading:
-            return Fault("LOCATION_ESCAPES", "hides a character in an escape", _PLAIN)
+            return TextFault("LOCATION_ESCAPES", "hides a character in an escape", _PLAIN)
         if reading != path and (".." in reading.split("/") or re.search("[?#]", reading)):
-            return Fault("LOCATION_ESCAPES", "hides '..', '?' or '#' in an escape", _PLAIN)
+            return TextFault("LOCATION_ESCAPES", "hides '..', '?' or '#' in an escape", _PLAIN)
     first = _GLOB.search(path)
     if first is None:
         return None
     spelt = alternatives(path)
     if spelt is None:
-        return Fault("LOCATION_PATTERN", "has a pattern that is too long or not closed", _PLAIN)
+        return TextFault("LOCATION_PATTERN", "has a pattern that is too long or not closed", _PLAIN)
     start = path.rfind("/", 0, first.start()) + 1
     if any(".." in one[start:].split("/") or one[start:].startswith("/") for one in spelt):
-        return Fault("LOCATION_PATTERN", "climbs with '..' in or behind a pattern", _PLAIN)
+        return TextFault("LOCATION_PATTERN", "climbs with '..' in or behind a pattern", _PLAIN)
     if re.search(r"\[[^\]]*[/.^!]", path):
-        return Fault("LOCATION_PATTERN", "has a set of characters that takes dots or slashes", _PLAIN)
+        return TextFault("LOCATION_PATTERN", "has a set of characters that takes dots or slashes", _PLAIN)
     return None
 
 

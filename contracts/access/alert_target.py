@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dq.contracts.model import SupportChannel
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 
 # Scopes of support channels that want to hear of breaches; an entry without a scope does too.
 HEARING = (None, "notifications", "issues")
@@ -22,14 +22,14 @@ _FORMS: dict[str, tuple[str, str, str]] = {
 }
 
 
-def target_fault(support: SupportChannel) -> Fault | None:
+def target_fault(support: SupportChannel) -> TextFault | None:
     """What is wrong with the channel of an entry, taken by itself; None for tools that have no form here."""
     if support.tool not in _FORMS:
         return None
     wanted, unwanted, mend = _FORMS[support.tool]
     if re.fullmatch(wanted, support.channel) and not re.fullmatch(unwanted, support.channel):
         return None
-    return Fault("ALERT_TARGET", f"{support.channel!r} is no channel of {support.tool}", mend)
+    return TextFault("ALERT_TARGET", f"{support.channel!r} is no channel of {support.tool}", mend)
 
 
 def hears(support: SupportChannel) -> bool:

@@ -11,7 +11,7 @@ from dq.contracts.access.reach import Reach
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, SchemaObject, Server
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.spelling import nearest
 
 # Which of its keys says where the data lies, by server type; the first that is written counts.
@@ -87,14 +87,14 @@ def server_of(contract: Contract, name: str | None) -> Server:
     )
 
 
-def form_faults(server: Server) -> Iterator[tuple[str, Fault]]:
+def form_faults(server: Server) -> Iterator[tuple[str, TextFault]]:
     """What is wrong with the server's place whoever allows it, by key; what fills its holes is not known."""
     for key in _PATH_KEYS.get(server.type, ()):
         text = server.get(key)
         if isinstance(text, str):
             plain = _HOLE.sub(lambda match: match["default"] or "x", text)
             made = parse(plain) if plain else None
-            if isinstance(made, Fault):
+            if isinstance(made, TextFault):
                 yield key, made
 
 
@@ -202,7 +202,7 @@ class _Holes:
 
         return _HOLE.sub(fill, text), named
 
-    def allowed(self, key: str, given: str | Fault) -> str:
+    def allowed(self, key: str, given: str | TextFault) -> str:
         """What the reach gave, or its fault raised. It shows what is written, not what was filled in."""
         if isinstance(given, str):
             return given

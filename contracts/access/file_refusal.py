@@ -14,7 +14,7 @@ from dq.contracts.shared.outcome import Finding, Location, Severity
 NOT_PLAIN, TOO_LARGE, UNREADABLE = "not-a-plain-file", "file-too-large", "file-unreadable"
 
 
-class Refused(Unreadable):
+class FileRefused(Unreadable):
     """A file that the door does not read; `rule` is the id of the finding that says so."""
 
     rule = UNREADABLE
@@ -24,19 +24,19 @@ class Refused(Unreadable):
         return Finding(self.rule, Severity.ERROR, self.message, self.mend, Location(file))
 
 
-class NotPlain(Refused):
+class NotPlain(FileRefused):
     """A link, a device, a FIFO, a socket or a folder, where a file was expected."""
 
     rule = NOT_PLAIN
 
 
-class TooLarge(Refused):
+class TooLarge(FileRefused):
     """More bytes than the limit."""
 
     rule = TOO_LARGE
 
 
-class Absent(Refused):
+class Absent(FileRefused):
     """There is nothing of that name."""
 
 
@@ -49,7 +49,7 @@ class Found:
 
     root: Path
     name: str
-    refused: Refused | None = None
+    refused: FileRefused | None = None
 
     @property
     def path(self) -> Path:
@@ -84,6 +84,6 @@ def explained(one: Found, done: str = "read") -> Iterator[None]:
         raise unreadable(one.path, error, done) from error
 
 
-def unreadable(path: Path, error: OSError, done: str = "read") -> Refused:
+def unreadable(path: Path, error: OSError, done: str = "read") -> FileRefused:
     reason = error.strerror or str(error)
-    return Refused(f"{shown(path)} cannot be {done}: {reason}.", "Check its path and its permissions.")
+    return FileRefused(f"{shown(path)} cannot be {done}: {reason}.", "Check its path and its permissions.")

@@ -18,9 +18,9 @@ from dq.contracts.access import open_beneath
 from dq.contracts.access.file_refusal import (
     UNREADABLE,
     Absent,
+    FileRefused,
     Found,
     NotPlain,
-    Refused,
     TooLarge,
     explained,
     named,
@@ -35,9 +35,9 @@ __all__ = [
     "MAX_BYTES",
     "UNREADABLE",
     "Absent",
+    "FileRefused",
     "Found",
     "NotPlain",
-    "Refused",
     "TooLarge",
     "create",
     "exists",
@@ -138,7 +138,7 @@ def replace(file: Found, before: bytes, after: bytes) -> None:
         was = open_beneath.look(folder, name)
         _expect_plain(file, was)
         if _bytes(file, open_beneath.open_file(folder, name), max(was.st_size, len(before))) != before:
-            raise Refused(f"{file} was changed by somebody else meanwhile.", "Run the command again.")
+            raise FileRefused(f"{file} was changed by somebody else meanwhile.", "Run the command again.")
         beside = f".dq-{secrets.token_hex(8)}"
         _write(open_beneath.open_file(folder, beside, _NEW, 0o600), after, stat.S_IMODE(was.st_mode))
         try:
@@ -280,12 +280,12 @@ def below(root: Path, endings: tuple[str, ...] = ENDINGS) -> list[Found]:
         one = Found(root, way)
         if depth > MAX_DEPTH:
             message = f"{one} lies more than {MAX_DEPTH} folders deep and is not read."
-            yield Found(root, way, Refused(message, "Keep contracts in fewer folders."))
+            yield Found(root, way, FileRefused(message, "Keep contracts in fewer folders."))
             return
         try:
             with explained(one), open_beneath.inside(held, name) as inner:
                 yield from walk(inner, f"{way}/", depth)
-        except Refused as refused:
+        except FileRefused as refused:
             yield Found(root, way, refused)
 
     found: list[Found] = []

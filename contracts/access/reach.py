@@ -17,7 +17,7 @@ from pathlib import Path
 from dq.contracts.access.address import HOSTED, Address, alternatives, fixed, has_pattern, is_uri, parse
 from dq.contracts.access.filesystem import is_remote
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 
 # So many entries of a folder are looked through for links; more is no folder of a registry.
 _MOST_ENTRIES = 200_000
@@ -40,14 +40,14 @@ class Reach:
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     withheld: frozenset[str] = field(default=frozenset(), repr=False)
 
-    def value(self, name: str, default: str | None) -> str | Fault:
+    def value(self, name: str, default: str | None) -> str | TextFault:
         """What stands for `${name:-default}`; never the value of a variable that is not listed.
 
         A variable that is set and not listed is a fault also where there is a default: with it, another
         place than the one that was meant would be looked at.
         """
         if name in self.withheld:
-            return Fault(
+            return TextFault(
                 "VARIABLE_WITHHELD",
                 f"names the variable {name}, which is set, and which contracts may not name",
                 f"Allow it: DQ_VARS={name}, or vars in dq.toml. Or unset it, for the default to hold.",
@@ -55,23 +55,23 @@ class Reach:
         # As in a shell, `:-` also stands in for a variable that is set and empty.
         value = self.variables.get(name) or default
         if value is None:
-            return Fault(
+            return TextFault(
                 "VARIABLE_UNSET",
                 f"needs the variable {name}, which is not set",
                 f"Set it and allow it (DQ_VARS={name} {name}=… dq …), or write ${{{name}:-default}}.",
             )
         return value
 
-    def vouch(self, text: str) -> str | Fault:
+    def vouch(self, text: str) -> str | TextFault:
         """The place, fit for every reader: a local path or a URI; else why it may not be used."""
         address = parse(text)
-        if isinstance(address, Fault):
+        if isinstance(address, TextFault):
             return address
         if address.scheme:
             return self._remote(text, address)
         return self._outside(address) or str(address)
 
-    def _remote(self, text: str, address: Address) -> str | Fault:
+    def _remote(self, text: str, address: Address) -> str | TextFault:
         # The container before it is the account's own matter.
         host = address.host.rpartition("@")[2]
         hosted = address.scheme in HOSTED and any(_is_host(host, known) for known in self.hosts)
@@ -82,9 +82,9 @@ class Reach:
         said = (
             f"lies below none of the lake roots {known}" if known else "is not local, and no lake root is set"
         )
-        return Fault("OUT_OF_REACH", said, _allow(f"{address.scheme}://{address.host}"))
+        return TextFault("OUT_OF_REACH", said, _allow(f"{address.scheme}://{address.host}"))
 
-    def _outside(self, address: Address) -> Fault | None:
+    def _outside(self, address: Address) -> TextFault | None:
         """Why a local path may not be used: read by its letters, as Hadoop does, and by its links."""
         known = fixed(address.segments)
         written = self.folder.joinpath(*known)
@@ -97,7 +97,7 @@ class Reach:
             return _hidden()
         return None
 
-    def _refused(self, real: Path, said: str) -> Fault | None:
+    def _refused(self, real: Path, said: str) -> TextFault | None:
         inside = [real.relative_to(folder) for folder in self.folders if real.is_relative_to(folder)]
         if inside and not self.narrow:
             return None
@@ -106,21 +106,21 @@ class Reach:
         if inside:
             return _hidden()
         where = "outside of the registry and the working folder" if self.narrow else "below no lake root"
-        return Fault("OUT_OF_REACH", f"lies {where}, or a link leads there", _allow(said))
+        return TextFault("OUT_OF_REACH", f"lies {where}, or a link leads there", _allow(said))
 
-    def leads_out(self, path: str) -> Fault | None:
+    def leads_out(self, path: str) -> TextFault | None:
         """Why a folder or file below a vouched place may not be used: a link on the way to it."""
         if is_remote(path):
             return None
         return self._refused(Path(os.path.realpath(self.folder / path)), path)
 
-    def contents(self, text: str) -> Fault | None:
+    def contents(self, text: str) -> TextFault | None:
         """Why what a local place holds may not be read: a link in it that leads out.
 
         Asked for what Spark will read, and only where nobody chose the folders: a checkout may hold links.
         """
         address = parse(text)
-        if not self.narrow or isinstance(address, Fault) or address.scheme:
+        if not self.narrow or isinstance(address, TextFault) or address.scheme:
             return None
         places = [self.folder / text]
         if any(map(has_pattern, address.segments)):
@@ -128,7 +128,7 @@ class Reach:
             places = [path for one in spelt for path in _matching(self.folder, one)]
         for seen, path in enumerate(link for place in places for link in _links(place)):
             if seen > _MOST_ENTRIES:
-                return Fault("OUT_OF_REACH", "holds too many files to look through", _allow(text))
+                return TextFault("OUT_OF_REACH", "holds too many files to look through", _allow(text))
             if path is not None:
                 wrong = self._refused(Path(os.path.realpath(path)), text)
                 if wrong is not None:
@@ -136,9 +136,9 @@ class Reach:
         return None
 
 
-def _hidden() -> Fault:
+def _hidden() -> TextFault:
     mend = "Allow its folder: DQ_LAKE_ROOTS=…, or lake_roots in dq.toml."
-    return Fault("OUT_OF_REACH", "is hidden, or a link leads to what is", mend)
+    return TextFault("OUT_OF_REACH", "is hidden, or a link leads to what is", mend)
 
 
 def _links(place: Path) -> Iterator[Path | None]:
@@ -199,7 +199,7 @@ def _root(text: str) -> Address:
     if not is_uri(text):
         return Address("", "", (text,))
     made = parse(text)
-    if isinstance(made, Fault) or any(map(has_pattern, made.segments)):
-        said = made.message if isinstance(made, Fault) else "is a pattern"
+    if isinstance(made, TextFault) or any(map(has_pattern, made.segments)):
+        said = made.message if isinstance(made, TextFault) else "is a pattern"
         raise UsageError(f"the lake root {text!r} {said}.", "Write it like s3://bucket/prefix or /data.")
     return made

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from dq.contracts.extension import Delivery
-from dq.contracts.schedule import Dialect, DstPolicy, Due, Fault, FreeDays, Schedule, parse, zone
+from dq.contracts.schedule import Dialect, DstPolicy, Due, FreeDays, Schedule, TextFault, parse, zone
 
 _YEAR = timedelta(days=366)
 
@@ -47,7 +47,7 @@ def timing(text: str, delivery: Delivery | None) -> Timing:
             if terms
             else None,
         )
-    return Timing(spelling, None if isinstance(found, Fault) else found)
+    return Timing(spelling, None if isinstance(found, TextFault) else found)
 
 
 def compare(first: Timing, second: Timing, start: date) -> Fires:
@@ -82,7 +82,7 @@ def _days(dues: list[Due], own: Schedule, first: Schedule) -> dict[date, list[da
     days: dict[date, list[datetime]] = defaultdict(list)
     for due in dues:
         # The civil date is at hand in the schedule's own zone; making it anew costs far more.
-        if own.timezone == first.timezone or isinstance(there, Fault):
+        if own.timezone == first.timezone or isinstance(there, TextFault):
             days[due.nominal.date()].append(due.at)
         else:
             days[due.at.astimezone(there).date()].append(due.at)

@@ -14,7 +14,7 @@ from dq.contracts.diff.threshold import metric, strict, threshold
 from dq.contracts.extension import Delivery, Scope
 from dq.contracts.model import Contract, Quality, SlaProperty
 from dq.contracts.node import Node
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.source_map import PLACE
 from dq.contracts.shared.units import parse_duration
 
@@ -89,7 +89,7 @@ def terms(node: Node, prefix: str, skip: frozenset[str] = frozenset()) -> Iterat
 def _term(key: str, raw: Any) -> object:
     if key in _DURATIONS and isinstance(raw, str):
         duration = parse_duration(raw)
-        if isinstance(duration, Fault):
+        if isinstance(duration, TextFault):
             return level.PromisedLevel("text", None, raw)
         seconds = duration.months * _MONTH_SECONDS + duration.elapsed.total_seconds()
         return level.PromisedLevel("seconds", seconds, raw, civil=bool(duration.months))

@@ -14,7 +14,7 @@ from dq.contracts.patterns.automaton import TooAmbiguous
 from dq.contracts.patterns.backtracking import judge
 from dq.contracts.patterns.code_points import Ranges, either_case
 from dq.contracts.patterns.syntax import Misread, Scan
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 
 # Longer ones are programs; numbers in them could not be read either.
 MAX_CHARACTERS = 4_000
@@ -27,35 +27,35 @@ _SOONER = (
 
 
 @lru_cache(1024)
-def refused(pattern: str) -> Fault | None:
+def refused(pattern: str) -> TextFault | None:
     """Why a pattern may not be used, with its position, and what to write; None if it may.
 
     A search for `searched(pattern)` takes Java a second or so at most in a text of 20,000 characters.
     """
     if len(pattern) > MAX_CHARACTERS:
-        return Fault(
+        return TextFault(
             "PATTERN_LONG", f"it has {len(pattern):,} characters, more than {MAX_CHARACTERS:,}", _ALIKE
         )
     try:
         Scan(pattern, 0).run()
     except Misread as error:
-        return Fault("PATTERN_SYNTAX", str(error), _ALIKE)
+        return TextFault("PATTERN_SYNTAX", str(error), _ALIKE)
     except TooAmbiguous as error:
-        return Fault("PATTERN_AMBIGUOUS", str(error), _SOONER)
+        return TextFault("PATTERN_AMBIGUOUS", str(error), _SOONER)
     kept, end = _leading(pattern)
     found = slow(pattern[:kept] + pattern[end:])
     if found is None:
         return None
     at = ", ".join(str(spot + 1 + (end - kept if spot >= kept else 0)) for spot in found.spots)
     where = f" (position {at})" if at else ""
-    return Fault("PATTERN_AMBIGUOUS", f"{found}{where}", _SOONER)
+    return TextFault("PATTERN_AMBIGUOUS", f"{found}{where}", _SOONER)
 
 
 _FOLDED = "(?i)"
 
 
 @lru_cache(1024)
-def refused_in_sql(pattern: str) -> Fault | None:
+def refused_in_sql(pattern: str) -> TextFault | None:
     """As `refused`, of a regular expression in SQL, which Java gets as it stands; `(?i)` may begin it."""
     if len(pattern) > MAX_CHARACTERS:
         return refused(pattern)
@@ -63,11 +63,11 @@ def refused_in_sql(pattern: str) -> Fault | None:
     try:
         Scan(text, 0).run()
     except Misread as error:
-        return Fault("PATTERN_SYNTAX", str(error), _ALIKE)
+        return TextFault("PATTERN_SYNTAX", str(error), _ALIKE)
     except TooAmbiguous as error:
-        return Fault("PATTERN_AMBIGUOUS", str(error), _SOONER)
+        return TextFault("PATTERN_AMBIGUOUS", str(error), _SOONER)
     found = slow(text, folded=text != pattern)
-    return Fault("PATTERN_AMBIGUOUS", str(found), _SOONER) if found else None
+    return TextFault("PATTERN_AMBIGUOUS", str(found), _SOONER) if found else None
 
 
 # A repetition as copies, or as a loop: each tells of more ways than there are, and not of the same.

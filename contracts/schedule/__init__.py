@@ -7,7 +7,7 @@ from dq.contracts.schedule.lint import dst_hazards, shortest_gap
 from dq.contracts.schedule.partition import check, render
 from dq.contracts.schedule.words import Dialect, DstPolicy, Due, FreeDays, Note
 from dq.contracts.schedule.zone import TZDATA_VERSION, Transition, transitions, zone
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 
 __all__ = [
     "TZDATA_VERSION",
@@ -15,10 +15,10 @@ __all__ = [
     "Dialect",
     "DstPolicy",
     "Due",
-    "Fault",
     "FreeDays",
     "Note",
     "Schedule",
+    "TextFault",
     "Transition",
     "check",
     "cycles",

@@ -11,7 +11,7 @@ from dq.contracts.schedule.clock import Schedule
 from dq.contracts.schedule.partition import render
 from dq.contracts.schedule.words import Due, Note
 from dq.contracts.schedule.zone import TZDATA_VERSION
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 
 Partition = tuple[tuple[str, str], ...]
 """One partition as (column, value) pairs in the order of the contract."""
@@ -77,6 +77,6 @@ def _partitions(templates: Mapping[str, Sequence[str]], due: Due) -> tuple[Parti
 
 def _value(template: str, due: Due) -> str:
     rendered = render(template, due)
-    if isinstance(rendered, Fault):
+    if isinstance(rendered, TextFault):
         raise ValueError(str(rendered))
     return rendered

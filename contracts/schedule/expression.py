@@ -14,7 +14,7 @@ from dq.contracts.schedule.days import DayRule
 from dq.contracts.schedule.fields import CronField, FieldError
 from dq.contracts.schedule.words import Dialect, DstPolicy, FreeDays
 from dq.contracts.schedule.zone import zone
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 
 _MACROS = {
     "@yearly": "0 0 1 1 *",
@@ -37,13 +37,13 @@ def parse(
     dialect: Dialect = Dialect.UNIX,
     dst: DstPolicy | None = None,
     calendar: FreeDays | None = None,
-) -> Schedule | Fault:
+) -> Schedule | TextFault:
     """The schedule that an expression means in an IANA zone, or the first fault found.
 
     `dst` of None is the habit of the dialect: `skip` for eventbridge, as its scheduler does, else `vixie`.
     """
     found_zone = zone(timezone)
-    if isinstance(found_zone, Fault):
+    if isinstance(found_zone, TextFault):
         return found_zone
     policy = dst or (DstPolicy.SKIP if dialect is Dialect.EVENTBRIDGE else DstPolicy.VIXIE)
     try:
@@ -198,10 +198,10 @@ def _day_rule(read: tuple[CronField, ...], dialect: Dialect) -> DayRule:
     )
 
 
-def _never(expression: str, read: tuple[CronField, ...], calendar: FreeDays | None) -> Fault:
+def _never(expression: str, read: tuple[CronField, ...], calendar: FreeDays | None) -> TextFault:
     day, month, weekday = read[2:5]
     working = " on a working day" if calendar and calendar.weekdays_only else ""
-    return Fault(
+    return TextFault(
         "CRON_NEVER",
         f"{expression!r} never comes{working}: no date meets day-of-month {day.text!r}, "
         f"month {month.text!r} and day-of-week {weekday.text!r}.",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from dq.contracts.schedule.days import LAST, LAST_WEEKDAY
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 
 _MONTHS = {
     name: n
@@ -102,7 +102,7 @@ class FieldError(Exception):
 
     def __init__(self, code: str, message: str, mend: str) -> None:
         super().__init__(message)
-        self.fault = Fault(code, message, mend)
+        self.fault = TextFault(code, message, mend)
 
 
 def read(text: str, spec: Spec) -> CronField:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from dq.contracts.schedule.words import Due
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.units import MONTHS, SECONDS
 
 # Own renderings and not strftime: its answers for %y, %e or a year below 1000 depend on the platform.
@@ -57,17 +57,17 @@ class _Place:
 
 
 @lru_cache(maxsize=16_384)
-def compiled(template: str) -> tuple[str | _Place, ...] | Fault:
+def compiled(template: str) -> tuple[str | _Place, ...] | TextFault:
     """A template as literal texts and places, or the fault in it."""
     if len(template) > 1_000:
-        return Fault("PARTITION_FORM", f"a template of {len(template):,} characters is none.", _MEND)
+        return TextFault("PARTITION_FORM", f"a template of {len(template):,} characters is none.", _MEND)
     parts: list[str | _Place] = []
     for piece in _PIECE.finditer(template):
         text = piece[0]
         if text in ("{{", "}}"):
             parts.append(text[0])
         elif text in ("{", "}"):
-            return Fault(
+            return TextFault(
                 "PARTITION_BRACE",
                 f"{template!r} has a {text!r} without a partner.",
                 "Write {{ or }} for a brace.",
@@ -76,37 +76,37 @@ def compiled(template: str) -> tuple[str | _Place, ...] | Fault:
             parts.append(text)
         else:
             place = _place(piece[1], template)
-            if isinstance(place, Fault):
+            if isinstance(place, TextFault):
                 return place
             parts.append(place)
     return tuple(parts)
 
 
-def check(template: str) -> Fault | None:
+def check(template: str) -> TextFault | None:
     """The fault of a template, found without a due, or None."""
     found = compiled(template)
-    return found if isinstance(found, Fault) else None
+    return found if isinstance(found, TextFault) else None
 
 
-def render(template: str, due: Due) -> str | Fault:
+def render(template: str, due: Due) -> str | TextFault:
     """The partition value a template means for a due, or the fault of the template."""
     parts = compiled(template)
-    if isinstance(parts, Fault):
+    if isinstance(parts, TextFault):
         return parts
     return "".join(part if isinstance(part, str) else part.text(due.nominal) for part in parts)
 
 
-def _place(inside: str, template: str) -> _Place | Fault:
+def _place(inside: str, template: str) -> _Place | TextFault:
     found = _PLACE.fullmatch(inside)
     if found is None:
-        return Fault("PARTITION_PLACE", f"{'{' + inside + '}'!r} in {template!r} is not readable.", _MEND)
+        return TextFault("PARTITION_PLACE", f"{'{' + inside + '}'!r} in {template!r} is not readable.", _MEND)
     if not found[2]:
-        return Fault(
+        return TextFault(
             "PARTITION_FORM", f"{'{' + inside + '}'!r} in {template!r} does not say how to write it.", _MEND
         )
     for directive in _DIRECTIVE.findall(found[2]):
         if directive not in _DIRECTIVES:
-            return Fault(
+            return TextFault(
                 "PARTITION_DIRECTIVE",
                 f"'%{directive}' in {template!r} is not allowed: it depends on the machine or means no date.",
                 f"Write one of {' '.join('%' + name for name in _DIRECTIVES)}.",
@@ -117,7 +117,7 @@ def _place(inside: str, template: str) -> _Place | Fault:
         months += amount * MONTHS.get(unit, 0)
         seconds += amount * SECONDS.get(unit, 0)
     if abs(months) > 4_800 or abs(seconds) > _FURTHEST:
-        return Fault(
+        return TextFault(
             "PARTITION_FAR", f"{'{' + inside + '}'!r} in {template!r} is over 400 years away.", _MEND
         )
     return _Place(months, timedelta(seconds=seconds), found[2])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 
 _PACKAGE = importlib.import_module("tzdata")
 _FILES = Path(_PACKAGE.__path__[0])
@@ -73,22 +73,22 @@ def names() -> frozenset[str]:
 
 
 @cache
-def zone(name: str) -> ZoneInfo | Fault:
+def zone(name: str) -> ZoneInfo | TextFault:
     """The zone of an IANA name, or the fault of the name: unknown, or an abbreviation instead of a place."""
     if place := _FIXED.get(name):
-        return Fault(
+        return TextFault(
             "ZONE_FIXED",
             f"Time zone {name!r} is an abbreviation and does not say which clock changes it follows.",
             f"Write a place, such as {place}, or UTC.",
         )
     if name.startswith("Etc/GMT") and name != "Etc/GMT":
-        return Fault(
+        return TextFault(
             "ZONE_FIXED",
             f"Time zone {name!r} is a fixed offset whose sign reads the wrong way round.",
             "Write a place, such as Europe/Paris, or UTC.",
         )
     if name not in names():
-        return Fault("ZONE_UNKNOWN", f"Time zone {name!r} is not in the tz database.", _nearest(name))
+        return TextFault("ZONE_UNKNOWN", f"Time zone {name!r} is not in the tz database.", _nearest(name))
     with (_FILES / "zoneinfo" / name).open("rb") as file:
         return ZoneInfo.from_file(file, key=name)
 
@@ -96,7 +96,7 @@ def zone(name: str) -> ZoneInfo | Fault:
 def known(name: str) -> ZoneInfo:
     """The zone of a name that has been checked before; raises ValueError for any other."""
     found = zone(name)
-    if isinstance(found, Fault):
+    if isinstance(found, TextFault):
         raise ValueError(str(found))
     return found
 

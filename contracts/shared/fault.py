@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class TextFault:
     """What is wrong with a text found in a contract, and what to write instead.
 
     `code` is stable and fit for tables (`CRON_RANGE`); `message` quotes what was found; `mend` is one

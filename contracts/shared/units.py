@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 """Units of elapsed time, in seconds; `m` is always minutes, a month is `mo`."""
@@ -33,10 +33,10 @@ class Duration:
     elapsed: timedelta
     text: str
 
-    def timedelta(self) -> timedelta | Fault:
+    def timedelta(self) -> timedelta | TextFault:
         """The elapsed time, or a fault when there are months in it, which have no fixed length."""
         if self.months:
-            return Fault(
+            return TextFault(
                 "DURATION_CIVIL",
                 f"{self.text!r} counts months or years, whose length differs.",
                 "Write elapsed time where a deadline is meant: 30d for a month, 365d for a year.",
@@ -47,18 +47,18 @@ class Duration:
         return self.text
 
 
-def parse_duration(text: str) -> Duration | Fault:
+def parse_duration(text: str) -> Duration | TextFault:
     """The duration a text means; it is never negative, and zero (`0m`) is allowed."""
     clean = text.strip()
     if len(clean) > 100:
-        return Fault("DURATION_TEXT", f"a text of {len(clean):,} characters is no duration.", _MEND)
+        return TextFault("DURATION_TEXT", f"a text of {len(clean):,} characters is no duration.", _MEND)
     amounts = _amounts(clean)
     if amounts is None:
-        return Fault("DURATION_TEXT", f"{text!r} is no duration.", _nearest(clean))
+        return TextFault("DURATION_TEXT", f"{text!r} is no duration.", _nearest(clean))
     months = sum(amount * MONTHS[unit] for unit, amount in amounts if unit in MONTHS)
     seconds = sum(amount * SECONDS[unit] for unit, amount in amounts if unit in SECONDS)
     if months > 1_200 or seconds > _CENTURY.total_seconds():
-        return Fault("DURATION_LONG", f"{text!r} is longer than a century.", _MEND)
+        return TextFault("DURATION_LONG", f"{text!r} is longer than a century.", _MEND)
     return Duration(months, timedelta(seconds=seconds), clean)
 
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 from dq.contracts.sql.allowlist import NODES, NOT_OF_A_ROW
 from dq.contracts.sql.dialect import SqlDialect
 from dq.contracts.sql.growth import ALL
-from dq.contracts.sql.names import Rows
+from dq.contracts.sql.names import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ _NULL_TESTS = frozenset(["isnotnull", "isnull"])
 _RELATIONS = tuple(kind for kind in _FLAGS if kind not in (exp.And, exp.Or, exp.Not, exp.Is, exp.Boolean))
 
 
-def shown(tree: exp.Expr, rows: Rows) -> frozenset[str]:
+def shown(tree: exp.Expr, rows: Relation) -> frozenset[str]:
     """The columns, in lower case, of which the answer tells more than how many rows there are.
 
     A number of rows tells of a column once: whether it is NULL, or one condition on it. Several counts in one

@@ -25,7 +25,7 @@ ALL = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class Estimate:
     """What is known of an expression before it runs.
 
     `parts` is its length when all is put in place. `reads` are the columns of the data that it is made of, in
@@ -42,9 +42,9 @@ class Value:
     outer: bool = False
 
 
-def combined(*values: Value) -> Value:
+def combined(*values: Estimate) -> Estimate:
     """What is made of all of them, as large as the largest."""
-    return Value(
+    return Estimate(
         max((one.size for one in values), default=NUMBER),
         max((one.items for one in values), default=1),
         min(_MANY, 1 + sum(one.parts for one in values)),
@@ -55,7 +55,7 @@ def combined(*values: Value) -> Value:
     )
 
 
-def bounded(value: Value, node: exp.Expr) -> Value:
+def bounded(value: Estimate, node: exp.Expr) -> Estimate:
     """The value. Raises Forbidden where it may be too large."""
     _refuse_work(value.size, node)
     return value
@@ -104,11 +104,11 @@ _KEEPING = frozenset(
 _FEW_VALUES = frozenset(["BOOLEAN", "TINYINT"])
 
 
-def grown(node: exp.Expr, values: Sequence[Value]) -> Value:
+def grown(node: exp.Expr, values: Sequence[Estimate]) -> Estimate:
     """What a node is, from what is inside of it."""
     made = combined(*values)
     if isinstance(node, exp.Literal | exp.RawString):
-        return Value(max(1, len(node.name.encode("utf-8", "replace"))))
+        return Estimate(max(1, len(node.name.encode("utf-8", "replace"))))
     if isinstance(node, exp.Anonymous):
         return _called(node, values, made)
     if isinstance(node, exp.DPipe):
@@ -125,7 +125,7 @@ def grown(node: exp.Expr, values: Sequence[Value]) -> Value:
     return made
 
 
-def _called(node: exp.Anonymous, values: Sequence[Value], made: Value) -> Value:
+def _called(node: exp.Anonymous, values: Sequence[Estimate], made: Estimate) -> Estimate:
     name = node.name.lower()
     if name == "levenshtein" and len(values) == 2:
         _refuse_work(values[0].size * values[1].size, node)
@@ -139,49 +139,49 @@ def _called(node: exp.Anonymous, values: Sequence[Value], made: Value) -> Value:
 
 
 Arguments = Sequence[exp.Expr]
-Rule = Callable[[Arguments, Sequence[Value]], tuple[int, int]]
+Rule = Callable[[Arguments, Sequence[Estimate]], tuple[int, int]]
 
 
-def _sum(_: Arguments, values: Sequence[Value]) -> tuple[int, int]:
+def _sum(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
     return sum(one.size for one in values), sum(one.items for one in values)
 
 
-def _listed(_: Arguments, values: Sequence[Value]) -> tuple[int, int]:
+def _listed(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
     return sum(one.size for one in values), max(1, len(values))
 
 
-def _joined(_: Arguments, values: Sequence[Value]) -> tuple[int, int]:
-    between, *rest = values or (Value(),)
+def _joined(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
+    between, *rest = values or (Estimate(),)
     return sum(one.size + between.size * one.items for one in rest) or between.size, 1
 
 
-def _replaced(arguments: Arguments, values: Sequence[Value]) -> tuple[int, int]:
+def _replaced(arguments: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
     text, *more = values
     by = more[1].size if len(more) > 1 else 0
     found = more[0].size if more and isinstance(arguments[1], exp.Literal) else 1
     return text.size * max(1, -(-by // max(1, found))), 1
 
 
-def _cut(arguments: Arguments, values: Sequence[Value]) -> tuple[int, int]:
+def _cut(arguments: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
     last = arguments[-1]
     written = isinstance(last, exp.Literal) and not last.is_string and last.name.isdigit()
     # A character has four bytes at most.
     return (min(values[0].size, 4 * int(last.name)) if written else values[0].size), values[0].items
 
 
-def _split(_: Arguments, values: Sequence[Value]) -> tuple[int, int]:
+def _split(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
     return 2 * values[0].size, values[0].size
 
 
-def _flattened(_: Arguments, values: Sequence[Value]) -> tuple[int, int]:
+def _flattened(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
     return values[0].size, max(values[0].items, values[0].size // NUMBER)
 
 
-def _formatted(_: Arguments, values: Sequence[Value]) -> tuple[int, int]:
+def _formatted(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
     return 10 * values[-1].size, 1
 
 
-def _one(_: Arguments, values: Sequence[Value]) -> tuple[int, int]:
+def _one(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
     size = max(NUMBER, values[0].size // max(1, values[0].items)) if values else NUMBER
     return size, max(1, size // NUMBER)
 
@@ -199,27 +199,27 @@ _GROWTH: dict[str, Rule] = {
 }
 
 
-def element(node: exp.Anonymous, values: Sequence[Value]) -> int:
+def element(node: exp.Anonymous, values: Sequence[Estimate]) -> int:
     """How many rows a call makes of one."""
     return values[0].items if node.name.lower() in GENERATORS and values else 1
 
 
 def with_lambdas(
     node: exp.Anonymous,
-    value: Callable[[exp.Expr], Value],
-    body: Callable[[exp.Lambda, list[Value]], Value],
-) -> Value:
+    value: Callable[[exp.Expr], Estimate],
+    body: Callable[[exp.Lambda, list[Estimate]], Estimate],
+) -> Estimate:
     """What a call with lambdas is; `body` looks into one of them with what it is given."""
     name = node.name.lower()
     plain = [value(one) for one in node.expressions if not isinstance(one, exp.Lambda)]
-    whole = plain[0] if plain else Value()
+    whole = plain[0] if plain else Estimate()
     size, items = _one([], [whole])
     item = replace(whole, size=size, items=items, parts=1, plain=False)
     if name in ("aggregate", "reduce") and len(plain) > 1:
         sofar = replace(plain[1], parts=1, plain=False)
         given = [[sofar, item], [sofar]]
     else:
-        given = [[item, Value()]] * len(node.expressions)
+        given = [[item, Estimate()]] * len(node.expressions)
     lambdas = [one for one in node.expressions if isinstance(one, exp.Lambda)]
     bodies = [body(one, each) for one, each in zip(lambdas, given, strict=False)]
     work = min(_MANY, whole.items * max((one.size for one in bodies), default=NUMBER))

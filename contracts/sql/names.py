@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dq.contracts.sql.growth import ALL, ITEMS, VALUE, Value, combined
+from dq.contracts.sql.growth import ALL, ITEMS, VALUE, Estimate, combined
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Relation:
     """What is known of a query, or of a table: its columns by their names in lower case.
 
     `others` is what every column is whose name is not among them; None where there is no other. `number` is
@@ -19,15 +19,15 @@ class Rows:
     that it names a column of a SELECT around it.
     """
 
-    columns: Mapping[str, Value] = field(default_factory=dict)
-    others: Value | None = None
+    columns: Mapping[str, Estimate] = field(default_factory=dict)
+    others: Estimate | None = None
     number: int = 1
     tables: int = 0
     parts: int = 1
     reads: frozenset[str] = frozenset()
     outer: bool = False
 
-    def get(self, name: str) -> Value | None:
+    def get(self, name: str) -> Estimate | None:
         """A column by its name."""
         found = self.columns.get(name)
         if found is None and self.others is not None:
@@ -35,40 +35,40 @@ class Rows:
         return found
 
 
-DATA = Rows(others=Value(VALUE, ITEMS, plain=True), tables=1)
-With = Mapping[str, Rows]
+DATA = Relation(others=Estimate(VALUE, ITEMS, plain=True), tables=1)
+With = Mapping[str, Relation]
 
 
 @dataclass(slots=True)
-class Scope:
+class SelectScope:
     """The tables of one SELECT, the SELECT around it, the arguments of lambdas, and what was counted."""
 
     known: With
-    outer: Scope | None
-    tables: dict[str, Rows] = field(default_factory=dict)
-    arguments: Mapping[str, Value] = field(default_factory=dict)
+    outer: SelectScope | None
+    tables: dict[str, Relation] = field(default_factory=dict)
+    arguments: Mapping[str, Estimate] = field(default_factory=dict)
     number: int = 1
     read: int = 0
     deciding: frozenset[str] = frozenset()
 
 
-def named(rows: Rows, alias: exp.Expr | None) -> Rows:
+def named(rows: Relation, alias: exp.Expr | None) -> Relation:
     """The rows with the columns' names that an alias such as `x(a, b)` gives."""
     names = [column.name.lower() for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
     if not names:
         return rows
     values = list(rows.columns.values())
-    spare = Value(VALUE, ITEMS, reads=frozenset([ALL]))
+    spare = Estimate(VALUE, ITEMS, reads=frozenset([ALL]))
     columns = {name: values[at] if at < len(values) else spare for at, name in enumerate(names)}
     return replace(rows, columns=columns, others=None)
 
 
-def column(node: exp.Column, scope: Scope) -> Value:
+def column(node: exp.Column, scope: SelectScope) -> Estimate:
     """What a column is, by its name and where it stands."""
     first, *rest = (part.name.lower() for part in node.parts)
     if isinstance(node.this, exp.Star):
-        return Value(VALUE, ITEMS, reads=frozenset([ALL]))
-    here: Scope | None = scope
+        return Estimate(VALUE, ITEMS, reads=frozenset([ALL]))
+    here: SelectScope | None = scope
     if rest and first not in scope.arguments:
         # A table around goes before a struct of this name, which the data may have or not.
         around = scope
@@ -86,10 +86,10 @@ def column(node: exp.Column, scope: Scope) -> Value:
             return replace(found, outer=here is not scope or unsure, sources=sources, plain=plain)
         here = here.outer
     # Not one that can be followed, such as one that Spark names: it may be any.
-    return Value(VALUE, ITEMS, reads=frozenset([ALL]))
+    return Estimate(VALUE, ITEMS, reads=frozenset([ALL]))
 
 
-def _found(scope: Scope, first: str, rest: list[str]) -> Value | None:
+def _found(scope: SelectScope, first: str, rest: list[str]) -> Estimate | None:
     if first in scope.arguments:
         return scope.arguments[first]
     if rest and first in scope.tables:
@@ -98,7 +98,7 @@ def _found(scope: Scope, first: str, rest: list[str]) -> Value | None:
     named = [(name, rows) for name, rows in scope.tables.items() if first in rows.columns]
     if not named and first in scope.tables:
         # The whole row.
-        return Value(VALUE, ITEMS, reads=frozenset([ALL]), sources=frozenset([first]))
+        return Estimate(VALUE, ITEMS, reads=frozenset([ALL]), sources=frozenset([first]))
     holders = named or [(name, rows) for name, rows in scope.tables.items() if rows.others is not None]
     values = [(name, value) for name, rows in holders if (value := rows.get(first)) is not None]
     if not values:
@@ -108,7 +108,7 @@ def _found(scope: Scope, first: str, rest: list[str]) -> Value | None:
     return replace(made, parts=made.parts - 1, plain=plain, sources=frozenset(name for name, _ in values))
 
 
-def _given(scope: Scope | None, name: str, *, up: bool = False) -> bool:
+def _given(scope: SelectScope | None, name: str, *, up: bool = False) -> bool:
     """Whether a SELECT, or with `up` one around it, has a column that a subquery has given this name."""
     while scope is not None:
         if any(name in rows.columns for rows in scope.tables.values()):

@@ -13,8 +13,18 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dq.contracts.sql.allowlist import AGGREGATES
-from dq.contracts.sql.growth import ALL, ITEMS, VALUE, Value, bounded, combined, element, grown, with_lambdas
-from dq.contracts.sql.names import DATA, Rows, Scope, With, column, named
+from dq.contracts.sql.growth import (
+    ALL,
+    ITEMS,
+    VALUE,
+    Estimate,
+    bounded,
+    combined,
+    element,
+    grown,
+    with_lambdas,
+)
+from dq.contracts.sql.names import DATA, Relation, SelectScope, With, column, named
 from dq.contracts.sql.vetting import Forbidden
 
 # How many rows may be made of one, how long a query may be when all is put in place, and its tables then:
@@ -23,7 +33,7 @@ MAX_ROWS, MAX_PARTS, MAX_TABLES = 100_000, 20_000, 8
 _IN_STEPS = "Write several rules, each of which asks for one thing."
 
 
-def read(tree: exp.Expr) -> Rows:
+def read(tree: exp.Expr) -> Relation:
     """What is known of a query. Raises Forbidden, with what to write, for one that grows too far.
 
     All tables that it names are those that the guard has put there: data, or defined by WITH.
@@ -31,12 +41,12 @@ def read(tree: exp.Expr) -> Rows:
     return _query(tree, {}, None)
 
 
-def read_condition(tree: exp.Expr) -> Value:
+def read_condition(tree: exp.Expr) -> Estimate:
     """What is known of a condition on one row of the data. Raises Forbidden as `read`."""
-    return _value(tree, Scope({}, None, {"": DATA}))
+    return _value(tree, SelectScope({}, None, {"": DATA}))
 
 
-def _query(node: exp.Expr, known: With, outer: Scope | None, equal: bool = False) -> Rows:
+def _query(node: exp.Expr, known: With, outer: SelectScope | None, equal: bool = False) -> Relation:
     defined = node.args.get("with_")
     for one in defined.expressions if defined else ():
         # Names of WITH are our own, and each is seen by those behind it.
@@ -50,7 +60,7 @@ def _query(node: exp.Expr, known: With, outer: Scope | None, equal: bool = False
     return _counted(_select(node, known, outer, equal))
 
 
-def _counted(rows: Rows) -> Rows:
+def _counted(rows: Relation) -> Relation:
     if rows.tables > MAX_TABLES:
         said = f"it reads {rows.tables} tables, each as often as it is used; {MAX_TABLES} are allowed"
         raise Forbidden(said, _IN_STEPS)
@@ -64,13 +74,13 @@ def _counted(rows: Rows) -> Rows:
     return rows
 
 
-def _both(one: Rows, other: Rows) -> Rows:
+def _both(one: Relation, other: Relation) -> Relation:
     """The rows of both; columns are matched by their place."""
     pairs = zip(one.columns.items(), other.columns.values(), strict=False)
     columns = {name: combined(value, right) for (name, value), right in pairs}
     plain = {name: one.columns[name].plain and value.plain for name, value in columns.items()}
     merged = {name: replace(value, plain=plain[name]) for name, value in columns.items()}
-    return Rows(
+    return Relation(
         {**one.columns, **merged},
         one.others or other.others,
         one.number + other.number,
@@ -84,9 +94,9 @@ def _both(one: Rows, other: Rows) -> Rows:
     )
 
 
-def _select(node: exp.Select, known: With, outer: Scope | None, equal: bool) -> Rows:
-    scope = Scope(known, outer)
-    asked: list[Value] = []
+def _select(node: exp.Select, known: With, outer: SelectScope | None, equal: bool) -> Relation:
+    scope = SelectScope(known, outer)
+    asked: list[Estimate] = []
     from_ = node.args.get("from_")
     if from_ is not None:
         _opened(from_.this, scope)
@@ -98,7 +108,7 @@ def _select(node: exp.Select, known: With, outer: Scope | None, equal: bool) -> 
     columns, others = _projected(node, scope)
     values = [*columns.values(), *asked]
     # In these, the names that the SELECT gives are seen too.
-    scope.tables = {**scope.tables, "": Rows(columns)} if from_ is not None else scope.tables
+    scope.tables = {**scope.tables, "": Relation(columns)} if from_ is not None else scope.tables
     groups = [_value(one, scope) for one in node.args["group"].expressions] if node.args.get("group") else []
     more = [_value(one, scope) for key in ("having", "order") if (one := node.args.get(key)) is not None]
     values += [*groups, *more]
@@ -118,7 +128,7 @@ def _select(node: exp.Select, known: With, outer: Scope | None, equal: bool) -> 
     if any(node.args.get(key) for key in ("distinct", "group", "order")):
         # They may name what is selected by its place.
         deciding = deciding.union(*(one.reads for one in columns.values()))
-    return Rows(
+    return Relation(
         columns,
         others,
         1 if folded else scope.number * math.prod(one.number for one in tables),
@@ -129,7 +139,7 @@ def _select(node: exp.Select, known: With, outer: Scope | None, equal: bool) -> 
     )
 
 
-def _opened(node: exp.Expr, scope: Scope) -> str:
+def _opened(node: exp.Expr, scope: SelectScope) -> str:
     """Adds a table to the scope; its name there."""
     known = scope.known.get(node.name.lower(), DATA) if isinstance(node, exp.Table) else None
     name = node.alias_or_name.lower() or f"_{len(scope.tables)}"
@@ -138,9 +148,9 @@ def _opened(node: exp.Expr, scope: Scope) -> str:
     return name
 
 
-def _projected(node: exp.Select, scope: Scope) -> tuple[dict[str, Value], Value | None]:
-    columns: dict[str, Value] = {}
-    others: Value | None = None
+def _projected(node: exp.Select, scope: SelectScope) -> tuple[dict[str, Estimate], Estimate | None]:
+    columns: dict[str, Estimate] = {}
+    others: Estimate | None = None
     for at, one in enumerate(node.expressions):
         if one.is_star and isinstance(one, exp.Star | exp.Column):
             table = one.table.lower() if isinstance(one, exp.Column) else ""
@@ -174,7 +184,7 @@ def _conditions(whole: exp.Expr | None) -> Iterator[exp.Expr]:
             yield one
 
 
-def _sides(one: exp.Expr, scope: Scope) -> tuple[Value, Value] | None:
+def _sides(one: exp.Expr, scope: SelectScope) -> tuple[Estimate, Estimate] | None:
     """The two sides of an equality of columns as they stand."""
     if not isinstance(one, exp.EQ | exp.NullSafeEQ) or one.find(exp.Query):
         return None
@@ -182,13 +192,13 @@ def _sides(one: exp.Expr, scope: Scope) -> tuple[Value, Value] | None:
     return (left, right) if left.plain and right.plain else None
 
 
-def _matches(one: exp.Expr, scope: Scope) -> bool:
+def _matches(one: exp.Expr, scope: SelectScope) -> bool:
     """Whether a condition equals a column of the SELECT with one of the SELECT around it."""
     sides = _sides(one, scope)
     return sides is not None and sides[0].outer != sides[1].outer
 
 
-def _joined(join: exp.Join, name: str, scope: Scope) -> Value:
+def _joined(join: exp.Join, name: str, scope: SelectScope) -> Estimate:
     """The condition of a join, which must hold columns of both sides equal."""
     using = [one.name.lower() for one in join.args.get("using") or ()]
     before = [table for table in scope.tables if table != name]
@@ -212,17 +222,17 @@ def _joined(join: exp.Join, name: str, scope: Scope) -> Value:
     )
 
 
-def _value(node: exp.Expr, scope: Scope) -> Value:
+def _value(node: exp.Expr, scope: SelectScope) -> Estimate:
     return bounded(_seen(node, scope), node)
 
 
-def _seen(node: exp.Expr, scope: Scope) -> Value:
+def _seen(node: exp.Expr, scope: SelectScope) -> Estimate:
     if isinstance(node, exp.Column):
         return column(node, scope)
     if isinstance(node, exp.Star):
-        return Value(VALUE, ITEMS, reads=frozenset([ALL]))
+        return Estimate(VALUE, ITEMS, reads=frozenset([ALL]))
     if isinstance(node, exp.Identifier):
-        return scope.arguments.get(node.name.lower(), Value())
+        return scope.arguments.get(node.name.lower(), Estimate())
     if isinstance(node, exp.Query | exp.Exists):
         return _inner(node, scope)
     if isinstance(node, exp.In) and node.args.get("query"):
@@ -242,18 +252,18 @@ def _seen(node: exp.Expr, scope: Scope) -> Value:
     return grown(node, [_value(one, scope) for one in node.iter_expressions()])
 
 
-def _inner(node: exp.Expr, scope: Scope, *, equal: bool = False) -> Value:
+def _inner(node: exp.Expr, scope: SelectScope, *, equal: bool = False) -> Estimate:
     """A query inside of an expression."""
     query = node.this if isinstance(node, exp.Exists) else node
     rows = _query(query, scope.known, scope, equal)
     scope.read += rows.tables
     values = list(rows.columns.values())
-    made = combined(*values, Value(reads=rows.reads | (rows.others.reads if rows.others else frozenset())))
+    made = combined(*values, Estimate(reads=rows.reads | (rows.others.reads if rows.others else frozenset())))
     return replace(made, parts=rows.parts, sources=frozenset(), outer=False, plain=False)
 
 
-def _with_lambdas(node: exp.Anonymous, scope: Scope) -> Value:
-    def body(each: exp.Lambda, given: list[Value]) -> Value:
+def _with_lambdas(node: exp.Anonymous, scope: SelectScope) -> Estimate:
+    def body(each: exp.Lambda, given: list[Estimate]) -> Estimate:
         names = [one.name.lower() for one in each.expressions]
         before, scope.arguments = (
             scope.arguments,

@@ -36,7 +36,7 @@ def read(given: Contract | Path | str) -> Contract:
         return _parsed(given.encode(), TEXT)
     try:
         data = files.read_own(Path(given))
-    except files.Refused as error:
+    except files.FileRefused as error:
         raise Unreadable(
             f"the contract {str(given)!r} cannot be read: {error.message}",
             "Give the path of a contract's file, its text, or a Contract.",

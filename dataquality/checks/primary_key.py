@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import Severity
-from dq.dataquality.clauses.clause import Clause, Extent, Rows, RowTest, UniqueKey, of_property
+from dq.dataquality.clauses.clause import Clause, Extent, RowScope, RowTest, UniqueKey, of_property
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column
 
@@ -40,7 +40,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             Severity.ERROR,
             "no key twice",
             UniqueKey(keys, "repeat a key"),
-            Extent(Rows.TABLE),
+            Extent(RowScope.TABLE),
         )
 
 

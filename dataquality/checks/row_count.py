@@ -21,7 +21,7 @@ from fractions import Fraction
 
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.service_levels import time_unit
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.units import Duration, parse_duration
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
@@ -67,7 +67,7 @@ def _period(quality: Quality) -> Duration:
             " arguments: {period: 24, unit: h}"
         )
     found = parse_duration(f"{period}{'m' if word == 'min' else word}")
-    if isinstance(found, Fault):
+    if isinstance(found, TextFault):
         raise Unusable(f"its period: {found.message}")
     return found
 

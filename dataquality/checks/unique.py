@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clauses.clause import Clause, Extent, Rows, UniqueKey, asking, of_property, refuse
+from dq.dataquality.clauses.clause import Clause, Extent, RowScope, UniqueKey, asking, of_property, refuse
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import columns
 
@@ -23,7 +23,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         if not prop.unique:
             continue
         made = of_property("unique", one, prop, column, "unique", "no value twice")
-        made = replace(made, extent=Extent(Rows.TABLE))
+        made = replace(made, extent=Extent(RowScope.TABLE))
         if column.single:
             yield asking(made, UniqueKey((column,), "repeat a value"))
         else:

@@ -10,10 +10,10 @@ from dq.contracts.columns import physical_type
 from dq.contracts.diff.level import name_of
 from dq.contracts.model import Contract, SchemaObject, SlaProperty
 from dq.contracts.service_levels import time_unit
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.units import MONTHS, SECONDS, Duration, parse_duration
-from dq.dataquality.clauses.clause import Clause, Extent, KindTerms, Rows, asking, left_out, refuse
+from dq.dataquality.clauses.clause import Clause, Extent, KindTerms, RowScope, asking, left_out, refuse
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
 from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.sql.literal import logical
@@ -41,7 +41,9 @@ def promises(check: str, level: str, contract: Contract, one: SchemaObject) -> I
         for number, part in enumerate(parts):
             several = len(parts) > 1
             path = f"{sla.path('element')}[{number}]" if several else sla.path()
-            made = Clause(check, path, one.name, "", sla.at(), Severity.ERROR, "", extent=Extent(Rows.TABLE))
+            made = Clause(
+                check, path, one.name, "", sla.at(), Severity.ERROR, "", extent=Extent(RowScope.TABLE)
+            )
             made = replace(made, covers=(sla.path(),) if several else ())
             yield _clause(made, one, sla, part)
 
@@ -88,7 +90,7 @@ def promised(sla: SlaProperty) -> Duration:
     value, unit = sla.value, (sla.unit or "").strip()
     if isinstance(value, str) and not unit:
         found = parse_duration(value)
-        if isinstance(found, Fault):
+        if isinstance(found, TextFault):
             raise Unusable(f"its value: {found.message}")
         return found
     number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -19,7 +19,7 @@ from dq.dataquality.model.target import Target
 from dq.dataquality.model.threshold import Threshold
 
 
-class Rows(StrEnum):
+class RowScope(StrEnum):
     """Which rows a clause speaks about: those of the partitions that are asked for, or all of the table.
 
     A clause with a window speaks of those of the table that are not older than it.
@@ -49,7 +49,7 @@ class Extent:
     `narrows` are the columns that the scope of its rule names.
     """
 
-    rows: Rows = Rows.PARTITION
+    rows: RowScope = RowScope.PARTITION
     where: Predicate | None = None
     narrows: tuple[Column, ...] = ()
     window: Window | None = None

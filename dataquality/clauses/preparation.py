@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.types import DataType
-from dq.dataquality.clauses.clause import Clause, NoResult, Rows, refuse
+from dq.dataquality.clauses.clause import Clause, NoResult, RowScope, refuse
 from dq.dataquality.clauses.coverage import Account, accounts
 from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted, without
@@ -85,10 +85,10 @@ def _windowed(clause: Clause) -> Clause:
 
 def _in_scope(clause: Clause, partitions: tuple[Partition, ...]) -> Clause:
     """The clause with the rows that it must see when these partitions are asked for."""
-    within = replace(clause, extent=replace(clause.extent, rows=Rows.PARTITION))
+    within = replace(clause, extent=replace(clause.extent, rows=RowScope.PARTITION))
     if not partitions:
         return within
-    if clause.extent.rows is not Rows.TABLE or clause.extent.window is not None:
+    if clause.extent.rows is not RowScope.TABLE or clause.extent.window is not None:
         return clause
     key = {str(column).lower() for column in clause.keys}
     parts = {column.lower() for partition in partitions for column, _ in partition}

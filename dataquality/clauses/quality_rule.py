@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
 from dq.contracts.model import Quality, SchemaObject
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.units import parse_duration
-from dq.dataquality.clauses.clause import Clause, Extent, Limit, Rows, Unit, Window, refuse
+from dq.dataquality.clauses.clause import Clause, Extent, Limit, RowScope, Unit, Window, refuse
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import Predicate
@@ -78,8 +78,8 @@ def extent_of(one: SchemaObject, quality: Quality) -> Extent:
         raise Unusable(f"its scope: {findings[0].message}")
     where, narrows = _narrowed(terms.where) if terms.where is not None else (None, ())
     if terms.rows == "window" or terms.window:
-        return Extent(Rows.TABLE, where, narrows, _window(one, terms))
-    return Extent(Rows.TABLE if terms.rows == "table" else Rows.PARTITION, where, narrows)
+        return Extent(RowScope.TABLE, where, narrows, _window(one, terms))
+    return Extent(RowScope.TABLE if terms.rows == "table" else RowScope.PARTITION, where, narrows)
 
 
 def _narrowed(text: str) -> tuple[Predicate, tuple[Column, ...]]:
@@ -97,7 +97,7 @@ def _window(one: SchemaObject, terms: Scope) -> Window:
     if terms.rows != "window" or not terms.window:
         raise Unusable("its scope: rows: window and a window such as 7d go together")
     length = parse_duration(terms.window)
-    if isinstance(length, Fault):
+    if isinstance(length, TextFault):
         raise Unusable(f"its scope: {length.message}")
     keys = [(key, Column((key.column,))) for key in one.partition_keys() if held_as(key)]
     # Of a partition column only the partitions within the window need be read.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from dq.contracts.schedule import Cycle, zone
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.delivery.status import CycleVerdict
@@ -14,7 +14,7 @@ from dq.dataquality.delivery.status import CycleVerdict
 def local(slo: Slo, instant: datetime) -> str:
     """An instant on the clock of the schedule's zone, such as `2013-11-05 06:00 EST`."""
     found = zone(slo.schedule.timezone)
-    if isinstance(found, Fault):
+    if isinstance(found, TextFault):
         return f"{instant:%Y-%m-%d %H:%M}Z"
     return f"{instant.astimezone(found):%Y-%m-%d %H:%M %Z}"
 

@@ -32,7 +32,7 @@ _SINCE_1970 = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
+class _SqlSubject:
     """What a predicate speaks about: the row (no name), or a part that a lambda calls by this name.
 
     `type` is None where it is not known.
@@ -52,27 +52,27 @@ class _Subject:
 
 def predicate_sql(predicate: p.Predicate, schema: DataType) -> str:
     """The predicate on rows of this schema (a struct)."""
-    return _truth(predicate, _Subject("", schema))
+    return _truth(predicate, _SqlSubject("", schema))
 
 
 def question(metric: Aggregate, schema: DataType) -> str:
     """The aggregate over CASE: the same number as with FILTER (WHERE …), whose generated code is so much
     longer that 120 of them take four times the CPU (Spark 4.0)."""
-    value = "1" if metric.value is None else _value(metric.value, _Subject("", schema))
+    value = "1" if metric.value is None else _value(metric.value, _SqlSubject("", schema))
     if metric.where is None:
         return f"{metric.name}({value})"
     return f"{metric.name}(CASE WHEN {predicate_sql(metric.where, schema)} THEN {value} END)"
 
 
-def _truth(node: p.Predicate, here: _Subject) -> str:
+def _truth(node: p.Predicate, here: _SqlSubject) -> str:
     return _TRUTHS[type(node)](node, here)
 
 
-def _value(node: t.Term, here: _Subject) -> str:
+def _value(node: t.Term, here: _SqlSubject) -> str:
     return _VALUES[type(node)](node, here)
 
 
-def _joined(word: str, parts: Sequence[p.Predicate], here: _Subject) -> str:
+def _joined(word: str, parts: Sequence[p.Predicate], here: _SqlSubject) -> str:
     return f" {word} ".join(f"({_truth(part, here)})" for part in parts)
 
 
@@ -111,7 +111,7 @@ def _compared_with(value: t.Literal, kind: DataType | None) -> str:
     return f"CAST({written} AS FLOAT)" if number and kind is not None and kind.name == "float" else written
 
 
-def _compare(node: p.Compare, here: _Subject) -> str:
+def _compare(node: p.Compare, here: _SqlSubject) -> str:
     left = _value(node.value, here)
     if isinstance(node.other, t.Term):
         return f"{left} {node.operator} {_value(node.other, here)}"
@@ -121,7 +121,7 @@ def _compare(node: p.Compare, here: _Subject) -> str:
     return _present(left, test) if beyond else test
 
 
-def _in(node: p.In, here: _Subject) -> str:
+def _in(node: p.In, here: _SqlSubject) -> str:
     value, kind = _value(node.value, here), here.type_of(node.value)
     # Spark compares all of a list as one type: with a double in it, 2^63 - 1 is 2^63.
     doubles = [one for one in node.values if isinstance(one, float) or _is_double(one)]
@@ -136,19 +136,19 @@ def _is_double(value: t.Literal) -> bool:
     return number and sql.digits(value) == (0, 0)  # type: ignore[arg-type]  # a number
 
 
-def _missing(node: p.Missing, here: _Subject) -> str:
+def _missing(node: p.Missing, here: _SqlSubject) -> str:
     holder = t.Path(node.value.steps[:-1])
     if not node.value.steps or not (holder.steps or here.name):
         return f"{here.path(node.value)} IS NULL"
     return f"{here.path(holder)} IS NOT NULL AND {here.path(node.value)} IS NULL"
 
 
-def _is_nan(node: p.IsNaN, here: _Subject) -> str:
+def _is_nan(node: p.IsNaN, here: _SqlSubject) -> str:
     kind = here.type_of(node.value)
     return f"isnan({here.path(node.value)})" if kind is None or kind.name in _FLOATS else "FALSE"
 
 
-def _has_day(node: p.HasDay, here: _Subject) -> str:
+def _has_day(node: p.HasDay, here: _SqlSubject) -> str:
     value, shape, known = here.path(node.value), sql.text(node.shape.pattern), node.shape
 
     def part(group: int) -> str:
@@ -162,7 +162,7 @@ def _has_day(node: p.HasDay, here: _Subject) -> str:
     return f"{value} IS NOT NULL AND {value} RLIKE {shape} AND {day} IS NOT NULL"
 
 
-def _multiple(node: p.MultipleOf, here: _Subject) -> str:
+def _multiple(node: p.MultipleOf, here: _SqlSubject) -> str:
     value, step, kind = here.path(node.value), sql.number(node.step), here.type_of(node.value)
     if kind is not None and kind.name in _EXACT:
         return f"{value} % {step} = 0"
@@ -172,31 +172,31 @@ def _multiple(node: p.MultipleOf, here: _Subject) -> str:
     return _present(value, f"coalesce(try_cast({shortest} AS DECIMAL(38,18)) % {step} = 0, FALSE)")
 
 
-def _repeats(node: p.Repeats, here: _Subject) -> str:
+def _repeats(node: p.Repeats, here: _SqlSubject) -> str:
     value = here.path(node.value)
     return _present(value, f"size(array_distinct({value})) < size({value})")
 
 
-def _normalized(node: p.Normalized, here: _Subject) -> str:
+def _normalized(node: p.Normalized, here: _SqlSubject) -> str:
     value = here.path(node.value)
     squares = f"aggregate({value}, 0D, (_dq_sum, _dq_one) -> _dq_sum + CAST(_dq_one AS DOUBLE) * _dq_one)"
     return _present(value, f"coalesce(abs(sqrt({squares}) - 1) <= {node.tolerance}, FALSE)")
 
 
-def _exists(node: p.Exists, here: _Subject) -> str:
+def _exists(node: p.Exists, here: _SqlSubject) -> str:
     name, part = f"_dq_{here.depth}", part_of(here.type_of(node.value), node.part)
-    inner = _truth(node.holds, _Subject(name, part, here.depth + 1))
+    inner = _truth(node.holds, _SqlSubject(name, part, here.depth + 1))
     return f"exists({_PARTS[node.part].format(here.path(node.value))}, {name} -> {inner})"
 
 
-def _opaque(node: t.Opaque, here: _Subject) -> str:
+def _opaque(node: t.Opaque, here: _SqlSubject) -> str:
     # Its names are those of the row's columns.
     assert not here.name
     return node.sql
 
 
 # What is given in a type for each class; mypy knows no dispatch by type in a table.
-_TRUTHS: Mapping[type, Callable[[Any, _Subject], str]] = {
+_TRUTHS: Mapping[type, Callable[[Any, _SqlSubject], str]] = {
     p.Constant: lambda node, _: "CAST(NULL AS BOOLEAN)" if node.truth is None else str(node.truth).upper(),
     p.Holds: lambda node, here: _value(node.value, here),
     p.IsNull: lambda node, here: f"{_value(node.value, here)} IS NULL",
@@ -218,18 +218,18 @@ _TRUTHS: Mapping[type, Callable[[Any, _Subject], str]] = {
 }
 
 
-def _count_present(node: t.Present, here: _Subject) -> str:
+def _count_present(node: t.Present, here: _SqlSubject) -> str:
     value = here.path(node.value)
     known = [f"CAST({value}.{sql.name(name)} IS NOT NULL AS INT)" for name in node.fields]
     return _present(value, " + ".join(known))
 
 
-def _whole(node: t.Whole, here: _Subject) -> str:
+def _whole(node: t.Whole, here: _SqlSubject) -> str:
     value, kind = here.path(node.value), here.type_of(node.value)
     return f"CAST({value} AS INT)" if kind is not None and kind.name == "boolean" else value
 
 
-def _function(node: t.Function, here: _Subject) -> str:
+def _function(node: t.Function, here: _SqlSubject) -> str:
     told = [_value(each, here) if isinstance(each, t.Term) else literal_sql(each) for each in node.arguments]
     if node.name in _FUNCTIONS:
         return _FUNCTIONS[node.name].format(*told)
@@ -244,7 +244,7 @@ _FUNCTIONS = {
     "try_decimal": "TRY_CAST({0} AS DECIMAL({1}, {2}))",
 }
 
-_VALUES: Mapping[type, Callable[[Any, _Subject], str]] = {
+_VALUES: Mapping[type, Callable[[Any, _SqlSubject], str]] = {
     t.Path: lambda node, here: here.path(node),
     t.Length: lambda node, here: f"char_length({_value(node.value, here)})",
     t.Remainder: lambda node, here: f"{_value(node.value, here)} % {node.by}",

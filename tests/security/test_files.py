@@ -773,7 +773,7 @@ def test_fmt_keeps_what_somebody_else_writes_meanwhile(home: Home) -> None:
     before = files.read(file)
     file.path.write_text("id: other\n")
 
-    with pytest.raises(files.Refused, match="changed by somebody else"):
+    with pytest.raises(files.FileRefused, match="changed by somebody else"):
         files.replace(file, before, b"id: mine\n")
 
     assert file.path.read_text() == "id: other\n"
@@ -793,7 +793,7 @@ def test_fmt_keeps_what_somebody_else_writes_meanwhile(home: Home) -> None:
     ],
 )
 def test_a_name_that_leads_out_of_the_root_opens_nothing(home: Home, name: str) -> None:
-    with pytest.raises(files.Refused):
+    with pytest.raises(files.FileRefused):
         files.read(name, root=home.registry)
 
 

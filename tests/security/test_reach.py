@@ -9,7 +9,7 @@ import pytest
 from dq.contracts.access.filesystem import split
 from dq.contracts.access.reach import Reach, reach
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 
 SECRET = "ghp_canary_of_the_tests"
 ROOTS = ("s3://lake", "s3://shared/team-a", "hdfs://nn:8020/data", "hdfs:///warehouse", "gs://lake/x",
@@ -93,7 +93,7 @@ def test_without_settings_data_of_the_registry_may_be_named(checkout: Path, plac
 
 @pytest.mark.parametrize("place", NARROW_REFUSES)
 def test_without_settings_nothing_else_may_be_named(checkout: Path, place: str) -> None:
-    assert isinstance(narrow(checkout).vouch(place.replace("{home}", str(checkout))), Fault)
+    assert isinstance(narrow(checkout).vouch(place.replace("{home}", str(checkout))), TextFault)
 
 
 @pytest.mark.parametrize("place", WIDE_TAKES)
@@ -103,7 +103,7 @@ def test_what_lies_below_a_lake_root_may_be_named(checkout: Path, place: str) ->
 
 @pytest.mark.parametrize("place", WIDE_REFUSES)
 def test_what_only_looks_like_below_a_lake_root_may_not(checkout: Path, place: str) -> None:
-    assert isinstance(reach(checkout, ROOTS).vouch(place), Fault)
+    assert isinstance(reach(checkout, ROOTS).vouch(place), TextFault)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_lake_root_that_is_no_place_is_refused(checkout: Path, root: str) -> N
 def test_the_root_of_the_machine_is_no_default(checkout: Path) -> None:
     made = reach(Path("/"), registries=[Path("/"), checkout])
 
-    assert isinstance(made.vouch("/etc/passwd"), Fault)
+    assert isinstance(made.vouch("/etc/passwd"), TextFault)
     assert made.vouch(f"{checkout}/lake") == f"{checkout}/lake"
 
 
@@ -184,7 +184,7 @@ def test_a_variable_is_one_that_the_operator_listed(
 
     found = reach(tmp_path, names=names, environment=environment).value("LAKE", default)
 
-    assert (found.code if isinstance(found, Fault) else found) == given
+    assert (found.code if isinstance(found, TextFault) else found) == given
     assert SECRET not in str(found)
 
 
@@ -225,10 +225,10 @@ def test_data_of_the_registry_is_no_link_to_something_else(checkout, make, refus
     (checkout / "lake" / "linked").unlink()
     make(checkout / "lake" / "orders", checkout.parent / "outside" / "passwd")
 
-    assert isinstance(narrow(checkout).contents("lake"), Fault) is refused
+    assert isinstance(narrow(checkout).contents("lake"), TextFault) is refused
 
 
 def test_a_pattern_takes_no_hidden_folder_along(checkout):
-    assert isinstance(narrow(checkout).contents("*/config"), Fault)
-    assert isinstance(narrow(checkout).contents("{lake,*}/config"), Fault)
+    assert isinstance(narrow(checkout).contents("*/config"), TextFault)
+    assert isinstance(narrow(checkout).contents("{lake,*}/config"), TextFault)
     assert narrow(checkout).contents("lake/orders/*") is None

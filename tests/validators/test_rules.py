@@ -19,8 +19,8 @@ from dq.validators.context import nothing
 from dq.validators.lint import lint, lint_files, rules_of
 from dq.validators.policy import changes
 from dq.validators.policy.file import read
-from dq.validators.policy.policy import Policy, Setting
-from dq.validators.rule import Rule, Scope
+from dq.validators.policy.policy import Policy, RuleSetting
+from dq.validators.rule import Rule, RuleScope
 
 RULES = rules_of()
 TODAY = date(2026, 11, 21)
@@ -29,7 +29,7 @@ SHELF = Path(__file__).parents[2] / "validators" / "rules"
 
 
 def _findings(rule: Rule, document: bytes) -> list[Finding]:
-    if rule.scope is Scope.CHANGE:
+    if rule.scope is RuleScope.CHANGE:
         _, wrong = read(document, "dq-policy.yaml", RULES)
         changed = changes.ChangedPolicy("dq-policy.yaml", b"profile: strict\n", document)
         return [*wrong, *changes.findings([changed], rule.severity)]
@@ -38,10 +38,10 @@ def _findings(rule: Rule, document: bytes) -> list[Finding]:
         base = [(rule_page.BASE_FILE, BASE)]
         return [*wrong, *lint_files(base, rules=RULES, policy=policy, today=TODAY).findings]
     files = [(rule_page.BASE_FILE, document)]
-    if rule.scope is Scope.REGISTRY:
+    if rule.scope is RuleScope.REGISTRY:
         files = [("a/" + rule_page.BASE_FILE, BASE), ("b/" + rule_page.BASE_FILE, document)]
     told = unenforced if rule.consequences else nothing
-    wished = Policy(settings={rule.id: Setting(None, own_severity=False)} if rule.wish else {})
+    wished = Policy(settings={rule.id: RuleSetting(None, own_severity=False)} if rule.wish else {})
     found = lint_files(files, rules=RULES, policy=wished, today=TODAY, unenforced=told)
     return list(found.findings)
 

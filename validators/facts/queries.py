@@ -12,7 +12,7 @@ from dq.contracts import extension
 from dq.contracts.extension import Scope
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.node import Node
-from dq.validators.context import Clause, Context
+from dq.validators.context import Context, QualityPlace
 
 if TYPE_CHECKING:
     from dq.contracts.sql.guard import Guarded, Refused
@@ -38,7 +38,7 @@ def read_columns(
             yield one.object, one.quality, "query", (*found.columns, *found.qualified)
 
 
-def _judged(contract: Contract, context: Context) -> Iterator[tuple[Clause, Guarded | Refused]]:
+def _judged(contract: Contract, context: Context) -> Iterator[tuple[QualityPlace, Guarded | Refused]]:
     asked = [one for one in context.walk.clauses if one.quality.type == "sql" and one.quality.query]
     if not asked:
         return

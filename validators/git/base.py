@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from dq.contracts.access.files import ENDINGS, POLICY_FILE, Found, Refused
+from dq.contracts.access.files import ENDINGS, POLICY_FILE, FileRefused, Found
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
@@ -167,7 +167,7 @@ class Base:
                 continue
             data, was = work_tree.content(self.present[file]), then.get(file)
             # What is a link, or too large, and is the same in both commits, is nothing that the branch does.
-            kept = isinstance(data, Refused) and was is not None and was == head.get(file)
+            kept = isinstance(data, FileRefused) and was is not None and was == head.get(file)
             if not kept and not work_tree.same(data, was):
                 touched[file] = data
         return touched

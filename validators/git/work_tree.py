@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from dq.contracts.access import files
-from dq.contracts.access.files import POLICY_FILE, Found, Refused
+from dq.contracts.access.files import POLICY_FILE, FileRefused, Found
 from dq.contracts.shared.errors import Unreadable
 from dq.validators.git.objects import id_of, ignored
 from dq.validators.git.repository import Repository
 from dq.validators.git.tree import EntryKind, TreeEntry
 
-Content = bytes | Refused
+Content = bytes | FileRefused
 """The bytes of a file, or why they are not read: it is a link, say."""
 
 
@@ -35,7 +35,7 @@ def content(file: Found) -> Content:
     """What a file holds now."""
     try:
         return files.read(file)
-    except Refused as refused:
+    except FileRefused as refused:
         return refused
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from dq.contracts import extension
-from dq.contracts.access.files import Refused
+from dq.contracts.access.files import FileRefused
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.typed import MAX_FINDINGS
@@ -17,7 +17,7 @@ from dq.validators.context import Context, Promises, Unenforced, Walk, nothing
 from dq.validators.lint.consequences import Folds
 from dq.validators.policy.policy import Policy
 from dq.validators.registry import Entry, Registry
-from dq.validators.rule import Fault, Rule, Scope
+from dq.validators.rule import Fault, Rule, RuleScope
 
 # More of one kind than anyone reads at once: a contract that was made to cost time gets no more of it.
 MAX_OF_ONE_RULE = 100
@@ -47,12 +47,12 @@ class Gate:
     policy: Policy
     today: date
     unenforced: Unenforced = nothing
-    _in_use: dict[tuple[tuple[int, ...], Scope], InUse] = field(default_factory=dict)
+    _in_use: dict[tuple[tuple[int, ...], RuleScope], InUse] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rules = {**self.rules, **self.policy.own}
 
-    def in_use(self, scope: Scope, file: str, domain: str | None) -> InUse:
+    def in_use(self, scope: RuleScope, file: str, domain: str | None) -> InUse:
         """The rules that the policy leaves on for a contract, with their severity and arguments.
 
         A rule comes after those that explain it.
@@ -87,9 +87,9 @@ class JudgedFile:
     folds: Folds | None = None
 
 
-def judge(gate: Gate, file: str, data: bytes | Refused) -> JudgedFile:
+def judge(gate: Gate, file: str, data: bytes | FileRefused) -> JudgedFile:
     """What is wrong with the contract in `data`, taken by itself. Never raises for what the file says."""
-    if isinstance(data, Refused):
+    if isinstance(data, FileRefused):
         return JudgedFile(file, [data.finding(file)], None)
     parsed = parse(data, file)
     contract = parsed.contract
@@ -121,7 +121,7 @@ def judge(gate: Gate, file: str, data: bytes | Refused) -> JudgedFile:
 def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) -> Iterator[Finding]:
     odcs = contract.odcs
     said: dict[str, set[str]] = defaultdict(set)
-    for used in gate.in_use(Scope.CONTRACT, context.file, contract.domain):
+    for used in gate.in_use(RuleScope.CONTRACT, context.file, contract.domain):
         rule, arguments = used.rule, used.arguments
         if not rule.applies(odcs):
             continue
@@ -148,7 +148,7 @@ def among_others(gate: Gate, judged: Iterable[JudgedFile]) -> Iterator[Finding]:
     for one in every:
         entry, folds = one.entry, one.folds
         assert entry is not None
-        for used in gate.in_use(Scope.REGISTRY, one.file, one.domain):
+        for used in gate.in_use(RuleScope.REGISTRY, one.file, one.domain):
             for fault in used.rule.among(entry, registry):
                 if folds is None or not folds.consequence(fault, used.rule.after, {}):
                     yield _finding(fault, used, entry.identity[0])

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from dq.contracts.access import files
-from dq.contracts.access.files import Found, Refused, find, shown
+from dq.contracts.access.files import FileRefused, Found, find, shown
 from dq.contracts.shared import shelf
 from dq.contracts.shared.outcome import Finding
 from dq.validators import rules as rules_shelf
@@ -20,7 +20,7 @@ from dq.validators.lint.consequences import ancestors
 from dq.validators.lint.judge import Gate, JudgedFile, among_others, judge
 from dq.validators.policy import waivers
 from dq.validators.policy.policy import DEFAULT, Policy
-from dq.validators.rule import Rule, Scope
+from dq.validators.rule import Rule, RuleScope
 
 Rules = Mapping[str, Rule]
 
@@ -86,7 +86,7 @@ def lint_paths(
 
 
 def lint_files(
-    contents: Iterable[tuple[str, bytes | Refused]],
+    contents: Iterable[tuple[str, bytes | FileRefused]],
     *,
     rules: Rules,
     policy: Policy = DEFAULT,
@@ -111,7 +111,7 @@ class _Reader:
         file, found = named
         try:
             return judge(self.gate, file, files.read(found))
-        except Refused as refused:
+        except FileRefused as refused:
             return judge(self.gate, file, refused)
 
 
@@ -139,7 +139,7 @@ def _without_consequences(found: list[Finding], gate: Gate) -> list[Finding]:
     late = {
         (one.at.file, above)
         for one in found
-        if (rule := gate.rules.get(one.rule)) is not None and rule.scope is Scope.REGISTRY
+        if (rule := gate.rules.get(one.rule)) is not None and rule.scope is RuleScope.REGISTRY
         for above in (one.path, *ancestors(one.path))
     }
     return [

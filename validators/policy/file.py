@@ -26,9 +26,9 @@ from dq.validators.policy.form import (
     SettingForm,
     WaiverForm,
 )
-from dq.validators.policy.policy import DEFAULT, Policy, Section, Setting
+from dq.validators.policy.policy import DEFAULT, Policy, RuleSetting, Section
 from dq.validators.policy.waivers import PolicyWaiver
-from dq.validators.rule import Rule, Scope
+from dq.validators.rule import Rule, RuleScope
 
 Rules = Mapping[str, Rule]
 
@@ -77,7 +77,7 @@ def _entries(written: Mapping[str, Any]) -> Iterator[tuple[str, Any, Place]]:
 
 def _settings(
     written: Mapping[str, Any], rules: Rules, findings: list[Finding]
-) -> Iterator[tuple[str, Setting]]:
+) -> Iterator[tuple[str, RuleSetting]]:
     for id_, value, place in _entries(written):
         rule = rules.get(id_)
         path = place.below(id_)
@@ -85,7 +85,7 @@ def _settings(
             mend = _did_you_mean(id_, rules)
             at = place.at_key(id_)
             findings.append(_finding("unknown-key", f"there is no rule {id_!r}.", mend, at, path))
-        elif rule.scope is Scope.FORM:
+        elif rule.scope is RuleScope.FORM:
             message = f"{id_} is always an error: what cannot be read cannot be judged."
             findings.append(
                 _finding("unknown-value", message, "Remove this setting.", place.at_key(id_), path)
@@ -100,11 +100,11 @@ def _settings(
                 yield id_, _setting(made, rule)
 
 
-def _setting(made: SettingForm, rule: Rule) -> Setting:
+def _setting(made: SettingForm, rule: Rule) -> RuleSetting:
     arguments = {one.name: getattr(made, one.name) for one in rule.arguments if made.has(one.name)}
     if made.severity is None:
-        return Setting(rule.severity, arguments, own_severity=False)
-    return Setting(None if made.severity == OFF else Severity(made.severity), arguments)
+        return RuleSetting(rule.severity, arguments, own_severity=False)
+    return RuleSetting(None if made.severity == OFF else Severity(made.severity), arguments)
 
 
 def _model(rule: Rule) -> type[SettingForm]:
@@ -226,7 +226,7 @@ def _waivers(
         if rule is None and one.rule not in also:
             mend = _did_you_mean(one.rule, [*rules, *also])
             findings.append(_finding("unknown-value", f"there is no rule {one.rule!r}.", mend, at, path))
-        elif rule is not None and rule.scope in (Scope.FORM, Scope.POLICY, Scope.CHANGE):
+        elif rule is not None and rule.scope in (RuleScope.FORM, RuleScope.POLICY, RuleScope.CHANGE):
             message = f"{one.rule} cannot be waived."
             findings.append(_finding("unknown-value", message, "Mend what it finds.", at, path))
         elif key in seen:
@@ -243,7 +243,7 @@ def json_schema(rules: Rules) -> dict[str, Any]:
     settings = {
         rule.id: _model(rule).model_json_schema(ref_template="#/$defs/{model}")
         for rule in rules.values()
-        if rule.scope is not Scope.FORM
+        if rule.scope is not RuleScope.FORM
     }
     definitions = schema.setdefault("$defs", {})
     definitions["rules"] = {

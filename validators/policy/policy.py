@@ -25,21 +25,21 @@ PROFILES: dict[Profile, dict[Severity, Severity]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class RuleSetting:
     """What a policy says about one rule. Without `own_severity` the profile's stays."""
 
     severity: Severity | None
     arguments: Mapping[str, object] = field(default_factory=dict)
     own_severity: bool = True
 
-    def over(self, below: Setting | None) -> Setting:
+    def over(self, below: RuleSetting | None) -> RuleSetting:
         """This setting, and the other one's where this one says nothing."""
         if below is None:
             return self
         arguments = {**below.arguments, **self.arguments}
         if self.own_severity:
-            return Setting(self.severity, arguments)
-        return Setting(below.severity, arguments, below.own_severity)
+            return RuleSetting(self.severity, arguments)
+        return RuleSetting(below.severity, arguments, below.own_severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Section:
     path: str | None
     domain: str | None
     profile: Profile | None
-    settings: Mapping[str, Setting]
+    settings: Mapping[str, RuleSetting]
 
     def covers(self, file: str, domain: str | None) -> bool:
         """Whether it speaks about the contract in this file, named relative to the registry's root."""
@@ -67,7 +67,7 @@ class Policy:
     """
 
     profile: Profile = "default"
-    settings: Mapping[str, Setting] = field(default_factory=dict)
+    settings: Mapping[str, RuleSetting] = field(default_factory=dict)
     sections: tuple[Section, ...] = ()
     own: Mapping[str, Rule] = field(default_factory=dict)
     waivers: tuple[PolicyWaiver, ...] = ()

@@ -39,7 +39,7 @@ from collections.abc import Iterator
 from dq.contracts import extension
 from dq.contracts.model import Contract, Quality, SlaProperty
 from dq.contracts.schedule import parse
-from dq.contracts.shared.fault import Fault as NotASchedule
+from dq.contracts.shared.fault import TextFault as NotASchedule
 from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.facts.promises import of_promise

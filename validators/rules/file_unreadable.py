@@ -13,7 +13,7 @@ Mend: Check the permissions of the file and of the folders above it. Contracts l
 
 from __future__ import annotations
 
-from dq.contracts.access.files import Refused
+from dq.contracts.access.files import FileRefused
 from dq.validators.rule import form
 
-RULE = form("file-unreadable", __doc__, bad=Refused("it cannot be read: Permission denied.", "Check it."))
+RULE = form("file-unreadable", __doc__, bad=FileRefused("it cannot be read: Permission denied.", "Check it."))

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from dq.contracts import service_levels
 from dq.contracts.model import Contract, SlaProperty
-from dq.contracts.shared.fault import Fault as NoDuration
+from dq.contracts.shared.fault import TextFault as NoDuration
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.units import parse_duration
 from dq.validators.context import Context

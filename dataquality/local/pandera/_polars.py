@@ -14,7 +14,7 @@ from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.local.offline.answers import broken
 from dq.dataquality.local.offline.rows import Rows, of_arrow
-from dq.dataquality.local.pandera._verdicts import Broken, Verdicts, kept, parts, results_of
+from dq.dataquality.local.pandera._verdicts import FrameBroken, Verdicts, kept, parts, results_of
 from dq.dataquality.local.pandera.export import Export, unaskable
 from dq.dataquality.model.column import columns
 
@@ -50,5 +50,5 @@ def _test(verdicts: Verdicts, clause: Clause, first: bool, data: PolarsData) -> 
     if found is None:
         # Nor can it show the rows of a frame with nested columns.
         # A bare False makes pandera 0.35 mix flags and texts in one column of its list of failures.
-        raise Broken(results[clause.path].message)
+        raise FrameBroken(results[clause.path].message)
     return pl.LazyFrame({"kept": [not one for one in found]})

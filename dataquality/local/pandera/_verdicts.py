@@ -27,7 +27,7 @@ class NotMeasured(Unreadable):
     """A clause could not be measured on this frame: neither kept nor broken."""
 
 
-class Broken(Violated):
+class FrameBroken(Violated):
     """A clause about the whole of a frame is broken."""
 
 

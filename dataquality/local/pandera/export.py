@@ -39,7 +39,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ExportedColumn:
     """What pandera itself tests of a column: that it is there, by its exact name, and that it has no NULL."""
 
     name: str
@@ -55,7 +55,7 @@ class Export:
 
     contract: Contract
     one: SchemaObject
-    columns: tuple[Column, ...]
+    columns: tuple[ExportedColumn, ...]
     clauses: tuple[Clause, ...]
     kinds: Shelf
     left_out: tuple[LeftOut, ...]
@@ -155,12 +155,12 @@ def _native(clause: Clause, native: set[str]) -> bool:
     return nulls and clause.property in native
 
 
-def _columns(one: SchemaObject, *, floats_hide_nan: bool) -> Iterator[Column]:
+def _columns(one: SchemaObject, *, floats_hide_nan: bool) -> Iterator[ExportedColumn]:
     for prop in one.properties:
         required = bool(prop.required) or prop in one.primary_key()
         hidden = floats_hide_nan and _may_float(prop)
         promised = physical_type(prop)
-        yield Column(
+        yield ExportedColumn(
             prop.column,
             not required or hidden,
             str(promised or logical(prop) or "any type"),

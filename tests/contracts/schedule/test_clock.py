@@ -20,10 +20,10 @@ from dq.contracts.schedule import (
     Dialect,
     DstPolicy,
     Due,
-    Fault,
     FreeDays,
     Note,
     Schedule,
+    TextFault,
     dst_hazards,
     parse,
     shortest_gap,
@@ -39,7 +39,7 @@ civil = datetime.fromisoformat
 @cache
 def zones() -> list[str]:
     names = resources.files("tzdata").joinpath("zones").read_text("utf-8").split()
-    return [name for name in names if not isinstance(zone(name), Fault)]
+    return [name for name in names if not isinstance(zone(name), TextFault)]
 
 
 def schedule(

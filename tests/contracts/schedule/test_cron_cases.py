@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from fakes.cases import cases
 
-from dq.contracts.schedule import Dialect, DstPolicy, Fault, Schedule, parse, zone
+from dq.contracts.schedule import Dialect, DstPolicy, Schedule, TextFault, parse, zone
 
 CASES = cases("cron-cases.yaml")
 
 
-def read(row: dict[str, Any]) -> Schedule | Fault:
+def read(row: dict[str, Any]) -> Schedule | TextFault:
     return parse(
         row["expr"],
         timezone=row["tz"],
@@ -48,7 +48,7 @@ def test_the_next_due_instants_are_those_of_the_case(row: dict[str, Any]) -> Non
 def test_the_case_is_refused_with_its_code(row: dict[str, Any]) -> None:
     fault = read(row)
 
-    assert isinstance(fault, Fault), fault
+    assert isinstance(fault, TextFault), fault
     assert (fault.code, bool(fault.message), bool(fault.mend)) == (row["error"], True, True)
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from dq.contracts.schedule import Dialect, DstPolicy, Fault, FreeDays, Schedule, parse
+from dq.contracts.schedule import Dialect, DstPolicy, FreeDays, Schedule, TextFault, parse
 
 UNIX, SECONDS, AWS = Dialect.UNIX, Dialect.SECONDS_FIRST, Dialect.EVENTBRIDGE
 
@@ -94,7 +94,7 @@ def test_a_faulty_schedule_is_named_quoted_and_mended(
 ) -> None:
     fault = parse(expression, dialect=dialect)
 
-    assert isinstance(fault, Fault), fault
+    assert isinstance(fault, TextFault), fault
     assert fault.code == code
     assert message in fault.message
     assert mend in fault.mend
@@ -103,21 +103,21 @@ def test_a_faulty_schedule_is_named_quoted_and_mended(
 def test_a_zone_that_is_none_is_the_fault_of_the_schedule() -> None:
     fault = parse("0 6 * * *", timezone="EST")
 
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, TextFault)
     assert fault.code == "ZONE_FIXED"
 
 
 def test_a_saturday_never_comes_in_a_calendar_of_working_days() -> None:
     fault = parse("0 6 * * 6", calendar=FreeDays(weekdays_only=True))
 
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, TextFault)
     assert fault.code == "CRON_NEVER"
     assert "never comes on a working day" in fault.message
 
 
 def test_the_mend_of_a_backward_range_means_what_was_meant() -> None:
     fault = parse("0 6 * * FRI-SUN")
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, TextFault)
 
     mended = parse("0 6 * * " + fault.mend.removeprefix("Write ").rstrip("."))
 

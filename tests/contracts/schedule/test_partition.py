@@ -10,9 +10,9 @@ from dq.contracts.schedule import (
     TZDATA_VERSION,
     Cycle,
     Due,
-    Fault,
     Note,
     Schedule,
+    TextFault,
     check,
     cycles,
     parse,
@@ -86,7 +86,7 @@ def test_a_template_gives_the_value_of_a_due(template: str, civil: str, expected
 def test_a_faulty_template_is_found_without_a_due(template: str, code: str) -> None:
     fault = check(template)
 
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, TextFault)
     assert fault.code == code
     assert repr(template) in fault.message
     assert render(template, due("2026-05-01T06:00")) == fault

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from dq.contracts.schedule import TZDATA_VERSION, Fault, Transition, transitions, zone
+from dq.contracts.schedule import TZDATA_VERSION, TextFault, Transition, transitions, zone
 
 FILES = resources.files("tzdata")
 
@@ -52,7 +52,7 @@ def test_a_place_or_utc_is_a_zone(name: str) -> None:
 def test_a_name_that_is_no_place_is_refused_with_the_place_to_write(name: str, code: str, mend: str) -> None:
     found = zone(name)
 
-    assert isinstance(found, Fault)
+    assert isinstance(found, TextFault)
     assert found.code == code
     assert repr(name) in found.message
     assert mend in found.mend
@@ -91,7 +91,7 @@ def test_every_clock_change_in_every_file_since_1970_is_found() -> None:
     by_content = {
         FILES.joinpath("zoneinfo", *name.split("/")).read_bytes(): name
         for name in FILES.joinpath("zones").read_text("utf-8").split()
-        if not isinstance(zone(name), Fault)
+        if not isinstance(zone(name), TextFault)
     }
 
     for name in by_content.values():

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from dq.contracts.shared.fault import Fault
+from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.units import Duration, parse_duration
 
 
@@ -43,7 +43,7 @@ def test_months_and_years_stay_civil_and_give_no_elapsed_time(text: str, months:
     assert duration == Duration(months, timedelta(0), text)
     assert isinstance(duration, Duration)
     refused = duration.timedelta()
-    assert isinstance(refused, Fault)
+    assert isinstance(refused, TextFault)
     assert refused.code == "DURATION_CIVIL"
     assert repr(text) in refused.message
 
@@ -72,7 +72,7 @@ def test_a_month_and_a_minute_of_iso_are_told_apart_by_the_t() -> None:
 def test_a_text_that_is_no_duration_is_refused_with_what_to_write(text: str, mend: str) -> None:
     fault = parse_duration(text)
 
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, TextFault)
     assert fault.code == "DURATION_TEXT"
     assert repr(text) in fault.message
     assert mend in fault.mend
@@ -82,5 +82,5 @@ def test_a_text_that_is_no_duration_is_refused_with_what_to_write(text: str, men
 def test_a_duration_beyond_a_century_is_refused(text: str) -> None:
     fault = parse_duration(text)
 
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, TextFault)
     assert fault.code == "DURATION_LONG"

@@ -64,7 +64,7 @@ WHOLE = {
 }
 EXTENSIONS = {
     extension.Delivery: (ElementKind.SLA, "delivery"),
-    extension.Dataset: (ElementKind.OBJECT, "dataset"),
+    extension.DatasetTerms: (ElementKind.OBJECT, "dataset"),
     extension.Scope: (ElementKind.QUALITY, "scope"),
     extension.Route: (ElementKind.SUPPORT, "route"),
 }
