@@ -16,7 +16,7 @@ import typer
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here
 from dq.cli.world.settings import TABLE, unknown
-from dq.contracts.access.files import find
+from dq.contracts.access.discovery import find
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.install import NAME, install_command
 from dq.dataquality.spark.jars import JARS, PACKAGES, line

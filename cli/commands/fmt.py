@@ -7,7 +7,8 @@ from pathlib import Path
 import typer
 
 from dq.cli.terminal import output
-from dq.contracts.access.files import FileRefused, Found, find, read, replace
+from dq.contracts.access.discovery import find
+from dq.contracts.access.files import FileRefused, Found, read, replace
 from dq.contracts.yaml.formatting import Formatted, formatted
 
 

@@ -11,6 +11,7 @@ import typer
 from dq.cli.gating.gate import Gated, judge
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here, registry_root
+from dq.contracts.access.discovery import told
 from dq.contracts.access.files import UNREADABLE, FileRefused, write
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.spelling import nearest
@@ -66,6 +67,8 @@ def command(
         named = _named(linted, made, root, world)
         _write(file, _summary(named, gated) if made.id == "markdown" else made.render(named, Screen()))
     output.report(shown, _named(linted, shown, root, world))
+    if linted.passed:
+        output.note(f"dq: {told(linted.passed)}")
     if gated.comparison is not None and gated.comparison.required_version:
         output.note(f"These changes need version {gated.comparison.required_version} or higher.")
     raise typer.Exit(_code(linted))

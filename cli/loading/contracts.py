@@ -12,7 +12,8 @@ from dq.cli.terminal import output
 from dq.contracts import extension
 from dq.contracts import slo as promise
 from dq.contracts.access.data_location import DataPlace, resolve
-from dq.contracts.access.files import FileRefused, find, read
+from dq.contracts.access.discovery import discover, told
+from dq.contracts.access.files import FileRefused, read
 from dq.contracts.access.reach import Reach
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError
@@ -40,11 +41,16 @@ class Loaded:
 def load(paths: Iterable[Path]) -> Loaded:
     """Every contract at or below the paths. One that cannot be read is left out, with its findings.
 
+    The YAML files that are none are said on stderr.
+
     Raises Unreadable for a path that does not exist, and for one that holds no contract.
     """
     contracts: list[Contract] = []
     findings: list[Finding] = []
-    for file in find(paths):
+    found = discover(paths)
+    if found.passed:
+        output.note(f"dq: {told(found.passed)}")
+    for file in found.contracts:
         try:
             parsed = parse(read(file), str(file))
         except FileRefused as refused:

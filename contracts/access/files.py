@@ -1,4 +1,4 @@
-"""The door for files of strangers: finds contracts, and reads and writes below a folder that was named.
+"""The door for files of strangers: reads and writes below a folder that was named.
 
 Whoever opens a pull request chooses what lies in it: links, FIFOs, files of gigabytes. What the user named is
 trusted, and may be reached through links; below it no link is followed, nothing but a plain file is opened,
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 
@@ -27,11 +27,8 @@ from dq.contracts.access.file_refusal import (
     shown,
     unreadable,
 )
-from dq.contracts.shared.errors import Unreadable
 
 __all__ = [
-    "ENDING",
-    "ENDINGS",
     "MAX_BYTES",
     "UNREADABLE",
     "Absent",
@@ -41,8 +38,8 @@ __all__ = [
     "TooLarge",
     "create",
     "exists",
-    "find",
     "listed",
+    "looked_at",
     "named",
     "read",
     "read_own",
@@ -51,39 +48,10 @@ __all__ = [
     "write",
 ]
 
-ENDING = ".odcs.yaml"
 POLICY_FILE = "dq-policy.yaml"  # where one lies, a registry begins
-ENDINGS = (ENDING, ".odcs.yml")
 
 MAX_BYTES = 5_000_000
 """No contract that a person maintains is larger."""
-
-# A registry has thousands of contracts, a few folders deep; what is beyond is a mistake or an attack.
-MAX_DEPTH = 64
-MAX_FILES = 50_000
-MAX_SEEN = 500_000
-
-
-def find(paths: Iterable[Path]) -> list[Found]:
-    """The contract files at or below the paths, each once, in order.
-
-    A file that is named counts whatever its ending; below a folder, files ending in `.odcs.yaml` (or
-    `.odcs.yml`) do, hidden folders left out and links to folders not followed. What has the name of a
-    contract and is no plain file is found too, and refused by `read`. Raises Unreadable for a path that is
-    not there, for more than MAX_FILES contracts, and for a folder without any: an empty answer must not
-    look like a clean one.
-    """
-    found: dict[tuple[str, str], Found] = {}
-    for path in paths:
-        inside = below(path) if _is_folder(path) else [named(path)]
-        if not inside:
-            raise Unreadable(
-                f"{shown(path)} holds no contract.",
-                f"Contracts end in {ENDING}; 'dq init' writes the first one. Links are not followed.",
-            )
-        for one in inside:
-            found.setdefault((os.path.realpath(one.root), one.name), one)
-    return list(found.values())
 
 
 def listed(folder: Path, endings: tuple[str, ...]) -> list[Found]:
@@ -108,6 +76,22 @@ def read(file: Found | PurePath | str, *, root: Path | None = None, limit: int =
     with explained(one), _parent(one) as (folder, name):
         _expect_plain(one, open_beneath.look(folder, name))
         return _bytes(one, open_beneath.open_file(folder, name), limit)
+
+
+def looked_at(folder: open_beneath.Folder, name: str, limit: int) -> bytes:
+    """The first `limit` bytes of a plain file in an open folder; of what is none, nothing. Raises OSError."""
+    held = open_beneath.open_file(folder, name)
+    try:
+        seen = os.fstat(held)
+        data = bytearray()
+        while stat.S_ISREG(seen.st_mode) and len(data) < limit:
+            more = os.read(held, min(limit - len(data), max(seen.st_size - len(data), 0) + 1))
+            if not more:
+                break
+            data += more
+        return bytes(data)
+    finally:
+        os.close(held)
 
 
 def read_own(path: Path, limit: int = MAX_BYTES) -> bytes:
@@ -239,60 +223,3 @@ def _expect_plain(one: Found, seen: os.stat_result) -> None:
 
 def _too_large(one: Found, limit: int) -> TooLarge:
     return TooLarge(f"{one} has more than {limit:,} bytes.", "Split it into one contract per data product.")
-
-
-def _is_folder(path: Path) -> bool:
-    """Whether the user named a folder. Raises Unreadable for what is not there."""
-    try:
-        mode = path.lstat().st_mode
-        # A link to a folder is the user's; one that is called a contract was meant to be a file.
-        return stat.S_ISDIR(mode) or (path.is_dir() and not path.name.endswith(ENDINGS))
-    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
-        mend = "Name a contract file or a folder of contracts."
-        raise Unreadable(f"{shown(path)} does not exist.", mend) from error
-    except OSError as error:
-        raise unreadable(path, error) from error
-
-
-def below(root: Path, endings: tuple[str, ...] = ENDINGS) -> list[Found]:
-    """The files below a folder whose names end so, in order, as `find` finds contracts; none is no error."""
-    seen = 0
-
-    def walk(held: open_beneath.Folder, above: str, depth: int) -> Iterator[Found]:
-        nonlocal seen
-        folders: list[str] = []
-        with os.scandir(held) as entries:
-            for entry in entries:
-                seen += 1
-                if seen > MAX_SEEN:
-                    mend = "Name the folder of the contracts."
-                    raise Unreadable(f"{shown(root)} holds more than {MAX_SEEN:,} files.", mend)
-                if entry.name.startswith("."):
-                    continue
-                if entry.name.endswith(endings):
-                    yield Found(root, above + entry.name)
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.name)
-        for name in folders:
-            yield from enter(held, name, above + name, depth + 1)
-
-    def enter(held: open_beneath.Folder, name: str, way: str, depth: int) -> Iterator[Found]:
-        one = Found(root, way)
-        if depth > MAX_DEPTH:
-            message = f"{one} lies more than {MAX_DEPTH} folders deep and is not read."
-            yield Found(root, way, FileRefused(message, "Keep contracts in fewer folders."))
-            return
-        try:
-            with explained(one), open_beneath.inside(held, name) as inner:
-                yield from walk(inner, f"{way}/", depth)
-        except FileRefused as refused:
-            yield Found(root, way, refused)
-
-    found: list[Found] = []
-    with explained(Found(root, ".")), open_beneath.folder(root) as held:
-        for one in walk(held, "", 0):
-            found.append(one)
-            if len(found) > MAX_FILES:
-                mend = "Name folders with fewer of them, one after another."
-                raise Unreadable(f"{shown(root)} holds more than {MAX_FILES:,} contracts.", mend)
-    return sorted(found, key=lambda one: one.name.split("/"))

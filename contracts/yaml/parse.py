@@ -6,12 +6,12 @@ rest in the same run. `Parsed.cut` remembers the places, so that no rule complai
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from dq.contracts import versions
 from dq.contracts.model import Contract
+from dq.contracts.shared.document_kind import OLD_KEY, foreign
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.shared.source_map import PLACE, Place
 from dq.contracts.shared.spelling import nearest
@@ -55,32 +55,15 @@ def parse(data: bytes, file: str) -> Parsed:
     return Parsed(contract, sorted(findings, key=lambda finding: finding.at), frozenset(cut))
 
 
-def _is_kubernetes(top: dict[str, Any]) -> bool:
-    kind = top.get("kind")
-    return "metadata" in top and isinstance(kind, str) and "apiVersion" in top and kind != "DataContract"
-
-
-# What people keep beside contracts, and how it is known.
-FOREIGN: dict[str, Callable[[dict[str, Any]], bool]] = {
-    "dbt": lambda top: top.get("version") == 2 and not top.keys().isdisjoint(("models", "sources", "seeds")),
-    "a dbt project": lambda top: "model-paths" in top or "config-version" in top,
-    "Kubernetes": _is_kubernetes,
-    "the Open Data Product Specification": lambda top: "product" in top and "kind" not in top,
-    "the Open Data Product Standard": lambda top: top.get("kind") == "DataProduct",
-    "OpenAPI": lambda top: "openapi" in top and "paths" in top,
-    "JSON Schema": lambda top: "json-schema.org" in str(top.get("$schema")) and "kind" not in top,
-}
-
-
 def _other_format(top: dict[str, Any]) -> Finding | None:
     """The one finding for the formats that came before ODCS 3."""
     place: Place = top[PLACE]
     api = top.get("apiVersion")
-    if "dataContractSpecification" in top:
+    if OLD_KEY in top:
         message = "this is a Data Contract Specification, which ODCS has replaced."
         mend = "Convert it once with 'datacontract export odcs', then keep the result."
-        return _finding("old-format", message, mend, place.at_key("dataContractSpecification"))
-    kind = next((name for name, is_one in FOREIGN.items() if is_one(top)), None)
+        return _finding("old-format", message, mend, place.at_key(OLD_KEY))
+    kind = foreign(top)
     if kind is not None:
         message = f"this looks like {kind}, and is no data contract."
         return _finding("not-a-contract", message, "Name the folder of the contracts alone.", place.at())

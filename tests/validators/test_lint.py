@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -113,7 +114,8 @@ def test_a_folder_is_searched_but_not_its_hidden_folders(tmp_path: Path, rules: 
 
     linted = _lint(tmp_path, rules)
 
-    assert linted == Linted((), ("sales/orders.odcs.yaml",), {})
+    assert replace(linted, passed=()) == Linted((), ("sales/orders.odcs.yaml",), {})
+    assert [one.file.name for one in linted.passed] == ["readme.yaml"]
 
 
 def test_a_file_is_read_once_whatever_its_name(tmp_path: Path, rules: dict[str, Rule]) -> None:
@@ -195,7 +197,7 @@ def test_a_path_that_does_not_exist_is_unreadable(tmp_path: Path, rules: dict[st
 
 
 def test_a_folder_without_contracts_is_not_fine(tmp_path: Path, rules: dict[str, Rule]) -> None:
-    (tmp_path / "orders.yaml").write_text(GOOD)
+    (tmp_path / "orders.txt").write_text(GOOD)
 
     with pytest.raises(Unreadable, match="holds no contract"):
         _lint(tmp_path, rules)

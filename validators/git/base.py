@@ -10,10 +10,12 @@ import os
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from dq.contracts.access.files import ENDINGS, POLICY_FILE, FileRefused, Found
+from dq.contracts.access.discovery import YAML, called_contract, entered
+from dq.contracts.access.files import POLICY_FILE, FileRefused, Found
 from dq.contracts.model import Contract
+from dq.contracts.shared.document_kind import is_contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat import Comparison, DiffTerms, History, Subscription, compare
@@ -30,9 +32,11 @@ from dq.validators.git.objects import (
 from dq.validators.git.repository import BaseUnavailable, Repository
 from dq.validators.git.tree import EntryKind, TreeEntry
 from dq.validators.git.version_history import deprecated_since, has_deprecated, newest_first
-from dq.validators.git.work_tree import Content
+from dq.validators.git.work_tree import CheckedOut, Content
 
 Files = Mapping[str, TreeEntry]
+
+_NAMING = tuple(os.fsencode(ending) for ending in YAML)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Base:
     """A commit to compare with: where HEAD left a reference. Files are named below `root`.
 
     `tip` is the commit of the reference itself. `then`, `head` and `last` are the files of the merge base,
-    of HEAD and of the tip, by their names in the repository; `present` are the contracts in the work tree.
+    of HEAD and of the tip, by their names in the repository; `present` is what the work tree holds.
     """
 
     repo: Repository
@@ -66,7 +70,7 @@ class Base:
     then: Files
     head: Files
     last: Files
-    present: Mapping[str, Found]
+    present: CheckedOut
     _naming: dict[str, list[bytes]] = field(default_factory=dict, compare=False)
 
     def read(self, file: str) -> bytes | None:
@@ -98,6 +102,8 @@ class Base:
             file: one for file in touched if file not in broken and (one := self.then.get(self._inside(file)))
         }
         for file, was in tree.contents(self.repo, old):
+            if was is not None and not called_contract(file) and not is_contract(was):
+                continue  # something else had the name that a contract has now
             parsed = _parsed(was, file) if was is not None else None
             if parsed is not None:
                 before.append(parsed)
@@ -115,9 +121,7 @@ class Base:
             for name, one in self.then.items()
             if (file := self._outside(name)) and one.kind is EntryKind.FILE
         }
-        wanted = {
-            file: inside[file] for file in sorted(inside) if file.startswith(folder) and not _hidden(file)
-        }
+        wanted = {file: inside[file] for file in sorted(inside) if file.startswith(folder) and entered(file)}
         found: list[Subscription] = []
         for file, data in tree.contents(self.repo, wanted):
             try:
@@ -148,34 +152,63 @@ class Base:
 
     def _lines_with_names(self) -> Iterator[tuple[str, list[bytes]]]:
         """Of each contract in the work tree the lines that may name another one: most have none."""
-        for name, file in self.present.items():
+        for name, file in self.present.contracts.items():
             data = work_tree.content(file)
             lines = data.splitlines() if isinstance(data, bytes) else []
-            yield name, [line for line in lines if any(os.fsencode(ending) in line for ending in ENDINGS)]
+            yield name, [line for line in lines if any(ending in line for ending in _NAMING)]
 
     def _touched(self) -> dict[str, Content | None]:
-        """What stands now in each contract that differs; None for one that is gone."""
-        then = {file: one for name, one in self.then.items() if (file := self._contract(name))}
-        head = {file: one for name, one in self.head.items() if (file := self._contract(name))}
+        """What stands now in each contract that differs; None for one that is gone.
+
+        A file that was a contract at the base and is still there is one, whatever it says of itself now.
+        """
+        then = {file: one for name, one in self.then.items() if (file := self._candidate(name))}
+        head = {file: one for name, one in self.head.items() if (file := self._candidate(name))}
+        here = self._present(then)
+        gone = self._gone(then, here)
         touched: dict[str, Content | None] = {}
-        for file in sorted(then.keys() | self.present.keys()):
-            if file not in self.present:
+        for file in sorted(here.keys() | gone):
+            if file not in here:
                 if file in head and sparse(self.repo):
                     mend = f"Run: git sparse-checkout add {posixpath.dirname(self._inside(file)) or '.'}"
                     raise Unreadable(f"{file} is left out of this sparse checkout.", mend)
                 touched[file] = None
                 continue
-            data, was = work_tree.content(self.present[file]), then.get(file)
+            data, was = work_tree.content(here[file]), then.get(file)
             # What is a link, or too large, and is the same in both commits, is nothing that the branch does.
             kept = isinstance(data, FileRefused) and was is not None and was == head.get(file)
             if not kept and not work_tree.same(data, was):
                 touched[file] = data
         return touched
 
-    def _contract(self, name: str) -> str | None:
-        """A file of Git as the registry names it, or None where it is no contract of the registry."""
+    def _present(self, then: Files) -> dict[str, Found]:
+        """The contracts in the work tree, with the files that were contracts at the base."""
+        others = self.present.others
+        edited = {
+            file: was
+            for file, (_, id_) in others.items()
+            if (was := then.get(file)) is not None and was.id != id_
+        }
+        return dict(self.present.contracts) | {file: others[file][0] for file in self._contracts(edited)}
+
+    def _gone(self, then: Files, here: Mapping[str, Found]) -> set[str]:
+        """The contracts of the base that are not in the work tree."""
+        others = self.present.others
+        return self._contracts(
+            {file: one for file, one in then.items() if file not in here and file not in others}
+        )
+
+    def _contracts(self, entries: Files) -> set[str]:
+        """Those that are contracts, by their names or by what they say; a link of another name is none."""
+        found = {file for file in entries if called_contract(file)}
+        asked = {file: one for file, one in entries.items() if file not in found}
+        said = tree.contents(self.repo, asked)
+        return found | {file for file, data in said if data is not None and is_contract(data)}
+
+    def _candidate(self, name: str) -> str | None:
+        """A YAML file of Git as the registry names it; None where it can be none of its contracts."""
         file = self._outside(name)
-        return file if file and file.endswith(ENDINGS) and not _hidden(file) else None
+        return file if file and file.endswith(YAML) and entered(file) else None
 
     def _prefix(self) -> str:
         return base_root.below(self.root, self.repo.top)
@@ -254,10 +287,6 @@ def _declared(contract: Contract) -> Iterable[str]:
 def _parsed(data: bytes, file: str) -> Contract | None:
     contract = parse(data, file).contract
     return contract if contract is not None and contract.id and contract.version else None
-
-
-def _hidden(name: str) -> bool:
-    return any(part.startswith(".") and part != ".." for part in PurePosixPath(name).parts)
 
 
 __all__ = ["Base", "BaseRefInvalid", "BaseUnavailable", "Changed", "at", "base", "compare_with"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-from dq.contracts.access.files import ENDINGS
+from dq.contracts.access.discovery import called_contract
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat import version as versions
@@ -36,9 +36,9 @@ def tagged(repo: Repository, commit: str, contract: Contract, path: str, folder:
         old = _same(repo, [own[id_]] if id_ in own else [], contract)
         if old is None:
             (every,) = tree.files(repo, [id_], folder)
-            old = _same(
-                repo, [one for name, one in sorted(every.items()) if name.endswith(ENDINGS)], contract
-            )
+            # Those that are called contracts come first: they may be all that has to be read.
+            names = sorted(every, key=lambda name: (not called_contract(name), name))
+            old = _same(repo, [every[name] for name in names], contract)
         if old is not None:
             found.append((old, _day(time)))
     return sorted(found, key=lambda one: one[1])

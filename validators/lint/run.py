@@ -10,7 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 from dq.contracts.access import files
-from dq.contracts.access.files import FileRefused, Found, find, shown
+from dq.contracts.access.discovery import PassedOver, discover
+from dq.contracts.access.files import FileRefused, Found, shown
 from dq.contracts.shared import shelf
 from dq.contracts.shared.outcome import Finding
 from dq.validators import rules as rules_shelf
@@ -37,12 +38,15 @@ def rules_of(package: ModuleType = rules_shelf) -> dict[str, Rule]:
 class Linted:
     """What was read and found. `files` are all contract files; `sources` the bytes of those with findings.
 
+    `passed` are the YAML files below the folders that are no contracts.
+
     Files are named relative to the registry's root. Findings come sorted by file, place and rule.
     """
 
     findings: tuple[Finding, ...]
     files: tuple[str, ...]
     sources: Mapping[str, bytes] = field(default_factory=dict)
+    passed: tuple[PassedOver, ...] = ()
 
 
 def lint(
@@ -80,9 +84,10 @@ def lint_paths(
     a path that does not exist, and for a folder without a contract: nothing was validated there, which is
     not the same as fine.
     """
-    unique = sorted(_named(find(paths), root).items())
+    found = discover(paths)
+    unique = sorted(_named(found.contracts, root).items())
     gate = Gate(rules, policy, today, unenforced)
-    return _linted(gate, bulk.each(unique, _Reader(gate), processes))
+    return replace(_linted(gate, bulk.each(unique, _Reader(gate), processes)), passed=found.passed)
 
 
 def lint_files(
