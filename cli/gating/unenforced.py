@@ -31,9 +31,13 @@ Kind = tuple[object, ...]
 
 def unenforced(contract: Contract) -> Iterator[Finding]:
     """The clauses of a contract that no check evaluates, with the reason, in the order of the file."""
+    # A service level that speaks of every object is not evaluated once, whatever it is of each.
+    told: set[tuple[str, str]] = set()
     for one in contract.objects:
         for account in _accounts(contract, _without_ordinary(contract, one)):
-            if account.state is State.NOT_EVALUATED:
+            known = (account.path, account.reason)
+            if account.state is State.NOT_EVALUATED and known not in told:
+                told.add(known)
                 message = f"{account.clause} is not evaluated: {account.reason}."
                 yield Finding("unenforced", Severity.WARNING, message, _MEND, account.at, account.path)
 
@@ -51,7 +55,7 @@ def _without_ordinary(contract: Contract, one: SchemaObject) -> SchemaObject:
         return one
     levels = contract.sla_default_element, *(sla.element for sla in contract.sla_properties)
     named = " ".join(text for text in levels if text)
-    # A service level that names no column means the only one that is dated.
+    # A service level that names no column is told which of them are dated.
     any_dated = any(
         "." not in part
         for sla in contract.sla_properties

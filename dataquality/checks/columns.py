@@ -22,6 +22,7 @@ from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, field, resolve
 from dq.dataquality.model.metric import SCHEMA, Metric
 from dq.dataquality.model.term import Inside
+from dq.dataquality.sql.logical_values import logical_test, told_by_format
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,14 @@ class ColumnPromise:
     logical: str | None
 
 
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         promise = ColumnPromise(column, _exact(prop), prop.logical_type)
         allowed = str(promise.exact or promise.logical or "any type")
         key = "physicalType" if prop.physical_type else "logicalType"
-        covers = [prop.path(key) for key in ("name", "physicalName", "logicalType")]
+        covers = [prop.path(key) for key in ("name", "physicalName")]
+        if logical_test(prop, contract.odcs) is None and not told_by_format(prop):
+            covers.append(prop.path("logicalType"))
         if promise.exact is not None or not prop.physical_type:
             covers.append(prop.path("physicalType"))
         at = prop.at(key)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 
 from dq.contracts.columns import physical_type
@@ -29,6 +30,7 @@ from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.sql import text_formats
 from dq.dataquality.sql.date_pattern import unfit
 from dq.dataquality.sql.literal import logical
+from dq.dataquality.sql.logical_values import told_by_format
 
 _BITS = (8, 16, 32, 64, 128)
 _RANGES = {
@@ -91,8 +93,10 @@ def _number(made: Clause, _: Property, __: Column, name: str) -> Clause:
 
 def _date(made: Clause, prop: Property, column: Column, pattern: str) -> Clause:
     promised = physical_type(prop)
-    texts = promised.name in TEXTS if promised else logical(prop) == "time"
-    if not texts:
+    if told_by_format(prop):
+        # Whether a text is a date at all is told by its form alone.
+        made = replace(made, covers=(prop.path("logicalType"),))
+    elif promised is None or promised.name not in TEXTS:
         return documented(made, f"the column is a {promised or logical(prop)}, which has no form")
     try:
         test = unfit(pattern)

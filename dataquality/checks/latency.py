@@ -10,8 +10,8 @@ stands for its whole day, so that its age begins when the day ends. A date, and 
 meant in `defaultTimezone`, UTC unless the contract says so. Days and weeks are 24 and 168 hours; months and
 years go by the calendar. Without the time of the run it is an error: nobody can tell how old the data is.
 The whole table is asked, also when one partition is tested.
-Mend: Find out why nothing new arrives. An element that is an object means its only timestamp, or else its
-only date; name another column as `object.property`. In Python hand the time in: `check(…, now=…)`.
+Mend: Find out why nothing new arrives. Without an element that names a column (`object.property`) it is not
+evaluated: none is guessed. In Python hand the time in: `check(…, now=…)`.
 """
 
 from __future__ import annotations
@@ -131,10 +131,8 @@ EXAMPLES = (
             ("9 h old",), _FOUR, _NOW),
     Example("by the calendar", _STAMP, _DDL, ((dt.datetime(2026, 8, 21, 12, tzinfo=dt.UTC),),), "pass",
             ("92 d old",), _level(3, "months"), _NOW),
-    Example("the object's only timestamp",
-            "properties: [{name: d, logicalType: date}, {name: v, logicalType: timestamp}]",
-            "d date, v timestamp", ((dt.date(2000, 1, 1), _NOW),), "pass", ("0 s old",),
-            _level(4, "h", "t"), _NOW),
+    Example("no column is guessed", _STAMP, _DDL, ((_NOW,),), "", (), _level(4, "h", "t"), _NOW),
+    Example("no element", _STAMP, _DDL, ((_NOW,),), "", (), "[{property: latency, value: 4, unit: h}]", _NOW),
     Example("a field of a struct",
             "properties: [{name: s, logicalType: object, properties: [{name: v, logicalType: timestamp}]}]",
             "s struct<v: timestamp>", (((_NOW,),), (None,)), "pass", (), _level(4, "h", "t.s.v"), _NOW),

@@ -7,9 +7,10 @@ Nulls: NULL is no value, and the table may be empty: nothing is kept too long th
 whole day. Months and years go by the calendar of `defaultTimezone` (UTC unless the contract says so); days
 and weeks are 24 and 168 hours. Without the time of the run it is an error. The whole table is asked, also
 when one partition is tested.
-Mend: Delete what is older, or correct the service level. ODCS does not say whether data is kept at least or
-at most so long. It is tested as the most, which is what the law asks for; that it is kept at least so long
-cannot be seen, because a table may be younger than that.
+Mend: Delete what is older, or correct the service level. Without an element that names a column
+(`object.property`) it is not evaluated: the only date of a table may be when a song was released. ODCS does
+not say whether data is kept at least or at most so long. It is tested as the most, which is what the law
+asks for; that it is kept at least so long cannot be seen, because a table may be younger than that.
 """
 
 from __future__ import annotations
@@ -95,6 +96,10 @@ EXAMPLES = (
     Example("no time of the run", _seen("date"), _DDL, (), "error", (), _YEARS),
     Example("no number", _seen("date"), _DDL, (), "error", (),
             "[{property: retention, value: long, unit: y, element: t.v}]", _NOW),
+    Example("no element", _seen("date"), _DDL, ((dt.date(1970, 1, 1),),), "", (),
+            "[{property: retention, value: 3, unit: y}]", _NOW),
+    Example("no column is guessed", _seen("date"), _DDL, ((dt.date(1970, 1, 1),),), "", (),
+            "[{property: retention, value: 3, unit: y, element: t}]", _NOW),
     Example("a text instead", _seen("date"), "v string", (("2026-11-21",),), "error", (), _YEARS, _NOW),
 )  # fmt: skip
 CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, metrics, judge)

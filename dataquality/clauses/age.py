@@ -15,6 +15,7 @@ from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.units import MONTHS, SECONDS, Duration, parse_duration
 from dq.dataquality.clauses.clause import Clause, Extent, KindTerms, RowScope, asking, left_out, refuse
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
+from dq.dataquality.model.column import single_columns
 from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.sql.literal import logical
 
@@ -45,7 +46,7 @@ def promises(check: str, level: str, contract: Contract, one: SchemaObject) -> I
                 check, path, one.name, "", sla.at(), Severity.ERROR, "", extent=Extent(RowScope.TABLE)
             )
             made = replace(made, covers=(sla.path(),) if several else ())
-            yield _clause(made, one, sla, part)
+            yield _clause(made, one, sla, part) if part else left_out(made, _unnamed(contract, one, sla))
 
 
 def elements(contract: Contract, one: SchemaObject, sla: SlaProperty) -> list[str]:
@@ -64,6 +65,17 @@ def elements(contract: Contract, one: SchemaObject, sla: SlaProperty) -> list[st
         elif len(contract.objects) == 1 and part:
             found.append(part)
     return found
+
+
+def _unnamed(contract: Contract, one: SchemaObject, sla: SlaProperty) -> str:
+    """Why the age of an object by itself is not told: a column of dates may be anybody's birthday."""
+    if not (sla.element or contract.sla_default_element):
+        return "it names no column whose values tell the age; write element: object.column"
+    dated = [str(column) for way, column in single_columns(one.properties) if held_as(way[-1])]
+    if not dated:
+        return f"{one.name} has no column of dates or timestamps that could show the age"
+    known = f"{one.name} has {', '.join(dated)}"
+    return f"it names no column whose values tell the age; {known}; write element: {one.name}.<column>"
 
 
 def _clause(made: Clause, one: SchemaObject, sla: SlaProperty, part: str) -> Clause:

@@ -164,6 +164,8 @@ def _rank(value: Any, other: Any, kind: DataType | None) -> int:
 
 def nearest_float(number: float | Decimal) -> float:
     """The float of 32 bits that is nearest, the even one of two, found by looking at both."""
+    if isinstance(number, float) and math.isinf(number):
+        return number
     exact, close = Fraction(number), narrow(float(number))
     if not math.isfinite(close):
         return close

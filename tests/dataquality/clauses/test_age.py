@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dq.cli.gating.unenforced import unenforced
 from dq.contracts.model import Contract, SlaProperty
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.units import Duration
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
+from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.age import promised
+from dq.dataquality.clauses.clause import KindTerms
+from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.time_column import before, in_words
 from dq.dataquality.model.threshold import Unusable
 
@@ -93,6 +97,54 @@ def test_without_the_time_an_age_cannot_be_told_and_the_report_says_so(spark: Sp
     assert report.exit_code == 3
     with pytest.raises(UsageError, match="names no instant"):
         check(Request(ORDERS, frame, now=NOW.replace(tzinfo=None)))
+
+
+TRACKS = """
+schema:
+  - name: track
+    properties: [{name: id, logicalType: integer}, {name: release_date, logicalType: date}]
+  - name: artist
+    properties: [{name: born, logicalType: date}]
+"""
+GUESSES = {
+    "no element": ("", [(9, "latency", "object.column"), (10, "retention", "object.column")]),
+    "an object": (
+        ", element: track",
+        [(9, "latency", "track has release_date"), (10, "retention", "track has release_date")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("element", "expected"), GUESSES.values(), ids=GUESSES)
+def test_no_column_is_guessed_for_an_age_and_the_gate_asks_for_one(
+    element: str, expected: list[tuple[int, str, str]]
+) -> None:
+    levels = "".join(f"  - {{property: {level}, value: 3, unit: y{element}}}\n"
+                     for level in ("latency", "retention"))  # fmt: skip
+    made = contract(f"{TRACKS}slaProperties:\n{levels}")
+
+    tested = [each.check for one in made.objects for each in clauses_of(made, one, built_in())
+              if isinstance(each.ask, KindTerms) and each.check in ("latency", "retention")]  # fmt: skip
+    found = list(unenforced(made))
+
+    assert tested == []
+    assert [one.at.line - 3 for one in found] == [line for line, _, _ in expected]
+    for one, (_, level, asked) in zip(found, expected, strict=True):
+        assert f"service level: {level} is not evaluated: it names no column" in one.message
+        assert asked in one.message
+
+
+@pytest.mark.spark
+def test_a_song_of_1975_is_not_kept_too_long(spark: SparkSession) -> None:
+    made = contract(f"{TRACKS}slaProperties: [{{property: retention, value: 3, unit: y}}]\n")
+    frame = spark.createDataFrame([(1, dt.date(1975, 10, 31))], "id bigint, release_date date")
+
+    report = check(Request(made, frame, "track", now=NOW))
+
+    assert report.exit_code == 0
+    assert [one.reason for one in report.accounts if one.clause == "service level: retention"] == [
+        "it names no column whose values tell the age; write element: object.column"
+    ]
 
 
 LENGTHS = {

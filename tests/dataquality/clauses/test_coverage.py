@@ -46,7 +46,7 @@ slaProperties:
     schedule: 0 6 * * *
     customProperties:
       - {property: delivery, vendor: dq, value: {grace: 45m, partition: {day: "{due:%Y-%m-%d}"}}}
-  - {property: latency, value: 4, unit: h, element: orders}
+  - {property: latency, value: 4, unit: h, element: orders.seen}
   - {property: freshness, value: 4, unit: h, element: orders.id}
   - {property: availability, value: 99}
   - {property: re, value: 1, unit: y, element: seen}
