@@ -252,6 +252,8 @@ class _Evaluation:
     def _absent(self, path: str, prop: Json, status: str) -> Iterator[tuple[str, Expected]]:
         """A column that is not there fails once; what is promised of it or inside of it cannot be told."""
         yield path, Expected(status)
+        if _broken_decimals(prop):
+            yield f"{path}.logicalType", Expected("error")
         promised = [f"{path}.{key}" for key in ("required", "unique", "primaryKey") if prop.get(key)]
         promised += [f"{path}.enum"] if prop.get("enum") else []
         promised += [f"{path}.logicalTypeOptions.{key}" for key in _clauses_of(prop)]
@@ -265,6 +267,8 @@ class _Evaluation:
         self, path: str, prop: Json, kind: DataType, steps: Steps
     ) -> Iterator[tuple[str, Expected]]:
         yield path, Expected("pass" if _kept(prop, kind) else "fail")
+        if _broken_decimals(prop):
+            yield f"{path}.logicalType", self._none(_breaking(steps, lambda value: value % 1 != 0))
         if prop.get("required"):
             yield f"{path}.required", self._none(lambda row: has_gap(row, steps))
         if prop.get("primaryKey"):
@@ -396,6 +400,12 @@ def _part(kind: DataType, path: str, inner: Json) -> tuple[DataType | None, obje
         return (kind.parts[0], KEY) if path.endswith(".key") else (kind.parts[1], VALUE)
     name = find(kind.names, column_name(inner))
     return (None, "") if name is None else (kind.parts[kind.names.index(name)], name)
+
+
+def _broken_decimals(prop: Json) -> bool:
+    """Whether integers are promised of a type that holds more; the generator writes no other such pair."""
+    name = prop.get("physicalType", "")
+    return prop["logicalType"] == "integer" and name.startswith("decimal") and not name.endswith(",0)")
 
 
 def _kept(prop: Json, kind: DataType) -> bool:
