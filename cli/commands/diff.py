@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from datetime import date
+from enum import StrEnum
 from pathlib import Path
 
 import typer
 
+from dq.cli.gating import changes_markdown
 from dq.cli.terminal import output
 from dq.cli.world.environment import here
 from dq.contracts.access.files import Absent, listed, read
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat import Bump, Comparison, Judged, Mode, Subscription, Verdict, diff
+from dq.validators.compat import Comparison, Judged, Mode, Subscription, Verdict, diff
+from dq.validators.compat.findings import asked, summary
+from dq.validators.compat.judged import Aspect
 from dq.validators.compat.judgement.setting import DEFAULT_ENGINES
 from dq.validators.compat.subscribers import read as read_subscriptions
 from dq.validators.git.base import at
+from dq.validators.reports.markdown import code, escaped
 
 _COLORS = {Verdict.BREAK: "red", Verdict.WARN: "yellow", Verdict.OK: "green"}
+
+
+class DiffFormat(StrEnum):
+    """How the comparison is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
 
 
 def command(
@@ -31,12 +44,16 @@ def command(
     ),
     subscriptions: Path = typer.Option(None, "--subscriptions", help="A folder of subscription files."),
     today: str = typer.Option(None, "--today", help="Judge as of this date, such as 2026-05-01."),
-    format: output.Format = output.FORMAT,
+    format: DiffFormat = typer.Option(
+        DiffFormat.TEXT, "--format", help="text for people, json for machines, markdown for a comment."
+    ),
 ) -> None:
-    """Say what changed between two versions of a contract, and whom each change breaks.
+    """Say what changed between two versions of a contract, whom it breaks, and whether its version says so.
 
-    Exit codes: 0 nothing breaks, 1 a change breaks, 2 the command cannot be understood, 3 a version cannot
-    be read.
+    Compatibility and version policy are two verdicts: a change that breaks nobody may still need a version.
+
+    Exit codes: 0 neither breaks, 1 a change breaks somebody, or the version policy (see --format json for
+    which), 2 the command cannot be understood, 3 a version cannot be read.
 
     Example: dq diff origin/main:orders.odcs.yaml orders.odcs.yaml
     """
@@ -51,8 +68,11 @@ def command(
         format=table_format,
         subscriptions=_subscriptions(subscriptions) if subscriptions else (),
     )
-    if format is output.Format.JSON:
+    if format is DiffFormat.JSON:
         output.as_json(found.as_dict())
+    elif format is DiffFormat.MARKDOWN:
+        title = f"## {code(new.id)} {escaped(old.version)} → {escaped(new.version)}"
+        output.block("\n\n".join([title, *changes_markdown.sections(found)]) + "\n")
     else:
         _print(old, new, found, day)
     raise typer.Exit(1 if found.verdict is Verdict.BREAK else 0)
@@ -95,15 +115,14 @@ def _subscriptions(folder: Path) -> list[Subscription]:
 
 
 def _print(old: Contract, new: Contract, found: Comparison, today: date) -> None:
-    said = output.styled(found.verdict.value, fg=_COLORS[found.verdict], bold=True)
-    output.line(f"{new.id} {old.version} → {new.version}: {said}")
-    if not found.changes:
-        output.line("  Nothing changed.")
-    for change in found.changes:
-        _print_change(change, today)
-    if found.required_version and found.required_version != old.version:
-        output.line()
-        output.line(f"These changes need version {found.required_version} or later.")
+    output.line(f"{new.id} {old.version} → {new.version}")
+    width = max(map(len, Aspect))
+    for part, verdict in found.verdicts.items():
+        said = output.styled(f"{verdict.value:5}", fg=_COLORS[verdict], bold=True)
+        output.line(f"  {part:{width}}  {said} {summary(found, part)}".rstrip())
+    for part in Aspect:
+        for change in found.of(part):
+            _print_change(change, today)
 
 
 def _print_change(change: Judged, today: date) -> None:
@@ -111,10 +130,12 @@ def _print_change(change: Judged, today: date) -> None:
     output.line()
     output.line(f"  {mark} {change.rule}  {change.at}")
     output.line(f"        {change.problem}")
+    if change.waived:
+        output.line(f"        Waived: {change.waived}.")
     if change.verdict is Verdict.OK:
         return
-    needs = "" if change.bump is Bump.NONE else f" · needs a {change.bump.value} version"
-    output.line(f"        Hits {', '.join(change.who)}{needs}.")
+    if change.part is Aspect.COMPATIBILITY:
+        output.line(f"        It hits {', '.join(change.who)}.{asked(change)}")
     output.line(f"        {change.instead}")
     output.line("        To accept it, put this into the policy:")
     for line in change.waiver(today).splitlines():

@@ -69,8 +69,12 @@ def command(
     output.report(shown, _named(linted, shown, root, world))
     if linted.passed:
         output.note(f"dq: {told(linted.passed)}")
-    if gated.comparison is not None and gated.comparison.required_version:
-        output.note(f"These changes need version {gated.comparison.required_version} or higher.")
+    if gated.comparison is not None and gated.comparison.changes:
+        from dq.validators.compat.findings import summary as verdict_in_words
+
+        for part, verdict in gated.comparison.verdicts.items():
+            said = verdict_in_words(gated.comparison, part)
+            output.note(f"{part.capitalize()}: {verdict}{f' ({said})' if said else ''}.")
     raise typer.Exit(_code(linted))
 
 
@@ -97,17 +101,12 @@ def _mode(text: str | None) -> Mode | None:
 
 def _summary(linted: Linted, gated: Gated) -> str:
     """The Markdown report, with the changes and the version that they ask for."""
-    from dq.validators.reports.markdown import code, escaped, summary, table
+    from dq.cli.gating.changes_markdown import sections
+    from dq.validators.reports.markdown import summary
 
     if gated.comparison is None or not gated.comparison.changes:
         return summary(linted)
-    rows = [
-        (escaped(one.verdict.value), code(one.rule), code(one.path or one.contract), escaped(one.problem))
-        for one in gated.comparison.changes
-    ]
-    version = gated.comparison.required_version
-    asked = [f"These changes need version **{escaped(version)}** or higher."] if version else []
-    return summary(linted, [table(("verdict", "change", "where", "what"), rows), *asked])
+    return summary(linted, sections(gated.comparison))
 
 
 def _format(name: str) -> ReportFormat:

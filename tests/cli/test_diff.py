@@ -65,9 +65,13 @@ def test_text_says_what_broke_whom_it_hits_and_what_to_do(
     run(["diff", "before.odcs.yaml", "broken.odcs.yaml", "--today", "2026-01-15"])
 
     out = capsys.readouterr().out
-    assert "orders 1.0.0 → 2.0.0: break" in out
+    assert out.startswith(
+        "orders 1.0.0 → 2.0.0\n"
+        "  compatibility   break FORWARD: 1 break\n"
+        "  version policy  ok    version 2.0.0 or higher is needed\n"
+    )
     assert "break column-removed  broken.odcs.yaml:" in out
-    assert "Hits consumers · needs a major version." in out
+    assert "It hits consumers. It needs a major version: 2.0.0." in out
     assert "waivers:" in out
 
 
@@ -112,3 +116,59 @@ def test_consumers_come_from_a_folder_of_subscriptions(
 )
 def test_an_option_that_cannot_be_understood_is_a_mistake_of_usage(folder: Path, wrong: list[str]) -> None:
     assert run(["diff", "before.odcs.yaml", "fine.odcs.yaml", *wrong]) == 2
+
+
+ADDED = text(document({"columns": ["a", "b", "c?"]}))
+DRAFT = BEFORE.replace(b"status: active", b"status: draft")
+
+
+def test_a_change_that_breaks_nobody_and_is_not_announced_is_two_verdicts(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "added.odcs.yaml").write_bytes(ADDED)
+
+    assert run(["diff", "before.odcs.yaml", "added.odcs.yaml", "--format", "json"]) == 1
+    found = told(capsys)
+
+    assert (found["verdict"], found["compatibility"], found["version_policy"]) == ("break", "ok", "break")
+    parts = {one["rule"]: one["part"] for one in found["changes"]}
+    assert parts["version-not-bumped"] == "version policy"
+    assert set(parts.values()) == {"version policy", "compatibility"}
+
+
+def test_a_change_of_a_draft_says_why_it_is_ok(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert b"status: draft" in DRAFT
+    (folder / "draft.odcs.yaml").write_bytes(DRAFT)
+    (folder / "after.odcs.yaml").write_bytes(BROKEN.replace(b"status: active", b"status: draft"))
+
+    assert run(["diff", "draft.odcs.yaml", "after.odcs.yaml"]) == 0
+
+    out = capsys.readouterr().out
+    assert "It breaks nobody: its status is draft, so nothing of it is promised yet." in out
+    assert "compatibility   ok    FORWARD: 1 ok" in out
+
+
+def test_markdown_has_the_two_verdicts_apart(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "added.odcs.yaml").write_bytes(ADDED)
+
+    run(["diff", "before.odcs.yaml", "added.odcs.yaml", "--format", "markdown"])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "## `orders` 1.0.0 → 1.0.0"
+    assert "### Compatibility: ok (FORWARD: 1 ok)" in lines
+    assert "### Version policy: break (version 1.1.0 or higher is needed: version-not-bumped)" in lines
+
+
+def test_a_small_change_beside_a_great_one_says_both_versions(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = text(document({"columns": [{"name": "a", "physicalType": "varchar(10)"}, "b"]}))
+    after = text(document({"columns": [{"name": "a", "physicalType": "varchar(20)"}]}, version="2.0.0"))
+    (folder / "one.odcs.yaml").write_bytes(before)
+    (folder / "two.odcs.yaml").write_bytes(after)
+
+    run(["diff", "one.odcs.yaml", "two.odcs.yaml"])
+
+    out = capsys.readouterr().out
+    assert "It needs a minor version, 1.1.0; all changes together need 2.0.0." in out
+    assert "It needs a major version: 2.0.0." in out

@@ -106,7 +106,7 @@ def alone(
     found = [_judged(judgement, place, contract, terms, _mode(contract, "", terms))]
     draft = before is not None and not lifecycle.enforced(before, terms.today)
     if draft and judgement.rule == "contract-removed":
-        found = [lowered(one, Bump.NONE) for one in found]
+        found = [lowered(one, Bump.NONE, why=lifecycle.not_enforced(contract)) for one in found]
     return comparison(waive.apply(found, terms.waivers, terms.today), None)
 
 
@@ -115,7 +115,7 @@ def both(before: Contract, after: Contract, terms: DiffTerms, earlier: Sequence[
     found = content(before, after, terms)
     found += _transitive(before, after, terms, earlier, found)
     if not lifecycle.enforced(before, terms.today):
-        found = [lowered(one, Bump.NONE) for one in found]
+        found = [lowered(one, Bump.NONE, why=lifecycle.not_enforced(before)) for one in found]
     step = lifecycle.status(before, after, terms.setting(before, after))
     if step is not None:
         place = _at(before, after, "status", before.status, after.status)
@@ -128,7 +128,11 @@ def both(before: Contract, after: Contract, terms: DiffTerms, earlier: Sequence[
         announced = _judged(bumped, place, before, terms, _mode(before, "", terms))
         found += waive.apply([announced], terms.waivers, terms.today)
     required = version.required(before.version, asked)
-    return comparison([replace(one, required_version=required or "") for one in found], required)
+    announced_by = {bump: version.required(before.version, bump) or "" for bump in Bump}
+    found = [
+        replace(one, required_version=required or "", own_version=announced_by[one.bump]) for one in found
+    ]
+    return comparison(found, required)
 
 
 def content(before: Contract, after: Contract, terms: DiffTerms) -> list[Judged]:

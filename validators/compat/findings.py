@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import date
 
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.validators.compat.judged import Comparison, Judged
+from dq.validators.compat.judged import Comparison, Judged, Aspect
 from dq.validators.compat.judgement.words import Bump, Verdict
 
 _SEVERITY = {Verdict.BREAK: Severity.ERROR, Verdict.WARN: Severity.WARNING, Verdict.OK: Severity.INFO}
@@ -24,11 +25,10 @@ def findings(found: Comparison, today: date) -> list[Finding]:
 
 def _finding(change: Judged, today: date) -> Finding:
     message = change.problem
-    if change.verdict is not Verdict.OK:
-        message += f" It hits {', '.join(change.who)}."
-    if change.bump is not Bump.NONE and change.verdict is not Verdict.OK:
-        which = f", {change.required_version}" if change.required_version else ""
-        message += f" It needs a {change.bump} version{which}."
+    if change.part is Aspect.VERSION_POLICY:
+        message = f"Version policy: {message}"
+    elif change.verdict is not Verdict.OK:
+        message += f" It hits {', '.join(change.who)}.{asked(change)}"
     if change.waived:
         message += f" Waived: {change.waived}."
     mend = change.instead
@@ -39,6 +39,37 @@ def _finding(change: Judged, today: date) -> Finding:
     if change.verdict is not Verdict.OK:
         severity = _GRAVER.get(change.rule, severity)
     return Finding(change.rule, severity, message, mend, change.at, change.pointer, change.contract)
+
+
+def asked(change: Judged) -> str:
+    """Which version announces a change, as a sentence; empty where none is asked for."""
+    if change.bump is Bump.NONE:
+        return ""
+    if not change.own_version:
+        return f" It needs a {change.bump} version."
+    if change.own_version == change.required_version:
+        return f" It needs a {change.bump} version: {change.own_version}."
+    return (
+        f" It needs a {change.bump} version, {change.own_version}; "
+        f"all changes together need {change.required_version}."
+    )
+
+
+def summary(found: Comparison, part: Aspect) -> str:
+    """One question's answer in a few words: how many changes, or the version that is needed."""
+    changes = found.of(part)
+    if part is Aspect.VERSION_POLICY:
+        wrong = [one.rule for one in changes if one.verdict is not Verdict.OK]
+        needed = found.required_version is not None and any(
+            one.bump is not Bump.NONE for one in found.changes
+        )
+        said = f"version {found.required_version} or higher is needed" if needed else ""
+        return ": ".join(text for text in (said, ", ".join(wrong)) if text)
+    if not changes:
+        return "nothing changed"
+    modes = ", ".join(sorted({one.mode.value for one in changes}))
+    counts = Counter(one.verdict for one in changes)
+    return f"{modes}: " + ", ".join(f"{counts[one]} {one}" for one in reversed(Verdict) if counts[one])
 
 
 def _one_line(snippet: str) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from enum import StrEnum
 from hashlib import sha256
 
 from dq.contracts.diff import Change
@@ -20,7 +21,7 @@ from dq.validators.compat.judgement.words import (
     required_bump,
     verdict,
 )
-from dq.validators.compat.rules import RULES
+from dq.validators.compat.rules import RULES, VERSION_POLICY
 
 _WAIVER_DAYS = 30
 _HIT = {
@@ -32,6 +33,13 @@ _HIT = {
 }
 
 
+class Aspect(StrEnum):
+    """The two questions about a change: whom it breaks, and whether its version announces it."""
+
+    COMPATIBILITY = "compatibility"
+    VERSION_POLICY = "version policy"
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """One change and all that a reviewer asks about it.
@@ -40,7 +48,8 @@ class Judged:
     nearest surviving parent stands there; `at_before` in the old one. `who` are those that are hit, with
     the engine that fails and the consumers that subscribed. `against` is the earlier version that a
     transitive mode found it against. `waived` is the reason of the waiver that let it pass.
-    `required_version` announces all changes of this contract, where its old version is one.
+    `required_version` announces all changes of this contract, where its old version is one, and
+    `own_version` this change alone.
     """
 
     rule: str
@@ -62,6 +71,12 @@ class Judged:
     against: str = ""
     waived: str = ""
     required_version: str = ""
+    own_version: str = ""
+
+    @property
+    def part(self) -> Aspect:
+        """Whether it is about what the data may be, or about how the change is announced."""
+        return Aspect.VERSION_POLICY if self.rule in VERSION_POLICY else Aspect.COMPATIBILITY
 
     @property
     def problem(self) -> str:
@@ -103,6 +118,7 @@ class Judged:
             "severity": self.level.value,
             "mode": self.mode.value,
             "verdict": self.verdict.value,
+            "part": self.part.value,
             "who": list(self.who),
             "bump": self.bump.value,
             "message": self.problem,
@@ -175,9 +191,13 @@ def judged(judgement: Judgement, place: ChangePlace, mode: Mode, consumers: Iter
     )
 
 
-def lowered(change: Judged, bump: Bump, *, waived: str = "") -> Judged:
-    """The same change where it does not matter: its effect stays, its level is info."""
-    return replace(change, level=Level.INFO, verdict=Verdict.OK, bump=bump, waived=waived)
+def lowered(change: Judged, bump: Bump, *, waived: str = "", why: str = "") -> Judged:
+    """The same change where it does not matter: its effect stays, its level is info.
+
+    `why` is told of what would matter otherwise.
+    """
+    note = f"{change.note} {why}".strip() if change.verdict is not Verdict.OK else change.note
+    return replace(change, level=Level.INFO, verdict=Verdict.OK, bump=bump, waived=waived, note=note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +210,30 @@ class Comparison:
     @property
     def verdict(self) -> Verdict:
         """The worst of all; ok when nothing changed."""
-        return max((change.verdict for change in self.changes), key=lambda one: one.rank, default=Verdict.OK)
+        return _worst(self.changes)
+
+    @property
+    def verdicts(self) -> dict[Aspect, Verdict]:
+        """The worst of each part: what breaks, and what is not announced, are two questions."""
+        return {part: _worst(self.of(part)) for part in Aspect}
+
+    def of(self, part: Aspect) -> tuple[Judged, ...]:
+        """The changes that one question is about, in order."""
+        return tuple(change for change in self.changes if change.part is part)
 
     def as_dict(self) -> dict[str, object]:
         """The comparison as plain values."""
+        verdicts = {part.value.replace(" ", "_"): one.value for part, one in self.verdicts.items()}
         return {
             "changes": [change.as_dict() for change in self.changes],
             "verdict": self.verdict.value,
+            **verdicts,
             "required_version": self.required_version,
         }
+
+
+def _worst(changes: Sequence[Judged]) -> Verdict:
+    return max((change.verdict for change in changes), key=lambda one: one.rank, default=Verdict.OK)
 
 
 def comparison(changes: Sequence[Judged], required: str | None) -> Comparison:

@@ -42,6 +42,14 @@ def enforced(before: Contract, today: date) -> bool:
     return now == ACTIVE
 
 
+def not_enforced(before: Contract) -> str:
+    """Why the changes of a contract are only told, in a sentence: it is a draft, or past its end."""
+    return {
+        DRAFT: f"It breaks nobody: its status is {_word(before)}, so nothing of it is promised yet.",
+        RETIRED: "It breaks nobody: the contract is retired.",
+    }.get(stage(before), f"It breaks nobody: the contract's support ended on {end_of(before)}.")
+
+
 def _noticed(end: date | None, setting: Setting) -> Judgement:
     if end is None:
         return policy("deprecation-end-missing", bump=Bump.MINOR)

@@ -23,6 +23,19 @@ _TELL = "Tell the consumers before it ships."
 _WRITERS = "Make the writers ready first, check the data that is there, then promise it."
 _BUMP = "Write the version that is asked for."
 
+# What these say is how a change is announced, not whom it breaks.
+VERSION_POLICY = frozenset(
+    (
+        "deprecation-end-missing",
+        "deprecation-too-short",
+        "version-bump-ok",
+        "version-bump-too-small",
+        "version-decreased",
+        "version-not-bumped",
+        "version-not-semver",
+    )
+)
+
 _ROWS: Mapping[str, tuple[str, str]] = {
     "accept-expired": ("the waiver for this change has expired", "Mend the change, or agree on a new date."),
     "allowed-values-added": ("only listed values are allowed now", _WRITERS),

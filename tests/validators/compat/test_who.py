@@ -149,7 +149,7 @@ def test_nothing_breaks_in_the_mode_none_but_the_version_still_tells() -> None:
 def test_a_comparison_as_plain_values_has_the_published_keys() -> None:
     found = diff(contract(document(TWO)), contract(document(ONE, version="2.0.0")), today=TODAY).as_dict()
 
-    assert found.keys() == {"changes", "verdict", "required_version"}
+    assert found.keys() == {"changes", "verdict", "compatibility", "version_policy", "required_version"}
     assert (found["verdict"], found["required_version"]) == ("break", "2.0.0")
     changes = found["changes"]
     assert isinstance(changes, list)
