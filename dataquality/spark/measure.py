@@ -28,6 +28,7 @@ from dq.dataquality.model.metric import (
     of_users,
     one_number,
 )
+from dq.dataquality.model.predicate import And
 from dq.dataquality.model.target import incomparable
 from dq.dataquality.spark.error_redaction import MAX_MESSAGE, answered, cleaned, spark_errors, without_values
 from dq.dataquality.spark.plan import Pass, Plan, plan
@@ -184,7 +185,7 @@ def _aggregate(frame: DataFrame, metrics: tuple[Aggregate, ...], watch: Watch) -
 
 def _row(frame: DataFrame, metrics: tuple[Aggregate, ...]) -> list[Any]:
     if len({metric.where for metric in metrics}) == 1 and metrics[0].where:
-        # A filter reaches the scan, which then reads no other partition.
+        # A filter on partitions reaches the scan, which then reads no other one.
         frame, metrics = _within(frame, metrics[0]), tuple(replace(one, where=None) for one in metrics)
     schema = schema_of(frame)
     asked = [f"{question(metric, schema)} AS `{index}`" for index, metric in enumerate(metrics)]
@@ -192,9 +193,20 @@ def _row(frame: DataFrame, metrics: tuple[Aggregate, ...]) -> list[Any]:
 
 
 def _within(frame: DataFrame, metric: OfRows) -> DataFrame:
-    """The rows that the metric speaks about."""
+    """The rows that the metric speaks about.
+
+    Spark chooses folders by such a filter, and hands it to no reader: readers pass over what a file's
+    statistics exclude, and these may be wrong.
+    """
     where = metric.where
-    return frame if where is None else frame.where(predicate_sql(where, schema_of(frame)))
+    if where is None:
+        return frame
+    schema = schema_of(frame)
+    parts = where.parts if isinstance(where, And) else (where,)
+    truths = (predicate_sql(part, schema) for part in parts)
+    return frame.where(
+        sql.all_of(*(f"array_contains(array(true), coalesce({truth}, false))" for truth in truths))
+    )
 
 
 def _distinct(frame: DataFrame, metric: DistinctKeys) -> int:

@@ -16,6 +16,7 @@ from dq.dataquality.model.term import Inside
 from dq.dataquality.shortcuts.statistics.facts import UNKNOWN, Facts, File, Partitions, Scalar, Source, Wanted
 from dq.dataquality.shortcuts.statistics.relation import certain, relation
 from dq.dataquality.shortcuts.statistics.scope import TYPED, asked, within
+from dq.dataquality.shortcuts.statistics.writers import believed, counts_rows
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import schema_of
 
@@ -55,7 +56,8 @@ def files(frame: DataFrame, _: Dataset | None, partitions: Partitions, wanted: W
         return None
     uncounted = {row["path"] for row in rows if row["told"] is None or row["told"]["numRecords"] is None}
     types = {column: resolve(schema, column) for column in columns}
-    found = [_file(row, columns, types) for row in rows]
+    engines = certain(lambda: _engines(frame, snapshot)) or {}
+    found = [_file(row, columns, types, engines.get(row["path"], ("",))) for row in rows]
     chosen = within(found, partitions, schema)
     return None if any(file.path in uncounted for file in chosen) else chosen
 
@@ -126,8 +128,32 @@ def _listed(frame: DataFrame, snapshot: Any, names: Iterable[str]) -> list[Row]:
     )
 
 
+def _engines(frame: DataFrame, snapshot: Any) -> dict[str, tuple[str, ...]]:
+    """Who added each file, by its path, as the commits say that the log still has.
+
+    A file of an older commit is nobody's: checkpoints do not keep the names.
+    """
+    place = snapshot.deltaLog().logPath().toString()
+    lines = frame.sparkSession.read.option("pathGlobFilter", "*.json").text(place)
+    said = lines.selectExpr(
+        "_metadata.file_name AS commit",
+        "get_json_object(value, '$.commitInfo.engineInfo') AS engine",
+        "get_json_object(value, '$.add.path') AS path",
+    ).where("engine IS NOT NULL OR path IS NOT NULL")
+    rows = said.collect()
+    engines = {row["commit"]: row["engine"] for row in rows if row["engine"]}
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        if row["path"]:
+            found.setdefault(row["path"], set()).add(engines.get(row["commit"], ""))
+    return {path: tuple(sorted(names)) for path, names in found.items()}
+
+
 def _file(
-    row: Row, columns: Mapping[Column, tuple[str, ...]], types: Mapping[Column, DataType | str]
+    row: Row,
+    columns: Mapping[Column, tuple[str, ...]],
+    types: Mapping[Column, DataType | str],
+    writers: tuple[str, ...],
 ) -> File:
     told = row["told"]
     counted = told is not None and told["numRecords"] is not None
@@ -141,8 +167,10 @@ def _file(
         if len(steps) == 1 and steps[0] in row["placed"]:
             facts[column] = _placed(row["placed"][steps[0]], kind, rows)
         elif counted:
-            facts[column] = _facts(told, steps, kind, exact=not row["thinned"])
-    return File(row["path"], rows, counted and not row["thinned"], facts)
+            stated = _facts(told, steps, kind, exact=not row["thinned"])
+            facts[column] = believed(stated, writers, kind.name, nested=len(steps) > 1)
+    whole = counted and not row["thinned"] and counts_rows(writers)
+    return File(row["path"], rows, whole, facts, writers)
 
 
 def _placed(text: str | None, kind: DataType, rows: int) -> Facts:

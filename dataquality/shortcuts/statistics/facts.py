@@ -47,13 +47,15 @@ class File:
     `rows` counts what the file holds. With `whole`, a query sees all of these rows: none is deleted, and
     none lies outside of the partitions that are asked for. Without it, the facts speak of more rows than
     the query sees: what no row of the file does, no row of the query does, but counts do not hold.
-    A column that is not in `columns` is UNKNOWN.
+    A column that is not in `columns` is UNKNOWN. `writers` are those whose word the facts are; the facts
+    that these are not believed are left out already.
     """
 
     path: str
     rows: int
     whole: bool = True
     columns: Mapping[Column, Facts] = field(default_factory=dict)
+    writers: tuple[str, ...] = ()
 
     def of(self, column: Column) -> Facts:
         """The facts of a column."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.sql import text as sql
 from dq.dataquality.model.term import Inside
-from dq.dataquality.shortcuts.statistics.facts import Facts, File, Partitions, Scalar, Source, Wanted
+from dq.dataquality.shortcuts.statistics.facts import UNKNOWN, Facts, File, Partitions, Scalar, Source, Wanted
 from dq.dataquality.shortcuts.statistics.relation import certain, relation
 from dq.dataquality.shortcuts.statistics.scope import asked, within
+from dq.dataquality.shortcuts.statistics.writers import believed, counts_rows
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import schema_of
 
@@ -34,7 +37,9 @@ def files(frame: DataFrame, _: Dataset | None, partitions: Partitions, wanted: W
     """The data files of the current snapshot.
 
     Bounds hold for all values, and are not known to stand in the file: writers may round them. A file with
-    rows that a delete file may take away is not whole.
+    rows that a delete file may take away is not whole. Of a file that another program wrote and that was
+    added as it is, only the number of rows is believed: Iceberg counts no NULLs where its footer has no
+    number of them (https://github.com/apache/iceberg/issues/17558).
     """
     table = certain(lambda: _table(frame))
     if table is None:
@@ -49,17 +54,23 @@ def files(frame: DataFrame, _: Dataset | None, partitions: Partitions, wanted: W
     rows = certain(lambda: _listed(frame, table, {number for number, _ in known.values()}))
     if rows is None:
         return None
+    origin = certain(lambda: _origin(table, {row["snapshot_id"] for row in rows if row["content"] == _DATA}))
+    if origin is None:
+        return None
     touched = _touched(rows)
-    found = [
-        File(
-            row["file_path"],
-            row["record_count"],
-            touched is not None and row["file_path"] not in touched,
-            {column: _facts(row, *field, nested=len(column.steps) > 1) for column, field in known.items()},
-        )
-        for row in rows
-        if row["content"] == _DATA
-    ]
+    found = []
+    for row in rows:
+        if row["content"] != _DATA:
+            continue
+        path, writers = row["file_path"], origin.writers.get(row["snapshot_id"], ("",))
+        whole = touched is not None and path not in touched and counts_rows(writers)
+        facts = {}
+        if _plain(path).startswith(origin.folders):
+            facts = {
+                column: _stated(row, writers, origin, number, kind, nested=len(column.steps) > 1)
+                for column, (number, kind) in known.items()
+            }
+        found.append(File(path, row["record_count"], whole, facts, writers))
     return within(found, partitions, schema)
 
 
@@ -99,6 +110,69 @@ def _ids(struct: Mapping[str, Any], above: Steps) -> Iterator[tuple[Steps, tuple
             yield from _ids(kind, steps)
 
 
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where the table's own files come from.
+
+    `writers` are the names by the id of a snapshot, `folders` those that its writers use, and `partitions`
+    by the id of a partition spec the columns that it has as they are, with the partition's name.
+    """
+
+    writers: Mapping[int, tuple[str, ...]]
+    folders: tuple[str, ...]
+    partitions: Mapping[int, Mapping[int, str]]
+
+
+def _origin(table: Any, snapshots: set[int]) -> _Origin:
+    home, properties = str(table.location()).rstrip("/"), table.properties()
+    folders = [f"{home}/data", *(str(place) for name in _FOLDERS if (place := properties.get(name)))]
+    specs = table.specs()
+    partitions = {
+        int(number): {
+            int(field.sourceId()): str(field.name())
+            for field in specs.get(number).fields()
+            if str(field.transform().toString()) == "identity"
+        }
+        for number in specs.keySet().toArray()
+    }
+    writers = {number: _writers(table.snapshot(number)) for number in snapshots}
+    return _Origin(writers, tuple(f"{_plain(folder).rstrip('/')}/" for folder in folders), partitions)
+
+
+def _plain(place: str) -> str:
+    """The same text for a place on this machine, whoever wrote it."""
+    return re.sub("^file:/+", "/", place)
+
+
+def _writers(snapshot: Any | None) -> tuple[str, ...]:
+    """The engine and the library that it used, either of which may be wrong; nobody when it expired."""
+    told = snapshot.summary() if snapshot is not None else {}
+    engine = " ".join(str(told.get(name) or "") for name in ("engine-name", "engine-version")).strip()
+    library = str(told.get("iceberg-version") or "")
+    return tuple(name for name in (engine, library) if name) or ("",)
+
+
+_FOLDERS = ("write.data.path", "write.object-storage.path", "write.folder-storage.path")
+
+
+def _stated(
+    row: Row, writers: tuple[str, ...], origin: _Origin, number: int, kind: str, *, nested: bool
+) -> Facts:
+    """What is believed of a column.
+
+    A column that the file's partition has as it is must say the same there: Iceberg reads its value from the
+    manifest, passes over files by their bounds, and so gives other rows with a filter than without one.
+    """
+    name = kind.partition("(")[0]
+    facts = believed(_facts(row, number, kind, nested=nested), writers, name, nested=nested)
+    placed = origin.partitions.get(row["spec_id"], {}).get(number)
+    if placed is None:
+        return facts
+    value, count = row["partition"][placed], row["record_count"]
+    same = facts.nulls == count if value is None else facts.nulls == 0 and facts.values == frozenset({value})
+    return facts if same else UNKNOWN
+
+
 def _listed(frame: DataFrame, table: Any, ids: set[int]) -> list[Row]:
     """A row for every data and delete file of the snapshot, with what it says of the columns of these ids."""
     from pyspark.sql import DataFrame
@@ -110,18 +184,20 @@ def _listed(frame: DataFrame, table: Any, ids: set[int]) -> list[Row]:
     made = spark._jvm.org.apache.iceberg.spark.SparkTableUtil.loadMetadataTable(
         spark._jsparkSession,
         table,
-        spark._jvm.org.apache.iceberg.MetadataTableType.FILES,
+        spark._jvm.org.apache.iceberg.MetadataTableType.ENTRIES,
         {"snapshot-id": str(snapshot.snapshotId())},
     )
-    metadata = DataFrame(made, spark)
+    entries = DataFrame(made, spark).where("status < 2")
+    metadata = entries.selectExpr("snapshot_id", "data_file.*")
     told = ", ".join(map(str, sorted({*ids, _AIMED_AT})))
     maps = ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds")
-    picked = (f"map_filter({name}, (id, _) -> id IN ({told})) AS {name}" for name in maps)
-    aimed = sql.name("referenced_data_file")
-    if "referenced_data_file" not in metadata.columns:
-        aimed = f"CAST(NULL AS STRING) AS {aimed}"
+    picked = [f"map_filter({name}, (id, _) -> id IN ({told})) AS {name}" for name in maps]
+    # What older versions do not have, and what a table that was never partitioned lacks.
+    for name in ("referenced_data_file", "partition"):
+        there = name in metadata.columns
+        picked.append(sql.name(name) if there else f"CAST(NULL AS STRING) AS {sql.name(name)}")
     return metadata.selectExpr(
-        "content", "file_path", "file_format", "record_count", aimed, *picked
+        "snapshot_id", "spec_id", "content", "file_path", "file_format", "record_count", *picked
     ).collect()
 
 
