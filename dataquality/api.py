@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.model import Contract
 from dq.contracts.yaml.load import read
 from dq.dataquality import object_check, quarantine
+from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request
 from dq.dataquality.spark.dataset import Dataset
@@ -25,19 +26,32 @@ def check(
     *,
     partitions: Sequence[Mapping[str, str]] | None = None,
     others: Mapping[str, DataFrame | Dataset] | None = None,
+    registry: Sequence[Contract | Path | str] = (),
     spark: SparkSession | None = None,
     now: datetime | None = None,
 ) -> Report:
     """Every clause of one object of the contract, tested on its data, as `dq check` does.
 
     `contract` is the path of its file, its YAML as a text, or one already read; `object` may be left out
-    when it has one object. The other arguments are those of `dataquality.request.Request`.
+    when it has one object. `registry` are the contracts that its relationships lead into; their objects are
+    called `crm/customers` in `others`. The other arguments are those of `dataquality.request.Request`.
 
     Raises BrokenContract with every finding for a contract that has errors. What is wrong with the data is
     in the report: call its `raise_for_status()` before you publish.
     """
+    known = read(contract)
+    beside = Neighbours.of([known, *map(read, registry)])
     return object_check.check(
-        Request(read(contract), data, object, spark=spark, partitions=partitions, now=now, others=others)
+        Request(
+            known,
+            data,
+            object,
+            spark=spark,
+            partitions=partitions,
+            now=now,
+            others=others,
+            neighbours=beside,
+        )
     )
 
 
@@ -47,6 +61,7 @@ def split(
     object: str | None = None,
     *,
     others: Mapping[str, DataFrame | Dataset] | None = None,
+    registry: Sequence[Contract | Path | str] = (),
     spark: SparkSession | None = None,
     report: Report | None = None,
     now: datetime | None = None,
@@ -56,4 +71,8 @@ def split(
     `report` is that of `check` on the same data; without it the data is checked, as of `now`. See
     `dataquality.quarantine.split`, and `check` for what is raised for a contract that has errors.
     """
-    return quarantine.split(read(contract), data, object, others=others, spark=spark, report=report, now=now)
+    known = read(contract)
+    beside = Neighbours.of([known, *map(read, registry)])
+    return quarantine.split(
+        known, data, object, others=others, spark=spark, report=report, now=now, neighbours=beside
+    )

@@ -14,6 +14,7 @@ from dq.contracts.shared.outcome import Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, ForeignKey, RowScope
+from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
 from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.model.classification import hidden
 from dq.dataquality.model.metric import DistinctKeys, Failure, RepeatedKeys
@@ -55,6 +56,7 @@ def split(
     others: Mapping[str, DataFrame | Dataset] | None = None,
     report: Report | None = None,
     now: datetime | None = None,
+    neighbours: Neighbours = ALONE,
 ) -> tuple[DataFrame, DataFrame]:
     """The good rows as they are, and the bad ones with `_dq_rules`, the paths of the clauses that they break.
 
@@ -66,7 +68,9 @@ def split(
     Raises Unreadable when a clause of that severity could not be measured: then nobody knows which rows
     are good.
     """
-    request = Request(contract, data, object_name, spark=spark, kinds=kinds, others=others, now=now)
+    request = Request(
+        contract, data, object_name, spark=spark, kinds=kinds, others=others, now=now, neighbours=neighbours
+    )
     found = report or check(request)
     unknown = [result for result in found.of(Status.ERROR) if result.severity.blocks]
     if unknown:
@@ -89,6 +93,7 @@ def write(
     kinds: Shelf | None = None,
     others: Mapping[str, DataFrame | Dataset] | None = None,
     unmasked: bool = False,
+    neighbours: Neighbours = ALONE,
 ) -> Quarantined:
     """Writes the bad rows (see `split`) of the partitions that were checked, as Parquet, in one pass.
 
@@ -100,13 +105,14 @@ def write(
     """
     if not report.failed:
         return Quarantined(0, None)
-    prepared = _as_checked(Request(contract, data, spark=spark, kinds=kinds, others=others), report)
+    request = Request(contract, data, spark=spark, kinds=kinds, others=others, neighbours=neighbours)
+    prepared = _as_checked(request, report)
     one, table, broken = prepared.one, prepared.table, _broken(prepared, report)
     if not broken:
         return Quarantined(0, None)
     rows = only(table, [dict(each) for each in report.partitions]) if report.partitions else table
     bad = _marked(rows, table, broken, prepared.others).where(f"size({sql.name(RULES)}) > 0")
-    away = frozenset() if unmasked else hidden(one, schema_of(rows)) | _references(contract, prepared)
+    away = frozenset() if unmasked else hidden(one, schema_of(rows)) | _references(request, prepared)
     # Hadoop's own client for S3 has the scheme s3a.
     root = "s3a://" + path.removeprefix("s3://") if path.startswith("s3://") else path
     folder = "/".join([root.rstrip("/"), *_folders(contract, one, run)])
@@ -138,11 +144,11 @@ def _broken(prepared: Prepared, report: Report) -> list[Clause]:
     return [clause for clause in prepared.clauses if clause.path in failed and clause.of_rows]
 
 
-def _references(contract: Contract, prepared: Prepared) -> frozenset[str]:
+def _references(request: Request, prepared: Prepared) -> frozenset[str]:
     """Columns that hold keys of another object, which are classified there; the run need not ask for them."""
     found = (
         clause
-        for clause in clauses_of(contract, prepared.one, prepared.kinds)
+        for clause in clauses_of(request.contract, prepared.one, prepared.kinds, request.neighbours)
         if isinstance(clause.ask, ForeignKey) and clause.ask.target.classified
     )
     return frozenset(str(key.steps[0]).lower() for clause in found for key in clause.keys)

@@ -13,6 +13,7 @@ from dq.contracts.shared.errors import DqError, UsageError
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.coverage import Account
+from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
 from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.model.metric import Failure
@@ -36,7 +37,8 @@ class Request:
     only these are read, together they are one scope, and what is promised of the table is tested on the
     table all the same. `now` is the aware time of the run, from which the age of data is counted.
     `others` are the whole data of the objects that relationships refer to, by name; the object
-    itself need not be among them. A relationship to one that is not given is an error. `history` is what
+    itself need not be among them. A relationship to one that is not given is an error. `neighbours` are the
+    contracts that relationships may lead into; their objects are called `crm/customers`. `history` is what
     earlier runs counted (`check_runs.counts`), for rules that compare with it. `levers` are the ways to read
     less; no verdict depends on them. Those that run Python tasks are used from `tasks_from` rows on.
     `rules` limits the test to the clauses of these checks, paths, or ids or names of quality rules; the
@@ -61,6 +63,7 @@ class Request:
     rules: Sequence[str] = ()
     memory: Memory | None = None
     limit_seconds: float | None = None
+    neighbours: Neighbours = ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ def prepare(request: Request) -> Prepared:
         raise UsageError(f"now={now} names no instant.", "Give it a zone: datetime.now(timezone.utc).")
     one = pick(contract, request.object)
     kinds = built_in() if request.kinds is None else request.kinds
-    selected = select(contract, one, kinds, request.rules)
+    selected = select(contract, one, kinds, request.rules, neighbours=request.neighbours)
     partitions = tuple(tuple(sorted(each.items())) for each in request.partitions or ())
     occasion = Occasion(now, partitions, None if history is None else tuple(history))
     table = opened(request.data, request.spark, request.partitions)

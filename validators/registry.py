@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from posixpath import dirname, join, normpath
 from typing import TypeVar
 
 from dq.contracts.identity import Identity
@@ -111,15 +111,16 @@ class Registry:
         """The first file that macOS or Windows would take for this one, which it may be."""
         return self.first_of_file[_file_alike(one)]
 
-    def has(self, link: Link, file: str) -> bool:
-        """Whether some contract has what a reference in this file names."""
+    def holders(self, link: Link, file: str) -> tuple[Entry, ...]:
+        """The contracts that have what a reference in this file names: one where it is clear which."""
         if "#" in link.text:
-            other_file, _, path = link.text.partition("#")
-            beside = str(PurePosixPath(file).parent / other_file)
-            other = self.by_file.get(beside) or self.by_file.get(other_file)
-            return other is not None and path.lstrip("/") in other.ids
+            named, _, path = link.text.rpartition("#")
+            beside = normpath(join(dirname(file), named.removeprefix("file://")))
+            other = self.by_file.get(beside) or self.by_file.get(normpath(named))
+            inside = path.lstrip("/")
+            return (other,) if other and (inside in other.ids or f"\n{inside}\n" in other.names) else ()
         line = f"\n{link.text}\n"
-        return any(line in other.names for other in self.by_object.get(link.text.split(".")[0], ()))
+        return tuple(one for one in self.by_object.get(link.text.split(".")[0], ()) if line in one.names)
 
 
 def _identity_alike(one: Entry) -> Identity:

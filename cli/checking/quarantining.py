@@ -12,6 +12,7 @@ from dq.cli.world.spark import session
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError
 from dq.dataquality import Report
+from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined
@@ -36,6 +37,7 @@ def set_apart(
     report: Report,
     path: str,
     unmasked: bool,
+    neighbours: Neighbours,
 ) -> Report:
     """The report with what was written of its bad rows, or why that could not be done."""
     now = world.now()
@@ -50,6 +52,7 @@ def set_apart(
             spark=session(world),
             others=others,
             unmasked=unmasked,
+            neighbours=neighbours,
         )
     except DqError as error:
         written = Quarantined(0, None, f"{error.message} {error.mend}")

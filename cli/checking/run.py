@@ -14,13 +14,14 @@ from dq.cli.terminal import output
 from dq.cli.terminal.progress import Progress
 from dq.cli.world.environment import World
 from dq.cli.world.spark import label
+from dq.contracts.access.data_location import server_beside
 from dq.contracts.identity import key
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.shared.outcome import Breach, Recovery
 from dq.dataquality import Report, Request
 from dq.dataquality import check as measure
-from dq.dataquality.clauses.foreign_key import has_relationships
+from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, has_relationships, referred
 from dq.dataquality.dry_run import Outline, outline
 from dq.dataquality.model.run_context import Earlier
 from dq.dataquality.results import check_runs
@@ -51,6 +52,7 @@ class Setup:
     quarantine: str | None = None
     unmasked: bool = False
     levers: frozenset[Lever] = ALL
+    neighbours: Neighbours = ALONE
 
 
 T = TypeVar("T")
@@ -97,6 +99,7 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
             # Whether a file has settled can be told by the real time only.
             memory=None if world.as_of else PartLedger(given.store, world.now()),
             limit_seconds=world.settings.rule_seconds,
+            neighbours=given.neighbours,
         )
     )
     keep(given, report, name_of(scope))
@@ -111,6 +114,7 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
             report,
             given.quarantine,
             given.unmasked,
+            given.neighbours,
         )
     return report
 
@@ -160,6 +164,7 @@ def foresee(given: Setup, contract: Contract, one: SchemaObject, scope: Partitio
             now=given.world.now(),
             history=_earlier(given, contract, one),
             rules=given.rules,
+            neighbours=given.neighbours,
         )
     )
 
@@ -182,11 +187,15 @@ def run_all(given: Setup, task: Task, work: Work[T], progress: Progress) -> list
 
 
 def _others(given: Setup, contract: Contract, one: SchemaObject) -> dict[str, Dataset]:
-    """The contract's other objects, where their data can be found, for relationships."""
+    """What the object's relationships refer to, where its data can be found, in other contracts too."""
+    if not has_relationships(one):
+        return {}
+    wanted = {other.name: (contract, other) for other in contract.objects}
     found = {}
-    for other in contract.objects if has_relationships(one) else ():
+    for name, (holder, other) in {**wanted, **referred(contract, one, given.neighbours)}.items():
         try:
-            found[other.name] = locate(contract, other, given.server, given.world.reach)
+            server = given.server if holder is contract else server_beside(contract, given.server, holder)
+            found[name] = locate(holder, other, server, given.world.reach)
         except UsageError as error:
             output.note(f"dq: {error.message} {error.mend}")
     return found

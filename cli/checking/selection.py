@@ -16,6 +16,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.shared.spelling import nearest
 from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted
 from dq.dataquality.delivery import ledger
@@ -84,11 +85,11 @@ def objects(loaded: Loaded, name: str | None) -> list[Pair]:
     return found
 
 
-def with_rules(pairs: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
+def with_rules(pairs: Sequence[Pair], words: Sequence[str], neighbours: Neighbours) -> list[Pair]:
     """The objects that have a clause of these names. Raises UsageError for a name that none of them has."""
     if not words:
         return list(pairs)
-    found = [(contract, one, clauses_of(contract, one, built_in())) for contract, one in pairs]
+    found = [(contract, one, clauses_of(contract, one, built_in(), neighbours)) for contract, one in pairs]
     refuse_unknown(found, words)
     return [(contract, one) for contract, one, clauses in found if testable(wanted(one, clauses, words))]
 

@@ -24,6 +24,7 @@ from dq.cli.world.environment import here, processors
 from dq.cli.world.spark import session
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality import Report
+from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.results import results_table as results
 from dq.dataquality.shortcuts.levers import ALL, NONE
 
@@ -90,7 +91,8 @@ def command(
     unheard = routing.refused(loaded.contracts, channel, world.settings)
     for finding in (*loaded.findings, *unheard):
         output.note(str(finding))
-    pairs = with_rules(objects(loaded, object), rule)
+    neighbours = Neighbours.of(loaded.contracts)
+    pairs = with_rules(objects(loaded, object), rule, neighbours)
     todo = with_places(world, tasks(store, pairs, what), server)
     read = formats(world, pairs, server)
     tell = sending.teller(world, loaded.contracts, channel)
@@ -98,13 +100,17 @@ def command(
     hive = bool(results_table) and not results.is_path(results.place(results_table))
     threads = parallel or at_once(processors())
     if dry_run:
-        given = Setup(world, store, session(world, formats=read), tell, server, tuple(rule))
+        given = Setup(
+            world, store, session(world, formats=read), tell, server, tuple(rule), neighbours=neighbours
+        )
         raise typer.Exit(_foresee(given, todo, threads, loaded, format))
     if any(task.scopes for task in todo):
         spark = session(world, hive=hive, formats=read)
         apart = (quarantine, quarantine_unmasked)
         levers = NONE if scan else ALL
-        given = Setup(world, store, spark, tell, server, tuple(rule), *apart, levers=levers)
+        given = Setup(
+            world, store, spark, tell, server, tuple(rule), *apart, levers=levers, neighbours=neighbours
+        )
         done, bugs = _each(given, todo, run, threads)
     else:
         done, bugs = [failed for task in todo for failed in refused(task)], []

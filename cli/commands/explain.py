@@ -15,6 +15,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import Account, State, accounts
+from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.plugins import installed, package
 from dq.dataquality.clauses.plugins import load as load_check
@@ -43,7 +44,8 @@ def command(
     loaded = load([path])
     for finding in loaded.findings:
         output.note(str(finding))
-    found = [account for contract in loaded.contracts for account in _accounts(contract)]
+    neighbours = Neighbours.of(loaded.contracts)
+    found = [account for contract in loaded.contracts for account in _accounts(contract, neighbours)]
     if format is output.Format.JSON:
         output.as_json([account.as_dict() for account in found])
     else:
@@ -74,11 +76,11 @@ def _custom(name: str) -> str:
     return f"{name} (a custom check of {by})\n\n{said}"
 
 
-def _accounts(contract: Contract) -> list[Account]:
+def _accounts(contract: Contract, neighbours: Neighbours) -> list[Account]:
     return [
         account
         for one in contract.objects
-        for account in accounts(contract, one, clauses_of(contract, one, built_in()))
+        for account in accounts(contract, one, clauses_of(contract, one, built_in(), neighbours))
     ]
 
 

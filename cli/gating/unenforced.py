@@ -12,6 +12,7 @@ from dq.contracts.diff.level import name_of
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.clause import NoResult
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.documented import SILENT
 from dq.dataquality.clauses.kind import clauses_of
@@ -34,9 +35,15 @@ def unenforced(contract: Contract) -> Iterator[Finding]:
     # A service level that speaks of every object is not evaluated once, whatever it is of each.
     told: set[tuple[str, str]] = set()
     for one in contract.objects:
-        for account in _accounts(contract, _without_ordinary(contract, one)):
+        small = _without_ordinary(contract, one)
+        clauses = clauses_of(contract, small, built_in())
+        # Whether another contract has what is meant is told where all of them are known.
+        elsewhere = {each.path for each in clauses if isinstance(each.ask, NoResult) and each.ask.outside}
+        for account in accounts(contract, small, clauses):
             known = (account.path, account.reason)
-            if account.state is State.NOT_EVALUATED and known not in told:
+            if account.path in elsewhere or account.state is not State.NOT_EVALUATED:
+                continue
+            if known not in told:
                 told.add(known)
                 message = f"{account.clause} is not evaluated: {account.reason}."
                 yield Finding("unenforced", Severity.WARNING, message, _MEND, account.at, account.path)

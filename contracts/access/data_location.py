@@ -87,6 +87,31 @@ def server_of(contract: Contract, name: str | None) -> Server:
     )
 
 
+def server_beside(contract: Contract, name: str | None, other: Contract) -> str:
+    """The server of another contract that belongs to a server of this one (None: its only one).
+
+    The one of the same name, else of the same environment; else the only one of the other contract, where
+    this one has no choice either and no environment speaks against it. Data of two environments does not
+    belong together. Raises UsageError where none is, and as `server_of`.
+    """
+    own = server_of(contract, name)
+    known = other.servers
+    same = [one for one in known if one.server == own.server]
+    same = same or [one for one in known if own.environment and one.environment == own.environment]
+    apart = own.environment and known and known[0].environment not in (None, own.environment)
+    if not same and len(known) == 1 and len(contract.servers) == 1 and not apart:
+        same = list(known)
+    if len(same) == 1:
+        return same[0].server
+    names = ", ".join(one.server for one in known) or "none"
+    belongs = f"belongs to {own.server!r} of {contract.id!r}"
+    raise UsageError(
+        f"contract {other.id!r} has no server that {belongs}; it has: {names}.",
+        "Call both servers alike, or give them the same 'environment'.",
+        at=other.at("servers"),
+    )
+
+
 def form_faults(server: Server) -> Iterator[tuple[str, TextFault]]:
     """What is wrong with the server's place whoever allows it, by key; what fills its holes is not known."""
     for key in _PATH_KEYS.get(server.type, ()):

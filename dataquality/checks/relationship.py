@@ -9,7 +9,10 @@ one family of types: exact numbers, floats, texts, dates and so on; nothing is c
 relationship is one anti-join; where the other object is small, Spark sends it to every task in a job before.
 Mend: Deliver the missing rows of the other object first, or correct the keys. The whole table of the other
 object is read: `dq check` finds it by its server; in Python hand it in: `others={"customers": frame}`. A
-relationship that leaves the contract is not evaluated.
+relationship into another contract is tested where that contract is at hand: `dq check` of the folder that
+holds both, in Python `registry=["crm.odcs.yaml"]` and `others={"crm/customers": frame}`. Its data is looked
+for on the server of the same name, else of the same environment, else on the only one. Else, and where
+several contracts have an object of that name, it is not evaluated; write `crm.odcs.yaml#customers.id`.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, Relationship, SchemaObject
 from dq.contracts.shared.outcome import Severity
-from dq.dataquality.clauses.clause import Clause, ForeignKey, left_out, refuse
+from dq.dataquality.clauses.clause import Clause, ForeignKey, NoResult, OutsideKeys, left_out, refuse
 from dq.dataquality.clauses.foreign_key import Outside, target
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns
@@ -63,15 +66,17 @@ def _towards(
     texts = _listed(relationship.to)
     if len(texts) != len(keys):
         return refuse(made, f"it leads from {len(keys)} columns to {len(texts)}")
+    name = made.property or ", ".join(str(key) for key in keys)
     try:
         found = target(contract, texts)
     except Outside as error:
-        return left_out(made, str(error))
+        outside = OutsideKeys(keys, tuple(texts))
+        return replace(made, property=name, ask=NoResult(str(error), proven=False, outside=outside))
     except Unusable as error:
         return refuse(made, f"its 'to': {error}")
     return replace(
         made,
-        property=made.property or ", ".join(str(key) for key in keys),
+        property=name,
         allowed=f"a key of {found}",
         ask=ForeignKey(keys, found, f"refer to no {found}"),
     )

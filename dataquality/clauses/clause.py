@@ -108,14 +108,24 @@ class Untestable:
 
 
 @dataclass(frozen=True, slots=True)
+class OutsideKeys:
+    """Columns whose values must stand where these references lead: into another contract."""
+
+    keys: tuple[Column, ...]
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NoResult:
     """It makes no result and stands in the account alone.
 
-    `proven`: because no data can break it; else nothing evaluates it.
+    `proven`: because no data can break it; else nothing evaluates it. `outside` is what would be looked up,
+    were the other contract at hand.
     """
 
     reason: str
     proven: bool
+    outside: OutsideKeys | None = None
 
 
 Ask = RowTest | UniqueKey | ForeignKey | RowCount | KindTerms | Untestable | NoResult

@@ -1,10 +1,15 @@
-"""What a relationship refers to: an object of the same contract, and one of its columns."""
+"""What a relationship refers to: columns of an object, in the same contract or in one beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import posixpath
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from dq.contracts.model import Contract, SchemaObject
+from dq.dataquality.clauses.clause import Clause, ForeignKey, NoResult, refuse
 from dq.dataquality.model.classification import classified
 from dq.dataquality.model.column import Column, single_columns
 from dq.dataquality.model.target import Target
@@ -13,6 +18,117 @@ from dq.dataquality.model.threshold import Unusable
 
 class Outside(ValueError):
     """A reference leaves the contract; the text says which contract would be needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The contracts that are at hand together, for references from one into another."""
+
+    by_file: Mapping[str, Contract] = field(default_factory=dict)
+    by_object: Mapping[str, tuple[Contract, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(contracts: Iterable[Contract]) -> Neighbours:
+        """The contracts by their files, and by the names and ids of their objects."""
+        files: dict[str, Contract] = {}
+        objects: dict[str, list[Contract]] = defaultdict(list)
+        for contract in contracts:
+            files.setdefault(posixpath.normpath(contract.file), contract)
+            for name in {text for one in contract.objects for text in (one.name, one.id) if text}:
+                if not any(_is(contract, other) for other in objects[name]):
+                    objects[name].append(contract)
+        return Neighbours(files, {name: tuple(held) for name, held in objects.items()})
+
+
+ALONE = Neighbours()
+
+
+def _is(one: Contract, other: Contract) -> bool:
+    """Whether two are one contract; those that came as texts have one file name."""
+    return one is other or (one.file, one.key) == (other.file, other.key)
+
+
+def followed(clause: Clause, contract: Contract, neighbours: Neighbours) -> Clause:
+    """The clause; a reference that leaves its contract is followed where the other one is at hand."""
+    outside = clause.ask.outside if isinstance(clause.ask, NoResult) else None
+    if outside is None:
+        return clause
+    try:
+        _, found = target_beside(contract, outside.references, neighbours)
+    except Outside as error:
+        return replace(clause, ask=NoResult(str(error), proven=False, outside=outside))
+    except Unusable as error:
+        return refuse(clause, f"its 'to': {error}")
+    asked = ForeignKey(outside.keys, found, f"refer to no {found}")
+    return replace(clause, ask=asked, allowed=f"a key of {found}")
+
+
+def target_beside(
+    contract: Contract, references: Sequence[str], neighbours: Neighbours
+) -> tuple[tuple[Contract, SchemaObject], Target]:
+    """The one object of another contract that all references lead to, and their columns in this order.
+
+    The target is called by the other contract's key and the object's name: `crm/customers`. Raises Outside,
+    with the reason, where no contract at hand or more than one has it, and Unusable as `target`.
+    """
+    places = [_beside(contract, text.strip(), neighbours) for text in references]
+    others = {other.key: other for other, _ in places}
+    if len(others) != 1:
+        raise Unusable(f"its columns are of several contracts: {', '.join(sorted(others))}")
+    other = places[0][0]
+    try:
+        found = target(other, [path for _, path in places])
+    except (Outside, Unusable) as error:
+        raise Unusable(f"in {other.key}, {str(error).replace('this contract', 'that contract')}") from error
+    one = next(one for one in other.objects if one.name == found.object)
+    return (other, one), found if _is(other, contract) else replace(
+        found, object=f"{other.key}/{found.object}"
+    )
+
+
+def referred(
+    contract: Contract, one: SchemaObject, neighbours: Neighbours
+) -> dict[str, tuple[Contract, SchemaObject]]:
+    """What the relationships of an object refer to in neighbours, by the names that targets have."""
+    found = {}
+    for element in (one, *one.walk()):
+        for relationship in element.relationships:
+            written = relationship.to
+            texts = written if isinstance(written, list) else [written] if written else []
+            with suppress(Outside, Unusable):
+                place, aim = target_beside(contract, texts, neighbours)
+                found[aim.object] = place
+    return {name: place for name, place in found.items() if not _is(place[0], contract)}
+
+
+def _beside(contract: Contract, text: str, neighbours: Neighbours) -> tuple[Contract, str]:
+    """The contract that a reference leads into, and the reference as that contract would write it."""
+    file, hash_, inside = text.rpartition("#")
+    if not hash_ and "/" not in text:
+        return _by_object(contract, text, neighbours)
+    named = (file if hash_ else text).removeprefix("file://")
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(contract.file), named))
+    other = neighbours.by_file.get(beside) or neighbours.by_file.get(posixpath.normpath(named))
+    if other is None or not hash_:
+        raise Outside(f"{text!r} leaves this contract; the contract {named!r} is not at hand")
+    return other, inside
+
+
+def _by_object(contract: Contract, path: str, neighbours: Neighbours) -> tuple[Contract, str]:
+    """By the object's name, which may hold dots itself. No contract is chosen among several."""
+    parts = path.split(".")
+    names = [".".join(parts[:size]) for size in range(len(parts) - 1, 0, -1)]
+    for name in names:
+        held = [other for other in neighbours.by_object.get(name, ()) if not _is(other, contract)]
+        if len(held) > 1:
+            several = ", ".join(sorted(f"{other.id} {other.version}" for other in held))
+            raise Outside(
+                f"{path!r} leaves this contract, and several have the object {name!r}: {several};"
+                f" write {posixpath.basename(held[0].file)}#{path}"
+            )
+        if held:
+            return held[0], path
+    raise Outside(f"{path!r} leaves this contract; none with the object {names[-1]!r} is at hand")
 
 
 def has_relationships(one: SchemaObject) -> bool:

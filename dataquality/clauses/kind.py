@@ -14,6 +14,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses import judge
 from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, followed
 from dq.dataquality.clauses.judge import Values, result, subject, unmeasured
 from dq.dataquality.model.metric import Answers, Failure, Metric
 from dq.dataquality.model.run_context import Earlier
@@ -65,10 +66,15 @@ class CheckKind:
 Shelf = Mapping[str, CheckKind]
 
 
-def clauses_of(contract: Contract, one: SchemaObject, kinds: Shelf) -> list[Clause]:
-    """Every clause of an object that some kind knows, in the order of the file."""
+def clauses_of(
+    contract: Contract, one: SchemaObject, kinds: Shelf, neighbours: Neighbours = ALONE
+) -> list[Clause]:
+    """Every clause of an object that some kind knows, in the order of the file.
+
+    Relationships into one of the neighbours are followed.
+    """
     found = [clause for kind in kinds.values() for clause in kind.clauses(contract, one)]
-    return sorted(found, key=lambda clause: clause.at)
+    return sorted((followed(clause, contract, neighbours) for clause in found), key=lambda clause: clause.at)
 
 
 def asked_by(clause: Clause, kinds: Shelf) -> tuple[Metric, ...]:

@@ -13,6 +13,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, NoResult, RowScope, refuse
 from dq.dataquality.clauses.coverage import Account, accounts
+from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
 from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted, without
 from dq.dataquality.clauses.time_column import before
@@ -36,12 +37,13 @@ def select(
     kinds: Shelf,
     rules: Sequence[str] = (),
     why_not: Callable[[Clause], str | None] = lambda _clause: None,
+    neighbours: Neighbours = ALONE,
 ) -> Selected:
     """The clauses of an object that these words stand for; `why_not` says of one why this run leaves it out.
 
     No words stand for all. Raises UsageError for a word that stands for no clause that can be tested.
     """
-    found = [_left_out(clause, why_not) for clause in clauses_of(contract, one, kinds)]
+    found = [_left_out(clause, why_not) for clause in clauses_of(contract, one, kinds, neighbours)]
     refuse_unknown([(contract, one, found)], rules)
     chosen = wanted(one, found, rules)
     tested = testable(chosen)

@@ -254,3 +254,65 @@ def test_a_delta_table_is_read_without_setting_up_spark(tmp_path):
         "required": "fail",
         "additional_columns": "pass",
     }
+
+
+SALES = """
+apiVersion: v3.2.0
+kind: DataContract
+id: sales
+version: 1.0.0
+servers: [{server: lake, type: local, path: '${DQ_LAKE}/sales', format: csv}]
+schema:
+  - name: orders
+    properties:
+      - {name: id, logicalType: integer}
+      - {name: customer, logicalType: integer, relationships: [{to: customers.id}]}
+"""
+CRM = """
+apiVersion: v3.2.0
+kind: DataContract
+id: crm
+version: 1.0.0
+servers: [{server: lake, type: local, path: '${DQ_LAKE}/crm', format: csv}]
+schema:
+  - name: customers
+    properties:
+      - {name: id, logicalType: integer}
+      - {name: last_order, logicalType: integer, relationships: [{to: 'sales.odcs.yaml#orders.id'}]}
+"""
+
+
+@pytest.mark.spark
+def test_contracts_of_a_folder_that_refer_to_each_other_are_tested_on_each_others_data(spark, desk):
+    desk.write("registry/sales.odcs.yaml", SALES)
+    desk.write("registry/crm.odcs.yaml", CRM)
+    desk.write("lake/sales/a.csv", "id,customer\n1,7\n2,8\n")
+    desk.write("lake/crm/a.csv", "id,last_order\n7,1\n9,\n")
+
+    both = desk.dq("check", "registry", "--all", "--format", "json", "--channel", "console")
+    alone = desk.dq("check", "registry/sales.odcs.yaml", "--all", "--format", "json", "--channel", "console")
+    explained = [
+        [
+            one["reason"]
+            for one in desk.dq("explain", path, "--format", "json").json
+            if "relation" in one["says"]
+        ]
+        for path in ("registry", "registry/sales.odcs.yaml")
+    ]
+    gated = [desk.dq("validate", path).out for path in ("registry", "registry/sales.odcs.yaml")]
+
+    told = {
+        report["contract"]: [
+            (one["status"], one["samples"]) for one in report["results"] if one["check"] == "relationship"
+        ]
+        for report in both.json
+    }
+    assert told == {"sales": [("fail", [{"customer": "8", "count": 1}])], "crm": [("pass", [])]}
+    assert both.code == 1
+    assert [one for one in alone.json[0]["results"] if one["check"] == "relationship"] == []
+    assert explained == [
+        ["relationship", "relationship"],
+        ["'customers.id' leaves this contract; none with the object 'customers' is at hand"],
+    ]
+    assert ["which no contract that was read has" in out for out in gated] == [False, True]
+    assert not any("unenforced" in out for out in gated)

@@ -27,6 +27,7 @@ Mend: Correct the name, or validate the folder that holds the other contract as 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from posixpath import basename
 
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import nearest
@@ -36,7 +37,13 @@ from dq.validators.rule import Fault, among_others
 
 def check(one: Entry, registry: Registry) -> Iterator[Fault]:
     for link in one.links:
-        if not registry.has(link, one.file):
+        holders = registry.holders(link, one.file)
+        if len(holders) > 1:
+            several = ", ".join(sorted(" ".join(other.identity) for other in holders))
+            message = f"{link.key} names {link.text!r}, which several contracts have: {several}."
+            mend = f"Name the file: {basename(holders[0].file)}#{link.text}."
+            yield Fault(link.at, message, mend, link.path, link.needs)
+        elif not holders:
             message = f"{link.key} names {link.text!r}, which no contract that was read has."
             hint = nearest(link.text.split(".")[0], one.objects) if "/" not in link.text else None
             mend = f"Did you mean the object {hint!r}?" if hint else "Correct it, or validate both contracts."
