@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import date
 
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.validators.compat.judged import Comparison, Judged, Aspect
+from dq.validators.compat.judged import Aspect, Comparison, Judged
 from dq.validators.compat.judgement.words import Bump, Verdict
 
 _SEVERITY = {Verdict.BREAK: Severity.ERROR, Verdict.WARN: Severity.WARNING, Verdict.OK: Severity.INFO}
