@@ -29,6 +29,7 @@ def check(
     registry: Sequence[Contract | Path | str] = (),
     spark: SparkSession | None = None,
     now: datetime | None = None,
+    verify_statistics: float = 0.0,
 ) -> Report:
     """Every clause of one object of the contract, tested on its data, as `dq check` does.
 
@@ -51,6 +52,7 @@ def check(
             now=now,
             others=others,
             neighbours=beside,
+            verify_statistics=verify_statistics,
         )
     )
 

@@ -22,6 +22,7 @@ from dq.dataquality.spark.measure import implied, measure, schema_of
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.plan import plan
 from dq.dataquality.spark.time_limit import time_limit
+from dq.dataquality.trial import Hearing, heard, verification
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,26 +38,31 @@ def check(request: Request) -> Report:
     scoped = only(prepared.table, request.partitions) if request.partitions else prepared.table
     results: dict[str, CheckResult] = {}
     passes = proven = 0
+    hearings: list[Hearing] = []
     for rows, frame in ((RowScope.PARTITION, scoped), (RowScope.TABLE, prepared.table)):
         clauses = [clause for clause in prepared.clauses if clause.extent.rows is rows]
-        known = _shortcut(metrics_of(clauses, prepared.kinds), prepared.table, request, rows)
+        told = _shortcut(metrics_of(clauses, prepared.kinds), prepared.table, request, rows)
+        hearings.append(heard(told, frame, clauses, prepared.kinds, request))
+        known = hearings[-1].known
         answers, ran = _measured(frame, clauses, prepared, known.answers, request.limit_seconds)
         judged = {clause.path: answered(clause, answers, prepared.kinds) for clause in clauses}
         results |= _sampled(frame, clauses, judged, prepared, request.limit_seconds)
         passes += ran + known.passes
         proven += sum(_by_statistics(clause, known.proven, prepared.kinds) for clause in clauses)
     results = with_notes(results, prepared.table, prepared.one)
+    errors = (error for hearing in hearings for error in hearing.errors)
     return Report(
         contract=request.contract.id,
         version=request.contract.version,
         object=prepared.one.name,
         partitions=prepared.occasion.partitions,
-        results=tuple(results[clause.path] for clause in prepared.clauses),
+        results=(*(results[clause.path] for clause in prepared.clauses), *errors),
         accounts=prepared.accounts,
         passes=passes,
         proven=proven,
         at=request.now,
         rules=tuple(request.rules),
+        verification=verification(request.verify_statistics, hearings),
     )
 
 
@@ -77,7 +83,8 @@ def _shortcut(metrics: Mapping[Metric, None], table: DataFrame, request: Request
         if rest
         else Shortcut()
     )
-    return Shortcut({**known, **last.answers}, told.proven, told.passes + kept.passes + last.passes)
+    passes = told.passes + kept.passes + last.passes
+    return Shortcut({**known, **last.answers}, told.proven, passes, told.files)
 
 
 def _by_statistics(clause: Clause, proven: frozenset[Metric], kinds: Shelf) -> bool:

@@ -11,6 +11,7 @@ from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.printable import inert, one_line
 from dq.dataquality.clauses.coverage import Account, JsonObject
 from dq.dataquality.model.run_context import Partition
+from dq.dataquality.model.verification import Verification
 from dq.dataquality.notebook import html
 
 
@@ -43,6 +44,7 @@ class Report:
     passes over the data that the measurement took, without those for samples; `proven` is the number of
     clauses that statistics answered without one. `at` is the time that the caller gave. `quarantine` is
     there when bad rows were to be written apart. `rules` are the words that chose the clauses; empty: all.
+    `verification` is there when a share of the proofs was to be verified.
     """
 
     contract: str
@@ -56,6 +58,7 @@ class Report:
     at: datetime | None = None
     quarantine: Quarantined | None = None
     rules: tuple[str, ...] = ()
+    verification: Verification | None = None
 
     def of(self, *statuses: Status) -> tuple[CheckResult, ...]:
         """The results with one of these statuses."""
@@ -68,7 +71,12 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 kept, 1 broken, 3 could not tell; broken goes before what could not be told."""
+        """0 kept, 1 broken, 3 could not tell; broken goes before what could not be told.
+
+        Statistics that were caught lying go before both: nobody knows what else is wrong with their files.
+        """
+        if self.verification is not None and self.verification.disagreements:
+            return Unreadable.exit_code
         if self.failed:
             return Violated.exit_code
         return Unreadable.exit_code if any(one.severity.blocks for one in self.of(Status.ERROR)) else 0
@@ -78,7 +86,8 @@ class Report:
         if self.exit_code == 0:
             return
         broken = self.exit_code == Violated.exit_code
-        grave = self.failed or tuple(one for one in self.of(Status.ERROR) if one.severity.blocks)
+        unmeasured = tuple(one for one in self.of(Status.ERROR) if one.severity.blocks)
+        grave = self.failed if broken else unmeasured
         verb = "failed" if broken else "could not be measured"
         message = f"{self.contract} {self.object}: {len(grave)} check(s) {verb}: " + "; ".join(
             result.message for result in grave[:5]
@@ -127,6 +136,7 @@ class Report:
             "results": [_result(result) for result in self.results],
             "clauses": [account.as_dict() for account in self.accounts],
             "quarantine": asdict(self.quarantine) if self.quarantine else None,
+            "verification": asdict(self.verification) if self.verification else None,
         }
 
 

@@ -45,7 +45,8 @@ class Request:
     report's account says which ones it left out. With a `memory`, what is promised of the table is told
     from kept counts of its folders and new ones of those that changed; `now` must then be the real time.
     SQL, patterns and functions of the contract's author that take longer than the limit are stopped, which
-    is an error of their clauses alone (see `measure.measure`).
+    is an error of their clauses alone (see `measure.measure`). `verify_statistics`, from 0 to 1, is the share
+    of what statistics prove that is counted from the rows all the same; chance draws it anew with each `now`.
     """
 
     contract: Contract
@@ -64,6 +65,7 @@ class Request:
     memory: Memory | None = None
     limit_seconds: float | None = None
     neighbours: Neighbours = ALONE
+    verify_statistics: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,15 @@ class Prepared:
 def prepare(request: Request) -> Prepared:
     """Selects what is asked, opens the data, and puts each clause on its window, its scope and the run.
 
-    Raises UsageError for an unknown object or rule and a `now` without zone, and Unreadable when the data
-    cannot be opened.
+    Raises UsageError for an unknown object or rule, a `now` without zone and a share that is none, and
+    Unreadable when the data cannot be opened.
     """
     contract, now, history = request.contract, request.now, request.history
+    if not 0 <= request.verify_statistics <= 1:
+        raise UsageError(
+            f"verify_statistics={request.verify_statistics} is no share.",
+            "Give a number from 0, nothing, to 1, everything.",
+        )
     if now is not None and now.utcoffset() is None:
         raise UsageError(f"now={now} names no instant.", "Give it a zone: datetime.now(timezone.utc).")
     one = pick(contract, request.object)

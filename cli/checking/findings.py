@@ -16,6 +16,7 @@ from dq.dataquality.clauses.coverage import JsonObject, State
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.dry_run import Outline
 from dq.dataquality.model.metric import Kind
+from dq.dataquality.model.verification import Tally, Verification
 
 T = TypeVar("T", Report, Outline)
 # What is shown for a person; JSON has everything.
@@ -110,8 +111,18 @@ def describe(report: Report, *, quiet: bool = False) -> None:
     proven = f", {report.proven} proven without reading" if report.proven else ""
     passes = f"{report.passes} pass{'' if report.passes == 1 else 'es'}"
     output.line(f"  {said}{proven}, in {passes}. Clauses: {clauses}.")
+    if report.verification is not None:
+        output.line(f"  {_verified(report.verification)}")
     if report.rules:
         output.line(f"  Only {', '.join(report.rules)}: this run says nothing of the other clauses.")
+
+
+def _verified(verification: Verification) -> str:
+    def told(tally: Tally) -> str:
+        return f"{tally.scans} of {tally.proofs} proofs counted again, {tally.disagreements} wrong"
+
+    ever = f"; in all runs {told(verification.ever)}" if verification.ever is not None else ""
+    return f"Statistics: {told(verification.tally)}{ever}."
 
 
 def foreseen(plan: Outline) -> None:

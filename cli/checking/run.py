@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection
@@ -24,7 +24,7 @@ from dq.dataquality import check as measure
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, has_relationships, referred
 from dq.dataquality.dry_run import Outline, outline
 from dq.dataquality.model.run_context import Earlier
-from dq.dataquality.results import check_runs
+from dq.dataquality.results import check_runs, trials
 from dq.dataquality.shortcuts.folder_counts_store import PartLedger
 from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.dataset import Dataset, locate
@@ -53,6 +53,7 @@ class Setup:
     unmasked: bool = False
     levers: frozenset[Lever] = ALL
     neighbours: Neighbours = ALONE
+    verify_statistics: float = 0.0
 
 
 T = TypeVar("T")
@@ -100,9 +101,10 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
             memory=None if world.as_of else PartLedger(given.store, world.now()),
             limit_seconds=world.settings.rule_seconds,
             neighbours=given.neighbours,
+            verify_statistics=given.verify_statistics,
         )
     )
-    keep(given, report, name_of(scope))
+    report = keep(given, report, name_of(scope))
     if given.quarantine:
         return set_apart(
             world,
@@ -124,8 +126,8 @@ def _earlier(given: Setup, contract: Contract, one: SchemaObject) -> Sequence[Ea
         return check_runs.counts(tx, contract.key, one.name)
 
 
-def keep(given: Setup, report: Report, scope: str) -> None:
-    """Writes a run and what it means for the incident.
+def keep(given: Setup, report: Report, scope: str) -> Report:
+    """Writes a run and what it means for the incident; gives the report with what all runs come to.
 
     A run of some clauses opens an incident for what it found broken, and resolves one only when nothing
     that it did not ask for is known to be broken.
@@ -144,10 +146,14 @@ def keep(given: Setup, report: Report, scope: str) -> None:
             now=now,
             rules=report.rules,
         )
+        if report.verification is not None:
+            trials.save(tx, made, report.verification.tally)
+            report = replace(report, verification=replace(report.verification, ever=trials.ever(tx)))
         others = check_runs.unasked(tx, made, product, report.object, scope) if report.rules else None
         event = check_runs.verdict(product, report.object, scope, report.results, now, others)
         if event is not None:
             given.tell(tx, event)
+    return report
 
 
 def foresee(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | None) -> Outline:

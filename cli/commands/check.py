@@ -65,6 +65,14 @@ def command(
     scan: bool = typer.Option(
         False, "--scan", help="Read everything with Spark: no proof by statistics, no Python tasks."
     ),
+    verify_statistics: float = typer.Option(
+        0.0,
+        "--verify-statistics",
+        min=0,
+        max=1,
+        metavar="SHARE",
+        help="Count this share of what statistics prove from the rows all the same, from 0 to 1.",
+    ),
     channel: str = CHANNEL,
     quarantine: str = QUARANTINE,
     quarantine_unmasked: bool = UNMASKED,
@@ -79,8 +87,8 @@ def command(
     Several objects are tested at once, in one Spark application; one that cannot be tested stops no other.
 
     Exit codes: 0 kept, 1 an error-level check failed, 2 the options cannot be understood or Spark or Java is
-    missing, 3 something could not be measured or bad rows not be written apart, 4 an alert could not be
-    delivered.
+    missing, 3 something could not be measured, statistics were found wrong, or bad rows not be written
+    apart, 4 an alert could not be delivered.
 
     Example: dq check flights.odcs.yaml --partition flight_date=2013-11-03
     """
@@ -109,7 +117,16 @@ def command(
         apart = (quarantine, quarantine_unmasked)
         levers = NONE if scan else ALL
         given = Setup(
-            world, store, spark, tell, server, tuple(rule), *apart, levers=levers, neighbours=neighbours
+            world,
+            store,
+            spark,
+            tell,
+            server,
+            tuple(rule),
+            *apart,
+            levers=levers,
+            neighbours=neighbours,
+            verify_statistics=verify_statistics,
         )
         done, bugs = _each(given, todo, run, threads)
     else:

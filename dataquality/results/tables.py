@@ -22,6 +22,16 @@ check_run = Table(
     Index("ix_check_run_what", "contract", "object", "at"),
 )
 
+# What came of statistics that a run put on trial.
+statistics_trial = Table(
+    "statistics_trial",
+    metadata,
+    Column("run_id", ForeignKey("check_run.id"), primary_key=True),
+    Column("proofs", Integer, nullable=False),
+    Column("scans", Integer, nullable=False),
+    Column("disagreements", Integer, nullable=False),
+)
+
 check_result = Table(
     "check_result",
     metadata,

@@ -26,11 +26,15 @@ _IN_TASKS = frozenset({Lever.KERNELS, Lever.LOCAL_KEYS})
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """What is known before Spark scans: the answers, those that statistics proved, and the passes it took."""
+    """What is known before Spark scans: the answers, those that statistics proved, and the passes it took.
+
+    `files` are those whose statistics were looked at.
+    """
 
     answers: Answers = field(default_factory=dict)
     proven: frozenset[Metric] = frozenset()
     passes: int = 0
+    files: tuple[File, ...] = ()
 
 
 def shortcut(
@@ -63,11 +67,11 @@ def shortcut(
     proven = prove(asked, table, files, limit_seconds) if Lever.STATISTICS in levers else {}
     rest = [metric for metric in asked if metric not in proven]
     if not in_tasks or not rest or not _worth(files, tasks_from):
-        return Shortcut(proven, frozenset(proven))
+        return Shortcut(proven, frozenset(proven), files=tuple(files))
     counted = kernels.answers(
         rest, table, files, keys=Lever.LOCAL_KEYS in levers, values=Lever.KERNELS in levers
     )
-    return Shortcut({**proven, **counted}, frozenset(proven), 1 if counted else 0)
+    return Shortcut({**proven, **counted}, frozenset(proven), 1 if counted else 0, tuple(files))
 
 
 def _worth(files: Sequence[File], rows: int) -> bool:

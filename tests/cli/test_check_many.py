@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fakes import parquet_footer as footer
 from fakes.lake import write_days
 
 from dq.cli.world.concurrency import together
@@ -371,3 +372,35 @@ def test_results_are_appended_to_a_table_that_may_have_columns_of_its_own(spark,
     assert broken == []
     assert refused.code == 2
     assert "has no column contract" in refused.err
+
+
+@pytest.mark.spark
+def test_statistics_are_verified_and_the_rate_of_all_runs_is_told(spark, folder, dq):
+    (folder / "orders.odcs.yaml").unlink()
+    small(folder, "one", [1, 2, 3])
+    honest = check(dq, "--verify-statistics", "1").json[0]["verification"]
+    part = folder / "lake" / "one" / "part.parquet"
+    pq.write_table(pa.table({"id": pa.array([1, 2, None], pa.int64())}), part)
+
+    def lie(fields):
+        for told in footer.statistics(fields):
+            told[footer.NULLS] = footer.whole(0)
+
+    footer.rewritten(part, lie)
+    unseen = dq("check", "--channel", "console")
+    caught = check(dq, "--verify-statistics", "1")
+    shown = dq("check", "--verify-statistics", "1", "--channel", "console")
+
+    assert (honest["ever"], unseen.code) == ({"proofs": 2, "scans": 2, "disagreements": 0}, 0)
+    told = caught.json[0]["verification"]
+    assert (caught.code, told["ever"]) == (3, {"proofs": 4, "scans": 4, "disagreements": 1})
+    assert told["disagreements"][0]["files"][0]["writer"].startswith("parquet-cpp-arrow")
+    assert (shown.code, "6 of 6 proofs counted again, 2 wrong" in shown.out) == (3, True)
+    assert "part.parquet (parquet-cpp-arrow version" in shown.out
+    assert "must not be NULL" in shown.out or "required" in shown.out
+
+
+def test_a_share_is_between_nothing_and_everything(folder, dq):
+    refused = dq("check", "--verify-statistics", "1.5")
+
+    assert (refused.code, "Traceback" in refused.err) == (2, False)

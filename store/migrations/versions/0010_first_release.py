@@ -214,6 +214,15 @@ def _checks() -> None:
     )
     op.create_index("ix_check_run_what", "check_run", ["contract", "object", "at"])
     op.create_table(
+        "statistics_trial",
+        sa.Column("run_id", sa.Integer, nullable=False),
+        sa.Column("proofs", sa.Integer, nullable=False),
+        sa.Column("scans", sa.Integer, nullable=False),
+        sa.Column("disagreements", sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint("run_id", name="pk_statistics_trial"),
+        sa.ForeignKeyConstraint(["run_id"], ["check_run.id"], name="fk_statistics_trial_run_id_check_run"),
+    )
+    op.create_table(
         "check_result",
         sa.Column("run_id", sa.Integer, nullable=False),
         sa.Column("clause", sa.Text, nullable=False),

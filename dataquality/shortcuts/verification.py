@@ -1,0 +1,167 @@
+"""A share of what statistics proved, counted from the rows file by file: statistics on trial."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from dq.dataquality.model.metric import Aggregate, Answer, Failure, Metric
+from dq.dataquality.model.proof import Proof
+from dq.dataquality.model.verification import SuspectFile
+from dq.dataquality.shortcuts.shortcut import Shortcut
+from dq.dataquality.shortcuts.statistics.facts import File
+from dq.dataquality.spark.error_redaction import attempt
+from dq.dataquality.spark.measure import schema_of
+from dq.dataquality.spark.plan import plan
+from dq.dataquality.spark.time_limit import time_limit
+from dq.dataquality.sql.spark_predicate import question
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MOST_FILES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class WrongProof:
+    """A metric whose rows give another answer than was proven, and the files that are the reason."""
+
+    metric: Metric
+    proven: str
+    found: str
+    files: tuple[SuspectFile, ...]
+    suspects: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the rows say of some proven answers.
+
+    `answers` are those that the rows give, `wrong` the proofs that they contradict. What could not be
+    counted is in neither.
+    """
+
+    answers: Mapping[Metric, Answer] = field(default_factory=dict)
+    wrong: tuple[WrongProof, ...] = ()
+    passes: int = 0
+
+
+def drawn(proven: Iterable[Metric], frame: DataFrame, share: float, seed: str) -> list[Metric]:
+    """This share of the metrics, by chance, and the same for the same seed; all of them for 1."""
+    schema = schema_of(frame)
+
+    def number(metric: Metric) -> float:
+        asked = question(metric, schema) if isinstance(metric, Aggregate) else repr(metric)
+        digest = hashlib.sha256(f"{seed}\n{asked}".encode()).digest()
+        return int.from_bytes(digest[:7]) / 2**56
+
+    return [metric for metric in proven if number(metric) < share]
+
+
+def tried(frame: DataFrame, metrics: Sequence[Metric], known: Shortcut, limit_seconds: float | None) -> Trial:
+    """These proven metrics, counted on the rows that they are about.
+
+    The rows are grouped by file, so that neither Spark nor a table's format can take an answer from the same
+    statistics, and each file's answer stands beside its facts.
+    """
+    from pyspark.sql.functions import expr
+
+    schema = schema_of(frame)
+    answers: dict[Metric, Answer] = {}
+    wrong: list[WrongProof] = []
+    passes = 0
+    for each in plan(metrics, schema).passes:
+        asked = [metric for metric in each.metrics if isinstance(metric, Aggregate)]
+        columns = [expr(question(metric, schema)).alias(f"_dq_{at}") for at, metric in enumerate(asked)]
+        grouped = frame.groupBy(expr("input_file_name()").alias("_dq_file")).agg(*columns)
+        with time_limit(frame.sparkSession, limit_seconds):
+            rows = attempt(grouped.collect)
+        if rows is None or isinstance(rows, Failure):
+            continue
+        passes += 1
+        for at, metric in enumerate(asked):
+            by_file = {str(row[0]): row[at + 1] for row in rows}
+            answers[metric] = _merged(metric, by_file.values())
+            if not _same(answers[metric], known.answers[metric]):
+                wrong.append(_wrong(metric, known, answers[metric], by_file))
+    return Trial(answers, tuple(wrong), passes)
+
+
+_MERGES: dict[str, Callable[[list[Any]], Any]] = {"count": sum, "min": min, "max": max}
+
+
+def _merged(metric: Aggregate, values: Iterable[Any]) -> Any:
+    present = [value for value in values if value is not None]
+    return _MERGES[metric.name](present) if present or metric.name == "count" else None
+
+
+def _same(found: Any, proven: Any) -> bool:
+    return bool(_instant(found) == _instant(proven))
+
+
+def _instant(value: Any) -> Any:
+    """Spark gives instants in the zone of this process, statistics in UTC."""
+    return value.astimezone(dt.UTC) if isinstance(value, dt.datetime) else value
+
+
+def _wrong(metric: Aggregate, known: Shortcut, found: Any, by_file: Mapping[str, Any]) -> WrongProof:
+    proven = known.answers[metric]
+    named = _by_path(known.files, by_file)
+    suspects = [SuspectFile(path, _writer(file)) for path, file in _suspects(metric, proven, named, by_file)]
+    counted = metric.name == "count"
+    said = (str(proven), str(found)) if counted else (f"a {metric.name}", "another one")
+    return WrongProof(metric, *said, tuple(suspects[:MOST_FILES]), len(suspects))
+
+
+def _suspects(
+    metric: Aggregate, proven: Any, named: Mapping[str, File | None], by_file: Mapping[str, Any]
+) -> list[tuple[str, File | None]]:
+    return [
+        (path, file) for path, file in named.items() if _contradicts(metric, proven, file, by_file.get(path))
+    ]
+
+
+def _contradicts(metric: Aggregate, proven: Any, file: File | None, found: Any) -> bool:
+    """Whether a file's rows say something else than what its facts or the proof allow."""
+    if metric.name != "count":
+        beaten = found is not None and (
+            proven is None or (found < proven if metric.name == "min" else found > proven)
+        )
+        return bool(beaten)
+    counted = found or 0
+    if metric.where is None:
+        return file is None or counted != file.rows
+    if metric.proof is Proof.NULLS and metric.proven_by is not None and file is not None:
+        return bool(counted != file.of(metric.proven_by).nulls)
+    return bool(counted)
+
+
+def _writer(file: File | None) -> str:
+    return ", ".join(name for name in file.writers if name) if file is not None else ""
+
+
+def _by_path(files: Sequence[File], by_file: Mapping[str, Any]) -> dict[str, File | None]:
+    """The files by the paths that Spark has for them; those that Spark saw no row of by their own.
+
+    A log may name its files from where it lies.
+    """
+    ends: dict[str, list[tuple[str, File]]] = {}
+    for file in files:
+        plain = _plain(file.path)
+        ends.setdefault(plain.rpartition("/")[2], []).append((plain, file))
+    named: dict[str, File | None] = {}
+    for path in by_file:
+        plain = _plain(path)
+        near = [file for end, file in ends.get(plain.rpartition("/")[2], []) if plain.endswith(end)]
+        named[path] = near[0] if near else None
+    seen = {id(file) for file in named.values()}
+    return named | {file.path: file for file in files if id(file) not in seen}
+
+
+def _plain(path: str) -> str:
+    parts = urlsplit(path)
+    return unquote(parts.path) if parts.scheme else unquote(path)

@@ -1,0 +1,90 @@
+"""Statistics on trial: a share of what they prove is counted from the rows, and one lie costs all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dq.contracts.shared.outcome import CheckResult, Severity, Status
+from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.judge import result, subject
+from dq.dataquality.clauses.kind import Shelf, asked_by
+from dq.dataquality.model.verification import Disagreement, Tally, Verification
+from dq.dataquality.request import Request
+from dq.dataquality.shortcuts.shortcut import Shortcut
+from dq.dataquality.shortcuts.verification import Trial, drawn, tried
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# The check that statistics are put to; no contract can ask for it.
+CHECK = "statistics"
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What came of the proofs about some rows: what is known now, and an error for each lie."""
+
+    known: Shortcut
+    proofs: int = 0
+    scans: int = 0
+    disagreements: tuple[Disagreement, ...] = ()
+    errors: tuple[CheckResult, ...] = ()
+
+
+def heard(
+    known: Shortcut, frame: DataFrame, clauses: Sequence[Clause], kinds: Shelf, request: Request
+) -> Hearing:
+    """A share of what is proven about the rows of this frame, counted where a share is asked for."""
+    if not request.verify_statistics:
+        return Hearing(known)
+    seed = f"{request.contract.id} {request.object} {request.now}"
+    picked = drawn(sorted(known.proven, key=repr), frame, request.verify_statistics, seed)
+    trial = tried(frame, picked, known, request.limit_seconds) if picked else Trial()
+    wrong = _disagreements(trial, clauses, kinds)
+    return Hearing(
+        _believed(known, trial),
+        len(known.proven),
+        len(trial.answers),
+        tuple(one for one, _ in wrong),
+        tuple(_error(one, clause) for one, clause in wrong),
+    )
+
+
+def verification(share: float, hearings: Sequence[Hearing]) -> Verification | None:
+    """What all hearings of a run come to; None where no share was asked for."""
+    if not share:
+        return None
+    disagreements = tuple(one for each in hearings for one in each.disagreements)
+    proofs, scans = sum(each.proofs for each in hearings), sum(each.scans for each in hearings)
+    return Verification(share, Tally(proofs, scans, len(disagreements)), disagreements)
+
+
+def _believed(known: Shortcut, trial: Trial) -> Shortcut:
+    """What is known after the trial: after one lie, nothing that statistics prove, but what the rows gave."""
+    passes = known.passes + trial.passes
+    if not trial.wrong:
+        return replace(known, passes=passes)
+    others = {metric: answer for metric, answer in known.answers.items() if metric not in known.proven}
+    return replace(known, answers={**others, **trial.answers}, proven=frozenset(), passes=passes)
+
+
+def _disagreements(
+    trial: Trial, clauses: Sequence[Clause], kinds: Shelf
+) -> list[tuple[Disagreement, Clause]]:
+    """Each wrong proof with the first clause that asks it; one for each clause."""
+    found: dict[str, tuple[Disagreement, Clause]] = {}
+    for wrong in trial.wrong:
+        asking = [clause for clause in clauses if wrong.metric in asked_by(clause, kinds)]
+        clause = next((one for one in asking if one.path not in found), None)
+        if clause is not None:
+            paths = (clause.path, *(one.path for one in asking if one is not clause))
+            said = Disagreement(paths, wrong.proven, wrong.found, wrong.files, wrong.suspects)
+            found[clause.path] = (said, clause)
+    return list(found.values())
+
+
+def _error(one: Disagreement, clause: Clause) -> CheckResult:
+    made = result(clause, Status.ERROR, one.found, f"{subject(clause)}: {one.said}")
+    return replace(made, check=CHECK, severity=Severity.ERROR, allowed=one.proven)
