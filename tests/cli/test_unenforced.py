@@ -99,3 +99,32 @@ def test_a_rule_that_nobody_runs_is_found_among_many_columns_alike() -> None:
     found = lint(text.encode(), "a.odcs.yaml", rules=RULES, today=date(2026, 11, 21), unenforced=unenforced)
 
     assert {(one.rule, one.at.line) for one in found} == {("unenforced", 38)}
+
+
+MISSPELT = b"""\
+apiVersion: v3.1.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+schema:
+  - {name: orders, properties: [{name: id, logicalType: integer, physicalType: bigint}]}
+slaProperties:
+  - {id: daily, property: frequency, value: 1, unit: d, element: orders, schedule: "0 6 * * *"}
+customProperties:
+  - {property: "delivery:dayly", value: {grace: 45m}}
+"""
+
+
+def test_delivery_terms_with_a_misspelt_id_are_one_mistake():
+    found = lint(MISSPELT, "a.odcs.yaml", rules=RULES, today=date(2026, 11, 21), unenforced=unenforced)
+
+    assert [one.rule for one in found] == ["delivery-without-service-level"]
+
+
+def test_a_json_with_a_comma_too_many_is_found_at_it():
+    data = b'{"apiVersion": "v3.2.0", "kind": "DataContract", "id": "a",\n"version": "1.0.0", "status": "active",}'
+
+    (found,) = lint(data, "a.json", rules=RULES, today=date(2026, 11, 21))
+
+    assert (found.rule, found.at.line) == ("yaml-syntax", 2)

@@ -21,6 +21,11 @@ CASES = {
         "{minLength: 1, maxLength: 2, pattern: a, format: email}}]}]",
         ["option-not-for-type"],
     ),
+    "keys that may be null are one finding for all objects": (
+        "schema: [{name: t, properties: [{name: a, primaryKey: true, required: false}]}, "
+        "{name: u, properties: [{name: a, primaryKey: true, required: false}]}]",
+        ["primary-key-optional"],
+    ),
     "a misspelt operator is not a missing one": (
         "schema: [{name: t, quality: [{metric: rowCount, mustBeGreatrThan: 1}]}]",
         ["unknown-key"],

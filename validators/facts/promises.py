@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, time
 
+from dq.contracts import extension
 from dq.contracts.model import Contract
+from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared_nodes import CustomProperty
 from dq.contracts.slo import Slo
 from dq.validators.context import Context
 from dq.validators.rule import Check, Fault
+
+
+def unmatched_terms(contract: Contract) -> list[tuple[CustomProperty, str, str | None]]:
+    """Delivery terms at the top whose id no service level has: (terms, that id, the id that is like it)."""
+    ids = [sla.id for sla in contract.sla_properties if sla.id is not None]
+    terms = [
+        (custom, custom.property.removeprefix("delivery:"))
+        for custom in contract.custom_properties
+        if custom.property.startswith("delivery:") and custom.vendor in (None, extension.VENDOR)
+    ]
+    return [(custom, id_, nearest(id_, ids)) for custom, id_ in terms if id_ not in ids]
 
 
 def of_promise(rule: str) -> Check:

@@ -21,25 +21,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dq.contracts import extension
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
 from dq.validators.context import Context
+from dq.validators.facts.promises import unmatched_terms
 from dq.validators.rule import Fault, Rule, fault
 
 
 def check(contract: Contract, _context: Context) -> Iterator[Fault]:
-    ids = [sla.id for sla in contract.sla_properties if sla.id is not None]
-    for custom in contract.custom_properties:
-        if not custom.property.startswith("delivery:") or custom.vendor not in (None, extension.VENDOR):
-            continue
-        id_ = custom.property.removeprefix("delivery:")
-        if id_ not in ids:
-            hint = nearest(id_, ids)
-            mend = f"Did you mean 'delivery:{hint}'?" if hint else "Write the id of a service level."
-            needs = tuple(sla.path("id") for sla in contract.sla_properties)
-            yield fault(custom, "property", f"no service level has the id {id_!r}.", mend, needs=needs)
+    for custom, id_, hint in unmatched_terms(contract):
+        mend = f"Did you mean 'delivery:{hint}'?" if hint else "Write the id of a service level."
+        needs = tuple(sla.path("id") for sla in contract.sla_properties)
+        yield fault(custom, "property", f"no service level has the id {id_!r}.", mend, needs=needs)
 
 
 RULE = Rule("delivery-without-service-level", Severity.ERROR, __doc__, check)

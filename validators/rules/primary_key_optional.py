@@ -28,13 +28,27 @@ from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
 
+_NAMED = 3
+
+
 def check(contract: Contract, _context: Context) -> Iterator[Fault]:
-    for one in contract.objects:
-        for prop in one.primary_key():
-            # Without the key nothing is said, and the check of the key refuses nulls anyway.
-            if prop.required is False and prop.has("required"):
-                message = f"{prop.name!r} is part of the primary key and may be null."
-                yield fault(prop, "required", message, "Write 'required: true'.")
+    """One finding for all of a contract: who writes `required: false` at keys does it at every one."""
+    found = [
+        (one, prop)
+        for one in contract.objects
+        for prop in one.primary_key()
+        # Without the key nothing is said, and the check of the key refuses nulls anyway.
+        if prop.required is False and prop.has("required") and prop.name
+    ]
+    if not found:
+        return
+    (_, first), *others = found
+    message = f"{first.name!r} is part of the primary key and may be null."
+    if others:
+        listed = ", ".join(f"{one.name}.{prop.name}" for one, prop in others[:_NAMED])
+        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+        message = f"{message[:-1]}, and so {'are' if len(others) > 1 else 'is'} {listed}{more}."
+    yield fault(first, "required", message, "Write 'required: true'.")
 
 
 RULE = Rule("primary-key-optional", Severity.WARNING, __doc__, check)
