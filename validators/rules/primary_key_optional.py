@@ -27,7 +27,6 @@ from dq.contracts.shared.outcome import Severity
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
-
 _NAMED = 3
 
 
