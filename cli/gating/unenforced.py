@@ -16,6 +16,7 @@ from dq.dataquality.clauses.clause import NoResult
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.documented import SILENT
 from dq.dataquality.clauses.kind import clauses_of
+from dq.dataquality.model.threshold import Unusable, comparison
 
 _MEND = "'dq explain' on the file lists what becomes of every clause."
 # Keys that decide nothing, or only by the column's name.
@@ -23,6 +24,7 @@ _ASIDE = frozenset(SILENT) - {"properties", "items", "map", "quality", "relation
 _PARTS = ("properties", "items", "map", "relationships")
 # What a quality rule of a column may hold to be judged without the object around it.
 _ALONE = frozenset({"metric", "type", "unit", "dimension", "severity", "name", "description", "id", "tags"})
+_PLAIN_RULE = _ALONE - {"unit"} | {"query"}
 _ALONE_METRICS = ("nullValues",)
 _OF_DATES = ("latency", "retention")
 _DATED = ("date", "timestamp", "time")
@@ -58,7 +60,8 @@ def _without_ordinary(contract: Contract, one: SchemaObject) -> SchemaObject:
 
     Columns stay where something else speaks of them: a key of several, a service level, a rule of the object.
     """
-    if len(one.properties) < 4 or one.relationships or not all(map(_speaks_of_rows, one.quality)):
+    rules = [rule for rule in one.quality if not _is_ordinary_rule(one, rule)]
+    if len(one.properties) < 4 or one.relationships or not all(map(_speaks_of_rows, rules)):
         return one
     levels = contract.sla_default_element, *(sla.element for sla in contract.sla_properties)
     named = " ".join(text for text in levels if text)
@@ -76,7 +79,25 @@ def _without_ordinary(contract: Contract, one: SchemaObject) -> SchemaObject:
         or (prop.name or "") in named
         or not _is_ordinary(contract, one, prop)
     ]
-    return one.model_copy(update={"properties": kept})
+    return one.model_copy(update={"properties": kept, "quality": rules})
+
+
+def _is_ordinary_rule(one: SchemaObject, rule: Quality) -> bool:
+    """Whether a rule of an object is a plain count of rows, or a query that the guard lets pass."""
+    operators = rule.operators()
+    if rule.place.keys.keys() - _PLAIN_RULE - {name for name, _ in operators}:
+        return False
+    try:
+        comparison(operators)
+    except Unusable:
+        return False
+    if rule.type == "sql" and rule.metric is None and (rule.query or "").strip():
+        # Only who has a SQL rule pays for the parser.
+        from dq.contracts.sql.guard import Guarded
+        from dq.contracts.sql.rule import query
+
+        return isinstance(query(one, rule, None), Guarded)
+    return rule.metric == "rowCount" and rule.query is None and rule.type in (None, "library")
 
 
 def _speaks_of_rows(rule: Quality) -> bool:
@@ -105,17 +126,24 @@ def _is_ordinary(contract: Contract, one: SchemaObject, prop: Property) -> bool:
 # What was found out in this process, up to so many kinds of columns.
 _MOST = 10_000
 _ordinary: dict[tuple[object, Kind], bool] = {}
+# The keys that a column writes -> those that decide something; nothing where a part of it is nested.
+_decisive: dict[tuple[str, ...], tuple[str, ...]] = {}
 
 
 def _kind(prop: Property) -> Kind | None:
     """All that decides what becomes of a column by itself; None where that cannot be told so easily."""
-    keys = prop.place.keys
-    if any(part in keys for part in _PARTS):
+    keys = tuple(prop.place.keys)
+    decisive = _decisive.get(keys)
+    if decisive is None:
+        if len(_decisive) > _MOST:
+            _decisive.clear()
+        nested = any(part in keys for part in _PARTS)
+        decisive = _decisive[keys] = () if nested else ("", *sorted({*keys} - _ASIDE))
+    if not decisive or prop.enum is not None:
         return None
-    made: list[object] = [prop.logical_type, prop.physical_type, *sorted(keys.keys() - _ASIDE)]
-    made += [prop.required, prop.unique, prop.primary_key]
-    if prop.enum is not None:
-        return None
+    made: list[object] = [
+        prop.logical_type, prop.physical_type, decisive, prop.required, prop.unique, prop.primary_key
+    ]  # fmt: skip
     options = prop.logical_type_options
     if options is not None:
         made += [(key, repr(getattr(options, key))) for key in sorted(options.model_fields_set - {"place"})]

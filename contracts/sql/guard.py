@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -80,7 +80,8 @@ def guarded(query: str, *, own: str, tables: Mapping[str, str], property: str | 
         rows = read(tree)
         tables_read = tuple(sorted(named))
         asked, told = folded(tree), shown(tree, rows)
-        return Guarded(_written(tree), tables_read, _columns(tree), asked, told, _qualified(tree, named))
+        parts = list(tree.walk())
+        return Guarded(_written(tree), tables_read, _columns(parts), asked, told, _qualified(parts, named))
     except (Forbidden, SqlglotError, RecursionError) as error:
         return _refused(error)
 
@@ -224,18 +225,19 @@ def _renamed(tree: exp.Expr, tables: Mapping[str, str]) -> set[str]:
 _FROM = "Write FROM {object}."
 
 
-def _columns(tree: exp.Expr) -> tuple[str, ...]:
-    given = Counter(one.alias.lower() for one in tree.find_all(exp.Alias))
+def _columns(parts: Sequence[exp.Expr]) -> tuple[str, ...]:
+    given = Counter(one.alias.lower() for one in parts if isinstance(one, exp.Alias))
     inside: set[str] = set()
-    for table in tree.find_all(exp.TableAlias):
+    for table in (one for one in parts if isinstance(one, exp.TableAlias)):
         # A whole row can be named by its table: `count(o)`.
         inside |= {table.name.lower(), *(column.name.lower() for column in table.columns)}
-    for each in tree.find_all(exp.Lambda):
+    for each in (one for one in parts if isinstance(one, exp.Lambda)):
         inside |= {argument.name.lower() for argument in each.expressions}
     used = {
         one.name
-        for one in tree.find_all(exp.Column)
-        if not one.table
+        for one in parts
+        if isinstance(one, exp.Column)
+        and not one.table
         and isinstance(one.this, exp.Identifier)
         and one.name.lower() not in inside
         and given[one.name.lower()] <= _own_aliases(one).count(one.name.lower())
@@ -243,19 +245,21 @@ def _columns(tree: exp.Expr) -> tuple[str, ...]:
     return tuple(sorted(used))
 
 
-def _qualified(tree: exp.Expr, views: set[str]) -> tuple[str, ...]:
+def _qualified(parts: Sequence[exp.Expr], views: set[str]) -> tuple[str, ...]:
     """Columns after the alias of a table of the data, where the alias stands for nothing else."""
     of_data: set[str] = set()
-    of_others: set[str] = {one.alias.lower() for one in tree.find_all(exp.Subquery, exp.CTE, exp.Alias)}
-    for table in tree.find_all(exp.Table):
+    others = exp.Subquery, exp.CTE, exp.Alias
+    of_others: set[str] = {one.alias.lower() for one in parts if isinstance(one, others)}
+    for table in (one for one in parts if isinstance(one, exp.Table)):
         (of_data if table.name in views else of_others).add(table.alias_or_name.lower())
     aliases = of_data - of_others
     return tuple(
         sorted(
             {
                 one.name
-                for one in tree.find_all(exp.Column)
-                if one.table.lower() in aliases
+                for one in parts
+                if isinstance(one, exp.Column)
+                and one.table.lower() in aliases
                 and len(one.parts) == 2
                 and isinstance(one.this, exp.Identifier)
             }

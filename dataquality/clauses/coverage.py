@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from dq.contracts.diff.level import name_of
 from dq.contracts.extension import delivery
@@ -114,7 +115,13 @@ def _told(reasons: Mapping[str, tuple[str, str]], key: str) -> tuple[State, str]
 
 
 def _attribute(node: Node, key: str) -> str:
-    return next((name for name, info in type(node).model_fields.items() if info.alias == key), key)
+    return _attributes(type(node)).get(key, key)
+
+
+@cache
+def _attributes(kind: type[Node]) -> dict[str, str]:
+    """The key of a contract -> the attribute that holds it, where they differ."""
+    return {info.alias: name for name, info in kind.model_fields.items() if info.alias}
 
 
 def _rule(quality: Quality, clause: Clause | None) -> tuple[State, str]:

@@ -123,7 +123,7 @@ def test_delivery_terms_with_a_misspelt_id_are_one_mistake():
 
 
 def test_a_json_with_a_comma_too_many_is_found_at_it():
-    data = b'{"apiVersion": "v3.2.0", "kind": "DataContract", "id": "a",\n"version": "1.0.0", "status": "active",}'
+    data = b'{"apiVersion": "v3.2.0", "kind": "DataContract", "id": "a", "version": "1",\n"status": "a",}'
 
     (found,) = lint(data, "a.json", rules=RULES, today=date(2026, 11, 21))
 
