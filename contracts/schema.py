@@ -201,7 +201,9 @@ class SchemaObject(Element):
         while stack:
             one = stack.pop()
             yield one
-            stack.extend(reversed(list(one.children())))
+            # Most columns have nothing inside, and a registry has many columns.
+            if one.properties or one.items is not None or one.map is not None:
+                stack.extend(reversed(list(one.children())))
 
     def partition_keys(self) -> list[Property]:
         """The partition columns in the order of their positions (1-based; unplaced ones last)."""

@@ -44,7 +44,7 @@ def _judged(contract: Contract, context: Context) -> Iterator[tuple[QualityPlace
         return
     from dq.contracts.sql.rule import query
 
-    ways = dict(_ways(contract))
+    ways = dict(_ways(contract)) if any(one.property is not None for one in asked) else {}
     for one in asked:
         way = None if one.property is None else ways.get(id(one.property))
         yield one, query(one.object, one.quality, way)

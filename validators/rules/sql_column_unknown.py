@@ -37,18 +37,18 @@ from dq.validators.rule import Fault, Rule, fault
 def check(contract: Contract, context: Context) -> Iterator[Fault]:
     for one, node, key, columns in read_columns(contract, context):
         # Without properties nothing is said of the columns.
-        known = {name.lower(): name for name in _names(one)}
+        known = {name.lower() for name in _names(one)}
         strange = next((name for name in columns if name.lower() not in known), None)
         if known and strange is not None:
-            hint = nearest(strange, known.values())
+            hint = nearest(strange, _names(one))
             mend = f"Did you mean {hint!r}?" if hint else f"Add the column to {one.name!r}, or correct it."
             needs = tuple(prop.path("name") for prop in one.properties)
             yield fault(node, key, f"{one.name!r} has no property {strange!r}.", mend, needs=needs)
 
 
-def _names(one: SchemaObject) -> Iterator[str]:
-    for prop in one.properties:
-        yield from (name for name in (prop.column, prop.name) if name)
+def _names(one: SchemaObject) -> list[str]:
+    named = ((prop.physical_name, prop.name) for prop in one.properties)
+    return [name for names in named for name in names if name]
 
 
 RULE = Rule("sql-column-unknown", Severity.WARNING, __doc__, check, after=("sql-refused",))
