@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.shared.errors import MissingTool, Unreadable
+from dq.contracts.sql.allowlist import FUNCTIONS
 from dq.dataquality.delivery.files import Files, files_for
 from dq.dataquality.model.metric import Aggregate, Answer, Failure, Metric
 from dq.dataquality.spark.dataset import FILES, Dataset, open_folders
@@ -33,11 +34,21 @@ SETTLED_AFTER = timedelta(seconds=60)
 # So many files at most: their counts come to the driver.
 MOST_FILES = 50_000
 _AT_A_TIME = 16
-# Words whose value changes from one run to the next although the data does not.
-_FLEETING = re.compile(
-    r"\b(current_\w+|localtimestamp|now|today|yesterday|tomorrow|session_user|unix_timestamp|user|rand\w*)\b",
-    re.I,
+# What a question may be made of so that its answer is the same at any time: functions of their arguments, and
+# the words around them. Another word may stand for anything.
+_OF_THE_RUN = frozenset({"current_date", "current_timestamp", "now", "unix_timestamp", "to_unix_timestamp"})
+_AROUND = (
+    "and array as between bigint binary boolean case cast char_length count date day decimal div double"
+    " else end escape extract false float from hour in int interval is left like map minute month not"
+    " null or rlike second smallint sqrt string struct then timestamp timestamp_ntz tinyint true try_cast"
+    " when x year"
 )
+_CONSTANT = (FUNCTIONS - _OF_THE_RUN) | frozenset(_AROUND.split())
+# Names in quotes, words, and what the product calls the parameter of a lambda.
+_QUOTED_NAME, _WORD, _PARAMETER = re.compile(r"`(?:[^`]|``)*`"), re.compile(r"\b[A-Za-z_]\w*"), "_dq_"
+_TEXT = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
+# Texts that Spark takes for the time of the query where an instant is wanted.
+_MOMENT = re.compile(r"\b(now|today|yesterday|tomorrow)\b", re.I)
 _SETTINGS = (
     "spark.sql.ansi.enabled",
     "spark.sql.session.timeZone",
@@ -127,8 +138,16 @@ def _counts(metrics: Iterable[Metric], table: DataFrame) -> list[Aggregate]:
         metric
         for metric in metrics
         if isinstance(metric, Aggregate) and metric.name == "count"
-        if _FLEETING.search(question(metric, schema)) is None
+        if lasting(question(metric, schema))
     ]
+
+
+def lasting(asked: str) -> bool:
+    """Whether a question in Spark SQL has the same answer on the same rows at any time."""
+    if any(_MOMENT.search(text) for text in _TEXT.findall(asked)):
+        return False
+    words = _WORD.findall(_QUOTED_NAME.sub(" ", _TEXT.sub(" ", asked)))
+    return all(word.lower() in _CONSTANT or word.startswith(_PARAMETER) for word in words)
 
 
 def _digest(metric: Aggregate, table: DataFrame, dataset: Dataset) -> str:

@@ -21,7 +21,7 @@ from dq.dataquality.local.pandera import _pandas
 from dq.dataquality.local.pandera.export import Export, untestable
 from dq.dataquality.local.sample.read import Sample, Unread
 from dq.dataquality.model.classification import MASK, classified
-from dq.dataquality.model.metric import Answer, Failure, Metric
+from dq.dataquality.model.metric import Answer, DistinctKeys, Failure, Metric
 from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.report import Report
 from dq.dataquality.spark.failing_rows import MOST, MOST_CHARACTERS
@@ -116,10 +116,14 @@ def _judged(
 
 
 def _answers(clause: Clause, kinds: Shelf, sample: Sample, broken: int) -> dict[Metric, Answer]:
-    """What pandera counted stands for the first question of a clause about rows; the rest is counted here."""
+    """What pandera counted stands for the first question of a clause about rows; the rest is counted here.
+
+    A rule that expects many repetitions asks for the different keys, and not for the rows that repeat one.
+    """
     asked = asked_by(clause, kinds)
     answers = measure(sample.rows, asked)
-    if asked and clause.of_rows and not isinstance(answers[asked[0]], Failure):
+    counts_rows = bool(asked) and clause.of_rows and not isinstance(asked[0], DistinctKeys)
+    if counts_rows and not isinstance(answers[asked[0]], Failure):
         answers[asked[0]] = broken
     return answers
 

@@ -16,7 +16,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.shortcuts.folder_counts import Part
+from dq.dataquality.shortcuts.folder_counts import Part, lasting
 from dq.dataquality.spark.dataset import locate
 
 if TYPE_CHECKING:
@@ -177,3 +177,31 @@ def test_a_clock_that_is_behind_the_files_keeps_nothing(spark: SparkSession, lak
     check(Request(made, data, spark=spark, partitions=LAST, now=past, memory=memory))
 
     assert memory.parts == {}
+
+
+LASTING = {
+    "no condition": ("count(1)", True),
+    "a bound": ("count(CASE WHEN `v` > 9 THEN 1 END)", True),
+    "instants": ("count(CASE WHEN `at` < TIMESTAMP'2026-01-01 00:00:00Z' THEN 1 END)", True),
+    "a lambda of ours": ("count(CASE WHEN exists(`a`, _dq_0 -> _dq_0 IS NULL) THEN 1 END)", True),
+    "a column that has the name of a function": (
+        "count(CASE WHEN `now` > 1 AND `rand()` > 2 THEN 1 END)",
+        True,
+    ),
+    "a text that looks like SQL": ("count(CASE WHEN `s` = 'rand() it''s' THEN 1 END)", True),
+    "the time": ("count(CASE WHEN `at` < now() THEN 1 END)", False),
+    "the time as a number": ("count(CASE WHEN `n` < unix_timestamp() THEN 1 END)", False),
+    "the day": ("count(CASE WHEN `day` < CURRENT_DATE THEN 1 END)", False),
+    "the day, in a text": ("count(CASE WHEN `day` < CAST('today' AS DATE) THEN 1 END)", False),
+    "chance": ("count(CASE WHEN rand(7) < 0.5 THEN 1 END)", False),
+    "chance by another name": ("count(CASE WHEN randn() < 0.5 OR uuid() = `s` THEN 1 END)", False),
+    "the file": ("count(CASE WHEN input_file_name() LIKE '%a' THEN 1 END)", False),
+    "the partition of a task": ("count(CASE WHEN spark_partition_id() = 0 THEN 1 END)", False),
+    "who asks": ("count(CASE WHEN `s` = session_user() THEN 1 END)", False),
+    "a function that nobody knows": ("count(CASE WHEN my_udf(`s`) THEN 1 END)", False),
+}
+
+
+@pytest.mark.parametrize(("asked", "expected"), LASTING.values(), ids=LASTING)
+def test_only_what_is_known_to_be_the_same_at_any_time_is_kept(asked: str, expected: bool) -> None:
+    assert lasting(asked) is expected
