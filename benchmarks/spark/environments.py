@@ -21,6 +21,12 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "great_expectations": ("great-expectations[spark]==1.24.1", SPARK),
     "pandera": ("pandera[pyspark]==0.35.0", SPARK, "pandas<3"),
     "cuallee": ("cuallee==0.15.4", SPARK, "pandas<3", "setuptools"),
+    "foreign": (
+        "duckdb==2.0.0",
+        "fastparquet==2026.9.0",
+        "deltalake==1.6.6",
+        "pyiceberg[sql-sqlite,pyarrow]==0.12.0",
+    ),
     "deequ": ("pydeequ==1.7.0", EARLIER_SPARK, "pandas<3", "setuptools"),
 }
 
