@@ -6,12 +6,12 @@ Sources: ECMA-262 section 22.2.1 (with the `u` flag) and the class comment of `j
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import NoReturn
 
 from dq.contracts.patterns import code_points
 from dq.contracts.patterns.automaton import ASSERTION, BEGIN, NOTHING, Automaton, Fragment
 from dq.contracts.patterns.code_points import Ranges
+from dq.contracts.patterns.groups import GroupTurns, OpenGroup
 
 _QUANTIFIER = re.compile(r"[*+?]|\{(\d+)(?:(,)(\d*))?\}")
 _TIMES = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -29,19 +29,6 @@ class Misread(ValueError):
     """The two do not both read it; the message says why, with the position."""
 
 
-@dataclass(slots=True)
-class _Open:
-    """A group that is being read: its alternatives, what stands in this one, and the last piece of it."""
-
-    at: int
-    text: str
-    since: int
-    alternatives: list[Fragment] = field(default_factory=list)
-    before: Fragment = NOTHING
-    last: Fragment = NOTHING
-    last_since: int = 0
-
-
 class Scan:
     """A pattern read from left to right: linear in its length, and without recursion."""
 
@@ -49,10 +36,20 @@ class Scan:
         self.text = pattern
         self.at = 0
         self.automaton = Automaton(most_copied)
-        self.open = [_Open(0, "", 0)]
+        self.open = [OpenGroup(0, "", 0)]
         self.groups = 0
         self.names: set[str] = set()
         self.used: list[tuple[int | str, int]] = []
+        # Groups by number: where they stand, and their names.
+        self.spans: dict[int, tuple[int, int]] = {}
+        self.numbers: dict[str, int] = {}
+        # Where a group may take no part: its spans, with the reason.
+        self.unsure: list[tuple[int, int, str]] = []
+        self.turns: list[GroupTurns] = []
+        # Where Java asks for more than the next character, or would rather take less than it can.
+        self.asserting: list[int] = []
+        self.ends: list[int] = []
+        self.sparing: list[int] = []
         # Whether what stands before may be repeated.
         self.repeatable = False
 
@@ -65,7 +62,24 @@ class Scan:
         for name, position in self.used:
             if (name > self.groups) if isinstance(name, int) else (name not in self.names):
                 raise Misread(f"there is no group {name!r}, which position {position + 1} refers to")
+        if self.open[0].alternatives:
+            self.unsure.append((0, len(self.text), "in an alternative"))
+        for name, position in self.used:
+            self._refuse_unsure(name, position)
         return self._closed(self.open[0])
+
+    def _refuse_unsure(self, name: int | str, position: int) -> None:
+        """Raises Misread for a reference to a group that may have taken no part.
+
+        ECMA-262 matches the empty text for it, and forgets groups at each turn; Java does neither.
+        """
+        begin, end = self.spans[name if isinstance(name, int) else self.numbers[name]]
+        reason = next((why for low, high, why in self.unsure if low <= begin and end <= high), None)
+        if reason is None and position < end:
+            reason = "not closed there"
+        if reason is not None:
+            told = f"the group {name!r} is {reason}, and the two do not agree on what it holds then"
+            raise Misread(f"{told} (position {position + 1})")
 
     def _one(self, character: str) -> None:
         begin, since = self.at, len(self.automaton.letters)
@@ -83,9 +97,18 @@ class Scan:
                 self._refuse("')' closes nothing")
             group = self.open.pop()
             part, looks = self._closed(group), group.text in _LOOK
-            self._put(self.automaton.looked(part) if looks else part, group.since)
+            self._put(self.automaton.looked(part) if looks else part, group.since, group.at)
+            own = max(group.deepest, group.calls) + 2 + 2 * bool(group.alternatives)
+            self.open[-1].last_calls = own
+            self.open[-1].calls += own - 1
             self.repeatable = not looks
             self.at += 1
+            self.spans[group.number] = (group.at, self.at)
+            if looks:
+                self.asserting.append(group.at)
+                self.unsure.append((group.at, self.at, "in a lookaround"))
+            if group.alternatives:
+                self.unsure.append((group.at, self.at - 1, "in an alternative"))
         elif character in "*+?{":
             self._quantifier()
         elif character in "]}":
@@ -93,26 +116,35 @@ class Scan:
         else:
             self.repeatable = character not in "^$|"
             if character == "|":
-                self.open[-1].alternatives.append(self._ended(self.open[-1]))
-                self.open[-1].before = self.open[-1].last = NOTHING
+                group = self.open[-1]
+                group.alternatives.append(self._ended(group))
+                group.before = group.last = NOTHING
+                group.deepest, group.calls = max(group.deepest, group.calls), 0
             elif character in "^$":
+                (self.ends if character == "$" else self.asserting).append(begin)
                 self._put(BEGIN if character == "^" else ASSERTION, since)
             else:
                 read = code_points.DOT if character == "." else code_points.signs(character)
                 self._put(self.automaton.read(read, begin), since)
             self.at += 1
 
-    def _put(self, part: Fragment, since: int) -> None:
+    def _put(self, part: Fragment, since: int, at: int | None = None) -> None:
         """The next piece of the group that is open; its positions are those since a number."""
         group = self.open[-1]
         group.before = self._ended(group)
         group.last, group.last_since = part, since
+        group.last_at = self.at if at is None else at
+        group.last_calls = 0
+        group.calls += 1
 
-    def _ended(self, group: _Open) -> Fragment:
+    def _ended(self, group: OpenGroup) -> Fragment:
         return self.automaton.then(group.before, group.last)
 
-    def _closed(self, group: _Open) -> Fragment:
-        return self.automaton.either([*group.alternatives, self._ended(group)])
+    def _closed(self, group: OpenGroup) -> Fragment:
+        parts = [*group.alternatives, self._ended(group)]
+        if len(parts) > 1 and any(part.empty for part in parts):
+            self.sparing.append(group.at)
+        return self.automaton.either(parts)
 
     def _group(self) -> None:
         match = _GROUP.match(self.text, self.at)
@@ -125,9 +157,12 @@ class Scan:
             if "_" in match.group(1):
                 self._refuse(f"the group name {match.group(1)!r} has an underscore, which Java refuses")
             self.names.add(match.group(1))
+        number = 0
         if match.group(1) or match.group() == "(":
             self.groups += 1
-        self.open.append(_Open(self.at, match.group(), len(self.automaton.letters)))
+            number = self.groups
+            self.numbers[match.group(1) or ""] = number
+        self.open.append(OpenGroup(self.at, match.group(), len(self.automaton.letters), number))
         self.repeatable = False
         self.at = match.end()
 
@@ -140,8 +175,10 @@ class Scan:
         low, comma, high = match.groups()
         if high and int(low) > int(high):
             self._refuse(f"{match.group()!r} counts down")
-        self.at = match.end()
-        if self.text[self.at : self.at + 1] == "?":
+        self.at = end = match.end()
+        lazy = self.text[self.at : self.at + 1] == "?"
+        if lazy:
+            self.sparing.append(self.at)
             self.at += 1
         elif self.text[self.at : self.at + 1] == "+":
             self._refuse("a possessive '+' is not known to ECMA-262")
@@ -151,7 +188,13 @@ class Scan:
             int(low),
             int(high) if high else None if comma else int(low),
         )
-        group.last = self.automaton.repeated(group.last, group.last_since, least, most)
+        part, begin, since = group.last, group.last_at, group.last_since
+        if (least, most) != (1, 1):
+            self.unsure.append((begin, end, "optional" if most == 1 else "repeated"))
+        if most is None or most > 1:
+            until, calls = len(self.automaton.letters), group.last_calls and group.last_calls + 1
+            self.turns.append(GroupTurns(begin, end, lazy, since, until, most, part.empty > 0, calls))
+        group.last = self.automaton.repeated(part, since, least, most)
 
     def _escape(self, *, in_class: bool) -> Ranges | Fragment:
         """Steps over an escape; what it matches, or the part that it is where that is no character."""
@@ -173,14 +216,19 @@ class Scan:
         if following in "bB":
             if in_class:
                 self._refuse(f"'\\{following}' in a class is read differently by the two", begin)
+            self.asserting.append(begin)
             return ASSERTION
         if not in_class and following in "123456789":
+            if self.text[self.at : self.at + 1].isdecimal():
+                self._refuse(f"'\\{following}' before a digit is another group to one of the two", begin)
             self.used.append((int(following), begin))
+            self.asserting.append(begin)
             return self.automaton.anything(begin)
         if not in_class and following == "k":
             name = _NAME.match(self.text, self.at)
             if name is not None:
                 self.used.append((name.group(1), begin))
+                self.asserting.append(begin)
                 self.at = name.end()
                 return self.automaton.anything(begin)
         only = "is known to Java alone" if following in _JAVA_ONLY else "does not mean the same to both"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dq.contracts.patterns import pattern
+from dq.contracts.sql.long_texts import PATTERNS
 from dq.contracts.sql.vetting import Forbidden
 
 _TEXT, _DIGITS, _EXPONENT = 1_000, 38, 308
@@ -43,20 +44,7 @@ _NUMBERS = {
     "approx_count_distinct": _Bound(1, 0.01, 0.5, "each group keeps more the smaller it is"),
     "ntile": _Bound(0, 1, 10_000, "it is a number of parts"),
 }
-# Functions whose argument at a place is a regular expression, or a form of dates and numbers.
-_PATTERNS = dict.fromkeys(
-    (
-        "regexp",
-        "regexp_count",
-        "regexp_extract",
-        "regexp_instr",
-        "regexp_like",
-        "regexp_substr",
-        "rlike",
-        "split",
-    ),
-    1,
-)
+# Functions whose argument at a place is a form of dates and numbers.
 _FORMS = dict.fromkeys(
     [
         "date_format",
@@ -114,7 +102,7 @@ def _function(node: exp.Anonymous) -> None:
     bound = _NUMBERS.get(name)
     if bound is not None and len(arguments) > bound.place:
         _refuse_number(name, arguments[bound.place], bound)
-    if name in _PATTERNS and len(arguments) > 1:
+    if name in PATTERNS and len(arguments) > 1:
         _refuse_pattern(arguments[1])
     if name in _FORMS and len(arguments) > 1:
         _refuse_form(name, arguments[1])

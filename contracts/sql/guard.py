@@ -20,6 +20,7 @@ from dq.contracts.sql.aggregate import Folded, folded, shown
 from dq.contracts.sql.allowlist import NOT_OF_A_ROW, OF_A_ROW
 from dq.contracts.sql.cost import vouch_for_cost
 from dq.contracts.sql.dialect import SqlDialect
+from dq.contracts.sql.long_texts import bounded
 from dq.contracts.sql.reading import read, read_condition
 from dq.contracts.sql.vetting import (
     Forbidden,
@@ -78,6 +79,7 @@ def guarded(query: str, *, own: str, tables: Mapping[str, str], property: str | 
         vouch_for_cost(tree)
         named = _renamed(tree, tables)
         rows = read(tree)
+        bounded(tree)
         tables_read = tuple(sorted(named))
         asked, told = folded(tree), shown(tree, rows)
         parts = list(tree.walk())
@@ -97,6 +99,7 @@ def guarded_predicate(text: str) -> Guarded | Refused:
         _vouch_for_row(tree)
         vouch_for_cost(tree)
         read_condition(tree)
+        tree = bounded(tree)
         names = {one.parts[0].name for one in tree.find_all(exp.Column)}
         return Guarded(_written(tree), (), tuple(sorted(names)))
     except (Forbidden, SqlglotError, RecursionError) as error:

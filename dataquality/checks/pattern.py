@@ -6,7 +6,9 @@ Good: A row with `DE`.
 Nulls: NULL does not break it; the empty text must match as any other. The pattern is searched, not
 anchored, as in JSON Schema: write `^` and `$` for the whole text.
 Mend: Correct the value at its source. A pattern that Java's regex and ECMA-262 do not read alike is an
-error: write it with what they share.
+error: write it with what they share; a reference back to a group that is optional, repeated, in an
+alternative or in a lookaround is one. Java calls itself for each turn of a repeated group: where turns
+cannot be told apart, as in `^([ab]-|[ab])*$`, a text of many hundred characters is an error, too.
 """
 
 from __future__ import annotations

@@ -45,5 +45,5 @@ def matching(clause: Clause, column: Column, pattern: str) -> Clause:
         regex = java(pattern)
     except Unusable as error:
         return refuse(clause, str(error))
-    breaks = column.where(lambda value: Not(Matches(value, regex)))
+    breaks = column.where(lambda value: Not(Matches(value, regex.text, regex.longest)))
     return asking(clause, RowTest(breaks, f"do not match {pattern}"))

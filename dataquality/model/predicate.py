@@ -91,10 +91,14 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Whether a pattern of Java is found in a text."""
+    """Whether a pattern of Java is found in a text.
+
+    In a text of more than `longest` characters it cannot be told, which is an error: Java's stack would end.
+    """
 
     value: Term
     pattern: str
+    longest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

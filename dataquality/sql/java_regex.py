@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from dq.contracts.patterns import code_points
 from dq.contracts.patterns import pattern as shared
 from dq.contracts.patterns.code_points import Ranges
+from dq.contracts.patterns.recursion import recursion
 from dq.dataquality.model.threshold import Unusable
 
 _WORD = (r"(?<=\w)", r"(?<!\w)", r"(?=\w)", r"(?!\w)")
@@ -26,7 +28,15 @@ _FEW = 32
 _DEEPEST = 12
 
 
-def java(pattern: str) -> str:
+@dataclass(frozen=True, slots=True)
+class JavaPattern:
+    """A pattern of Java, and in how long a text it can be searched (None: in any)."""
+
+    text: str
+    longest: int | None
+
+
+def java(pattern: str) -> JavaPattern:
     """The pattern for RLIKE, which searches as JSON Schema's `pattern` does: it is not anchored.
 
     Raises Unusable, with the position, for what the two languages do not share.
@@ -34,7 +44,18 @@ def java(pattern: str) -> str:
     wrong = shared.refused(pattern)
     if wrong is not None:
         raise Unusable(f"pattern {pattern!r}: {wrong.message}")
-    return "".join(_translated(token) for token in _TOKEN.findall(shared.searched(pattern)))
+    searched = shared.searched(pattern)
+    known = recursion(searched)
+    made, skipped = "", -1
+    for token in _TOKEN.finditer(searched):
+        if token.start() == skipped:
+            continue
+        made += _translated(token.group())
+        lazy = known.possessive.get(token.end())
+        if lazy is not None:
+            made += "+"
+            skipped = token.end() if lazy else -1
+    return JavaPattern(made, known.longest)
 
 
 def _translated(token: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from dq.contracts.patterns.recursion import TOO_LONG
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
@@ -162,6 +163,17 @@ def _has_day(node: p.HasDay, here: _SqlSubject) -> str:
     return f"{value} IS NOT NULL AND {value} RLIKE {shape} AND {day} IS NOT NULL"
 
 
+def _matches(node: p.Matches, here: _SqlSubject) -> str:
+    value = _value(node.value, here)
+    found = f"{value} RLIKE {sql.text(node.pattern)}"
+    if node.longest is None:
+        return found
+    beyond = f"raise_error({sql.text(TOO_LONG)})"
+    return (
+        f"CASE WHEN length({value}) <= {node.longest} THEN {found} WHEN {value} IS NOT NULL THEN {beyond} END"
+    )
+
+
 def _multiple(node: p.MultipleOf, here: _SqlSubject) -> str:
     value, step, kind = here.path(node.value), sql.number(node.step), here.type_of(node.value)
     if kind is not None and kind.name in _EXACT:
@@ -204,7 +216,7 @@ _TRUTHS: Mapping[type, Callable[[Any, _SqlSubject], str]] = {
     p.IsNaN: _is_nan,
     p.Compare: _compare,
     p.In: _in,
-    p.Matches: lambda node, here: f"{_value(node.value, here)} RLIKE {sql.text(node.pattern)}",
+    p.Matches: _matches,
     p.HasDay: _has_day,
     p.MultipleOf: _multiple,
     p.Repeats: _repeats,

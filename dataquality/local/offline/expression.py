@@ -191,8 +191,8 @@ def _in(node: p.In, here: _Subject) -> Reading:
 
 
 def _matches(node: p.Matches, here: _Subject) -> Reading:
-    found = _pattern(node.pattern)
-    return _strict(lambda text: found.search(text) is not None, _value(node.value, here))
+    found = values.bounded(_pattern(node.pattern), node.longest)
+    return _strict(lambda text: found(text) is not None, _value(node.value, here))
 
 
 def _pattern(java: object) -> Any:

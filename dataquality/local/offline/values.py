@@ -8,9 +8,11 @@ import decimal
 import math
 import re
 import struct
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+
+from dq.contracts.patterns.recursion import TOO_LONG
 
 # Enough digits that no remainder or sum of two of Spark's decimals is rounded.
 EXACT = decimal.Context(prec=120, rounding=decimal.ROUND_HALF_UP)
@@ -183,3 +185,14 @@ def pattern(java: str) -> re.Pattern[str] | None:
         return re.compile(made, re.ASCII)
     except re.error:
         return None
+
+
+def bounded(found: re.Pattern[str], longest: int | None) -> Callable[[str], re.Match[str] | None]:
+    """The search of a pattern; of a text that is too long for Spark, Incomparable is raised here too."""
+
+    def search(text: str) -> re.Match[str] | None:
+        if longest is not None and len(text) > longest:
+            raise Incomparable(TOO_LONG)
+        return found.search(text)
+
+    return search

@@ -9,11 +9,16 @@ import pytest
 
 from dq.contracts.patterns.pattern import refused, searched
 
+DISAGREED = "and the two do not agree on what it holds then"
+
 
 @pytest.mark.parametrize(
     "pattern",
     [
         "",
+        r"^(a|b)x\1$",
+        r"^((a)b)\2\1$",
+        r"^(?<q>[;'])(?:[a-z](-x)?)*\k<q>$",
         "^[A-Z0-9]{2}$",
         "^N[0-9A-Z]{1,5}$",
         r"[\w.-]+@[\w-]+\.[a-z]{2,}",
@@ -80,6 +85,18 @@ def test_what_both_read_is_allowed(pattern: str) -> None:
         (r"\v", r"'\v' is known to Java alone (position 1)"),
         ("a\\", "a backslash ends the pattern (position 2)"),
         (r"\1", "there is no group 1, which position 1 refers to"),
+        (r"^(;)?[a-z]+\1$", f"the group 1 is optional, {DISAGREED} (position 12)"),
+        (r"(?:(a)b)?\1", f"the group 1 is optional, {DISAGREED} (position 10)"),
+        (r"(a)+\1", f"the group 1 is repeated, {DISAGREED} (position 5)"),
+        (r"(?:(a)\1){2,3}", f"the group 1 is repeated, {DISAGREED} (position 7)"),
+        (r"(?:(a)|b)\1", f"the group 1 is in an alternative, {DISAGREED} (position 10)"),
+        (r"(a)|b\1", f"the group 1 is in an alternative, {DISAGREED} (position 6)"),
+        (r"(?!(a))b\1", f"the group 1 is in a lookaround, {DISAGREED} (position 9)"),
+        (r"(?<=(a))b\1", f"the group 1 is in a lookaround, {DISAGREED} (position 10)"),
+        (r"(a\1)", f"the group 1 is not closed there, {DISAGREED} (position 3)"),
+        (r"\1(a)", f"the group 1 is not closed there, {DISAGREED} (position 1)"),
+        (r"(?<q>a)?\k<q>", f"the group 'q' is optional, {DISAGREED} (position 9)"),
+        (r"(a)\10", r"'\1' before a digit is another group to one of the two (position 4)"),
         (r"(?<a>b)\k<c>", "there is no group 'c', which position 8 refers to"),
         ("(?<a>b)(?<a>c)", "the group name 'a' is used twice (position 8)"),
         ("(?<a_b>c)", "the group name 'a_b' has an underscore, which Java refuses (position 1)"),
