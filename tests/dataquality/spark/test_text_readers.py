@@ -137,3 +137,36 @@ def test_the_frame_of_an_empty_folder_has_the_contracts_columns(spark: SparkSess
     frame = open_frame(spark, locate(made, made.objects[0], None, anywhere()))
 
     assert (frame.count(), dict(frame.dtypes)) == (0, {"id": "bigint", "price": "decimal(10,2)"})
+
+
+RULES = """\
+    quality:
+      - {type: sql, query: 'SELECT MIN(amount) FROM {object}', mustBe: -5}
+      - {type: sql, query: 'SELECT COUNT(*) FROM {object} WHERE Amount > 10', mustBe: 0}
+      - {type: sql, query: 'SELECT MIN(id) FROM {object}', mustBe: 1}
+      - {metric: rowCount, mustBe: 2, customProperties: [
+          {property: scope, vendor: dq, value: {where: amount < 9}}]}
+"""
+
+
+def test_sql_reads_no_column_of_csv_that_the_contract_does_not_declare(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text("id,price,amount\n1,10,-5\n2,20,10.5\n")
+    text = CONTRACT % (tmp_path, "csv", 2)
+    text = text.replace("    quality: [{metric: rowCount, mustBe: 2}]\n", RULES)
+    declared = f"{text}      - {{name: amount, logicalType: number}}\n"
+    told = []
+
+    for each in (text, declared):
+        made = parse(each.encode(), "shop.odcs.yaml").contract
+        assert made is not None
+        report = check(Request(made, locate(made, made.objects[0], None, anywhere()), spark=spark))
+        told.append([one for one in report.results if one.check in ("sql_rule", "row_count")])
+
+    assert [one.status for one in told[0]] == ["error", "error", "pass", "error"]
+    assert told[0][0].message == (
+        "orders: it reads amount, which the contract does not declare, and CSV holds texts alone;"
+        " add it to the properties with its logicalType"
+    )
+    assert [one.status for one in told[1]] == ["pass", "fail", "pass", "fail"]
