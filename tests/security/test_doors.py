@@ -210,6 +210,7 @@ ALLOWED = {
     ("cli/alerting/sending.py", "file"): (".open", "opens a channel"),
     ("registry/catalogs/__init__.py", "file"): (".open", "opens a catalog"),
     ("contracts/sql/guard.py", "file"): (".replace/1", "a node of a statement"),
+    ("contracts/sql/long_texts.py", "file"): (".replace/1", "a node of a statement"),
 }
 
 
