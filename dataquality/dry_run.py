@@ -22,6 +22,9 @@ _SAID = {
     Kind.INTERPRETED: "one scan that looks inside of arrays and maps",
     Kind.DISTINCT: "different keys",
     Kind.DUPLICATES: "repeated keys, a shuffle",
+    Kind.SINGLE: "keys that stand once, a shuffle",
+    Kind.RANKED: "one scan that sorts values",
+    Kind.GROUPED: "groups of rows, a small shuffle",
     Kind.SQL: "a query of the contract",
     Kind.UNMATCHED: "keys looked up in another object, a join",
 }

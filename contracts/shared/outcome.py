@@ -71,12 +71,26 @@ Row = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
+class GroupResult:
+    """The answer for one group of rows; `key` are the values that make it, None is NULL.
+
+    `value` is the measured number, when there is one that may be shown.
+    """
+
+    key: tuple[str | None, ...]
+    status: Status
+    observed: str
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CheckResult:
     """The answer to one clause of a contract on one scope of data.
 
     `clause` is the clause's path inside the contract, which together with contract, object and scope is
     its identity. `observed` and `allowed` are texts ready to print; `value` is the measured number, when
-    there is one. `samples` holds up to 20 keys of failing rows, classified columns masked.
+    there is one. `samples` holds up to 20 keys of failing rows, classified columns masked. `groups` are the
+    answers for groups by the columns `by`. `of` tells what was measured, where later runs compare with it.
     """
 
     check: str
@@ -91,6 +105,9 @@ class CheckResult:
     at: Location
     value: float | None = None
     samples: tuple[Row, ...] = ()
+    by: tuple[str, ...] = ()
+    groups: tuple[GroupResult, ...] = ()
+    of: str = ""
 
 
 class CycleStatus(StrEnum):

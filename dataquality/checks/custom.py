@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from dq.contracts.measures.read import measure_named
 from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.shared.source_map import plain
@@ -45,13 +46,18 @@ class _Numbered:
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for quality in one.quality:
-        # Unusual numbers of rows are told from earlier runs, which a check of a package does not see.
-        if quality.type == "custom" and quality.engine == ENGINE and written_as_anomaly(quality) is None:
+        if _is_of_package(quality):
             yield _clause(one, quality, None)
     for prop, column in columns(one):
         for quality in prop.quality:
-            if quality.type == "custom" and quality.engine == ENGINE:
+            if _is_of_package(quality):
                 yield _clause(one, quality, column)
+
+
+def _is_of_package(quality: Quality) -> bool:
+    """Whether another package may have the check: the metrics of dq itself have kinds of their own."""
+    own = written_as_anomaly(quality) is not None or measure_named(quality) is not None
+    return quality.type == "custom" and quality.engine == ENGINE and not own
 
 
 def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Clause:

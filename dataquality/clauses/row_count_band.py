@@ -11,7 +11,7 @@ from statistics import median
 
 from dq.contracts.model import Quality
 from dq.contracts.shared.source_map import plain
-from dq.dataquality.model.run_context import Occasion, Partition
+from dq.dataquality.model.run_context import Earlier, Occasion, Partition
 
 # What a rule of dq's own engine calls this comparison; see `checks/row_count_anomaly.py`.
 ANOMALY = "rowCountAnomaly"
@@ -88,12 +88,19 @@ def comparable(occasion: Occasion, check: str, clause: str) -> list[Counted]:
     mine = occasion.partitions[0] if occasion.partitions else ()
     found: dict[object, Counted] = {}
     for one in sorted(occasion.history or (), key=lambda one: one.at):
-        if (one.check, one.clause) != (check, clause) or _kind(one.partition) != _kind(mine):
+        if not isinstance(one, Earlier) or (one.check, one.clause) != (check, clause):
+            continue
+        if not same_kind(one.partition, mine):
             continue
         of = time_of(one.partition) or one.at
         if of < here and (not mine or one.partition != mine):
             found[one.partition or one.at] = Counted(of, one.rows)
     return sorted(found.values(), key=lambda one: one.of)
+
+
+def same_kind(one: Partition, other: Partition) -> bool:
+    """Whether two partitions differ in nothing but what tells their date."""
+    return _kind(one) == _kind(other)
 
 
 def _kind(partition: Partition) -> Partition:
@@ -119,9 +126,7 @@ def usual(
     same = [one for one in earlier if one.of.weekday() == here.weekday()]
     weekly = len(same) >= SAME_WEEKDAY and len(same) < len(earlier)
     counts = tuple(one.rows for one in (same if weekly else earlier)[-runs:])
-    middle = median(counts)
-    spread = _NORMAL * median(abs(count - middle) for count in counts)
-    reach = max(deviations * spread, slack * middle)
+    middle, reach = reach_of(counts, deviations, slack)
     return Band(
         least=max(math.ceil(middle - reach), 0) if direction != "more" else None,
         most=math.floor(middle + reach) if direction != "fewer" else None,
@@ -129,6 +134,14 @@ def usual(
         counts=counts,
         days=f"{len(counts)} {_WEEKDAYS[here.weekday()]}" if weekly else f"{len(counts)} runs",
     )
+
+
+def reach_of(numbers: Sequence[float], deviations: float, slack: float) -> tuple[float, float]:
+    """The median, and how far from it is usual: `deviations` times the robust standard deviation, or the
+    share `slack` of the median, whichever is larger. There is at least one number."""
+    middle = median(numbers)
+    spread = _NORMAL * median(abs(number - middle) for number in numbers)
+    return middle, max(deviations * spread, slack * abs(middle))
 
 
 def nearest(earlier: Iterable[Counted], wanted: datetime, within: float) -> Counted | None:

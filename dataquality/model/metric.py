@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import functools
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from enum import StrEnum
 from typing import Any, ClassVar
 
-from dq.contracts.types import DataType
+from dq.dataquality.model.answer import Answer as Answer
+from dq.dataquality.model.answer import Failure as Failure
+from dq.dataquality.model.answer import Number as Number
+from dq.dataquality.model.answer import Value as Value
+from dq.dataquality.model.answer import one_number as one_number
 from dq.dataquality.model.column import Column
+from dq.dataquality.model.how_asked import RANKS, Merge
+from dq.dataquality.model.how_asked import Kind as Kind
 from dq.dataquality.model.needs import Need as Need
 from dq.dataquality.model.needs import joined, term_needs
 from dq.dataquality.model.needs import needs as needs_of
 from dq.dataquality.model.predicate import And, Exists, Matches, Not, Or, Predicate
 from dq.dataquality.model.proof import Proof, of_count, of_extreme
 from dq.dataquality.model.target import Target
-from dq.dataquality.model.term import Opaque, Path, Term
-
-
-class Kind(StrEnum):
-    """How a metric is asked, which decides the pass that it can share."""
-
-    SCHEMA = "schema"  # the columns and types, known without reading
-    ROWS = "rows"  # an aggregate that Spark compiles together with others
-    INTERPRETED = "interpreted"  # an aggregate with a lambda, which would keep all others from being compiled
-    DISTINCT = "distinct"  # exact count of distinct keys
-    DUPLICATES = "duplicates"  # rows beyond the first of each key
-    SQL = "sql"  # a whole query that went through the guard
-    UNMATCHED = "unmatched"  # rows whose key another object does not have
-    PYTHON = "python"  # a function of another package, which gets the rows
-
-
-class Merge(StrEnum):
-    """How the answers for two disjoint sets of rows become the answer for both."""
-
-    SUM = "sum"
-    MIN = "min"
-    MAX = "max"
-    NONE = "none"
-
+from dq.dataquality.model.term import INTEGERS, TEXTS, Opaque, Path, Term
 
 # A sum of floats depends on the order, and whether it is one shows only in the data.
 _MERGES = {"count": Merge.SUM, "min": Merge.MIN, "max": Merge.MAX}
@@ -63,7 +43,7 @@ class Aggregate:
 
     `needs` are the columns that SQL of another package reads; what terms and predicates need is added, and
     what would prove the answer is told by these alone. `instead` is asked when this has no answer: the same
-    question in another way, which makes no difference between metrics.
+    question in another way, which makes no difference between metrics. `share` is that of the RANKS.
     """
 
     name: str
@@ -71,6 +51,7 @@ class Aggregate:
     where: Predicate | None = None
     needs: tuple[Need, ...] = ()
     instead: Metric | None = field(default=None, compare=False)
+    share: Decimal | None = None
     kind: Kind = field(init=False, compare=False, repr=False)
     proof: Proof = field(init=False, compare=False, repr=False)
     proven_by: Column | None = field(init=False, compare=False, repr=False)
@@ -81,14 +62,14 @@ class Aggregate:
         walks = not all(need.column.single for need in needs) or any(
             isinstance(node, Opaque) and node.interpreted for node in (self.value, *_nodes(self.where))
         )
-        kind = Kind.INTERPRETED if walks else Kind.ROWS
+        kind = Kind.RANKED if self.name in RANKS else Kind.INTERPRETED if walks else Kind.ROWS
         proof, column = Proof.NONE, None
         if kind is Kind.ROWS and self.value is None and self.name == "count":
             proof, column = of_count(self.where)
         elif kind is Kind.ROWS and self.value is not None and not self.where and self.name in ("min", "max"):
             proof, column = of_extreme(self.value)
         # Metrics are keys of many tables, and a predicate may hold thousands of literals.
-        number = hash((self.name, self.value, self.where, needs))
+        number = hash((self.name, self.value, self.where, needs, self.share))
         told = {"needs": needs, "kind": kind, "proof": proof, "proven_by": column, "_hash": number}
         for name, value in told.items():
             object.__setattr__(self, name, value)
@@ -120,6 +101,16 @@ class RepeatedKeys:
     keys: tuple[Column, ...]
     where: Predicate | None = None
     kind: ClassVar[Kind] = Kind.DUPLICATES
+    merge: ClassVar[Merge] = Merge.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class SingleKeys:
+    """How many keys only one of the rows has where that is true."""
+
+    keys: tuple[Column, ...]
+    where: Predicate | None = None
+    kind: ClassVar[Kind] = Kind.SINGLE
     merge: ClassVar[Merge] = Merge.NONE
 
 
@@ -163,14 +154,35 @@ class Call:
     merge: ClassVar[Merge] = Merge.NONE
 
 
-Keyed = DistinctKeys | RepeatedKeys | UnmatchedKeys
+@dataclass(frozen=True, slots=True)
+class PerGroup:
+    """A metric for each group of the rows where `within` is true; the group of NULL is one.
+
+    Only these groups are there, whatever the metric's own condition is.
+    """
+
+    by: tuple[Column, ...]
+    of: Aggregate | DistinctKeys | SingleKeys
+    within: Predicate | None = None
+    kind: ClassVar[Kind] = Kind.GROUPED
+    merge: ClassVar[Merge] = Merge.NONE
+
+    @property
+    def where(self) -> Predicate | None:
+        """The rows that it speaks about."""
+        return self.within
+
+
+Keyed = DistinctKeys | RepeatedKeys | SingleKeys | UnmatchedKeys
 """Of the rows whose key has no NULL."""
-OfRows = Aggregate | Keyed | Query | Call
+OfRows = Aggregate | Keyed | PerGroup | Query | Call
 """What is asked of rows."""
 Metric = Schema | OfRows
 """Equal metrics are asked once."""
 
 
+# What may be the name of a group: as a text it is the same in every engine.
+GROUP_TYPES = TEXTS | INTEGERS | {"boolean", "date", "decimal"}
 _NAMES = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*")
 _NAME = re.compile(r"`((?:[^`]|``)+)`")
 
@@ -199,35 +211,23 @@ def reads(metric: Metric) -> tuple[Need, ...]:
             return ()
         case Aggregate():
             return metric.needs
-        case Query(_, columns) | DistinctKeys(columns) | RepeatedKeys(columns) | UnmatchedKeys(columns):
+        case PerGroup(by, of):
+            names = tuple(Need(column, GROUP_TYPES) for column in by)
+            return _needs((*names, *reads(of)), None, metric.within)
+        case (
+            Query(_, columns)
+            | SingleKeys(columns)
+            | DistinctKeys(columns)
+            | RepeatedKeys(columns)
+            | UnmatchedKeys(columns)
+        ):
             return _needs(tuple(Need(column) for column in columns), None, metric.where)
         case Call():
             return _needs((), None, metric.where)
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a metric has no answer, in one line. `late`: it took too long, and so would another way."""
-
-    message: str
-    late: bool = False
-
-
-Number = int | float | Decimal
-# SCHEMA gives a struct type; a minimum or maximum of no rows gives None.
-Value = Number | str | dt.date | DataType | None
-Answer = Value | Failure
 Answers = Mapping[Metric, Answer]
-
 SCHEMA = Schema()
-
-
-def one_number(value: object, giver: str = "the query") -> Number | Failure:
-    """What a query or a function gave, when it is a number that can be compared."""
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        shown = "NULL" if value is None else f"a {type(value).__name__}"
-        return Failure(f"{giver} gives {shown}; one number is needed")
-    return value if math.isfinite(value) else Failure(f"{giver} gives {value}, which is no number")
 
 
 def count(where: Predicate | str | None = None, needs: tuple[Need, ...] = ()) -> Aggregate:
@@ -252,6 +252,8 @@ def of_users(metric: Metric) -> bool:
     """Whether its cost is whatever the contract's author has written: SQL, a pattern, a function."""
     if isinstance(metric, Schema):
         return False
+    if isinstance(metric, PerGroup):
+        return of_users(metric.of) or any(isinstance(node, Opaque) for node in _nodes(metric.within))
     value = metric.value if isinstance(metric, Aggregate) else None
     theirs = (isinstance(node, Opaque | Matches) for node in (value, *_nodes(metric.where)))
     return isinstance(metric, Query | Call) or any(theirs)

@@ -1,9 +1,11 @@
-"""What a check is told besides the data: when it runs, on which partitions, and what earlier runs counted."""
+"""What a check is told besides the data: when it runs, on which partitions, and what earlier runs found."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+
+from dq.dataquality.model.answer import Group
 
 Partition = tuple[tuple[str, str], ...]
 
@@ -20,6 +22,22 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierMeasure:
+    """The number that an earlier run measured for a clause, or one for each group; as `Earlier`.
+
+    `of` tells what was measured: a rule that asks something else by now is not compared with it.
+    """
+
+    check: str
+    clause: str
+    of: str
+    at: datetime
+    number: float | None = None
+    groups: tuple[tuple[Group, float], ...] = ()
+    partition: Partition = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Occasion:
     """The circumstances of one run. `now` is an aware instant; without it, nothing that ages is tested.
 
@@ -28,7 +46,7 @@ class Occasion:
 
     now: datetime | None = None
     partitions: tuple[Partition, ...] = ()
-    history: tuple[Earlier, ...] | None = None
+    history: tuple[Earlier | EarlierMeasure, ...] | None = None
 
 
 NOWHEN = Occasion()

@@ -22,8 +22,10 @@ from dq.dataquality.model.metric import (
     Metric,
     Number,
     OfRows,
+    PerGroup,
     Query,
     RepeatedKeys,
+    SingleKeys,
     UnmatchedKeys,
     of_users,
     one_number,
@@ -31,6 +33,7 @@ from dq.dataquality.model.metric import (
 from dq.dataquality.model.predicate import And
 from dq.dataquality.model.target import incomparable
 from dq.dataquality.spark.error_redaction import MAX_MESSAGE, answered, cleaned, spark_errors, without_values
+from dq.dataquality.spark.groups import key_counts, per_group
 from dq.dataquality.spark.plan import Pass, Plan, plan
 from dq.dataquality.spark.schema import data_type
 from dq.dataquality.spark.time_limit import Watch, time_limit
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Metric)
 # Of a failed aggregation at most so many halves are tried: with one broken column that is plenty for a
 # thousand metrics, and on a table that is broken everywhere it ends soon.
 MAX_HALVES = 64
@@ -119,8 +123,15 @@ def _limited(
 def _runner(others: Others) -> _Run:
     def run(frame: DataFrame, metrics: tuple[Metric, ...], watch: Watch) -> dict[Metric, Answer]:
         together = tuple(metric for metric in metrics if isinstance(metric, Aggregate))
-        alone = (metric for metric in metrics if not isinstance(metric, Aggregate))
-        answers = _aggregate(frame, together, watch) if together else {}
+        alone = [metric for metric in metrics if not isinstance(metric, Aggregate)]
+        answers: dict[Metric, Answer] = dict(_aggregate(frame, together, watch)) if together else {}
+        grouped = tuple(metric for metric in alone if isinstance(metric, PerGroup))
+        if grouped:
+            return answers | _halved(grouped, watch, lambda some: list(per_group(frame, some).values()))
+        keys = [metric for metric in alone if isinstance(metric, DistinctKeys | SingleKeys)]
+        if any(isinstance(metric, SingleKeys) for metric in keys):
+            counted = answered(lambda: key_counts(keyed(frame, keys[0]), keys))
+            return answers | (dict.fromkeys(keys, counted) if isinstance(counted, Failure) else counted)
         for one in alone:
             answers[one] = answered(lambda one=one: _alone(frame, one, others))  # type: ignore[misc]  # at once
         return answers
@@ -163,6 +174,13 @@ def implied(one: Pass, answers: Answers) -> bool:
 
 
 def _aggregate(frame: DataFrame, metrics: tuple[Aggregate, ...], watch: Watch) -> dict[Metric, Answer]:
+    return _halved(metrics, watch, lambda some: _row(frame, some))
+
+
+def _halved(
+    metrics: tuple[M, ...], watch: Watch, ask: Callable[[tuple[M, ...]], list[Answer]]
+) -> dict[Metric, Answer]:
+    """Asks all at once; where that fails, halves, until those that have no answer stand alone."""
     answers: dict[Metric, Answer] = {}
     stack, failed = [metrics], 0
     while stack:
@@ -170,7 +188,7 @@ def _aggregate(frame: DataFrame, metrics: tuple[Aggregate, ...], watch: Watch) -
         if watch.over:
             answers |= dict.fromkeys(asked, watch.failure())
             continue
-        values = answered(lambda asked=asked: _row(frame, asked))  # type: ignore[misc]  # bound at once
+        values = answered(lambda asked=asked: ask(asked))  # type: ignore[misc]  # bound at once
         if not isinstance(values, Failure):
             answers |= dict(zip(asked, values, strict=True))
             continue

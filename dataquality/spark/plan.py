@@ -6,14 +6,27 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dq.contracts.types import MAX_PRECISION, DataType
+from dq.dataquality.model.answer import Failure
 from dq.dataquality.model.column import resolve
-from dq.dataquality.model.metric import Aggregate, Failure, Kind, Metric, Need, Schema, reads
+from dq.dataquality.model.metric import (
+    Aggregate,
+    DistinctKeys,
+    Kind,
+    Metric,
+    Need,
+    PerGroup,
+    Schema,
+    SingleKeys,
+    reads,
+)
 from dq.dataquality.sql.spark_predicate import question
 
 # The JVM interprets a generated method that has more than 8,000 bytecodes. Measured on Spark 4.0, 2 million
 # rows, counts of plain predicates, CPU seconds: 120 in one pass 3.7 (in two 4.6), 200 in one pass 8.3 (in
 # two 5.5). So a pass pays up to about 120 expressions, and a second one beyond.
 MAX_EXPRESSIONS = 100
+# Kinds of which one job answers many; a list of values beside them would keep the others from being compiled.
+_SHARED = (Kind.ROWS, Kind.INTERPRETED, Kind.RANKED)
 # Text of one query that is parsed and planned on the driver; long lists of values come to that.
 MAX_CHARACTERS = 100_000
 
@@ -48,11 +61,30 @@ def plan(metrics: Iterable[Metric], schema: DataType) -> Plan:
     aggregates = [metric for metric in sound if isinstance(metric, Aggregate)]
     passes = [
         Pass(kind, chunk)
-        for kind in (Kind.ROWS, Kind.INTERPRETED)
+        for kind in _SHARED
         for chunk in _chunks([metric for metric in aggregates if metric.kind is kind], schema)
     ]
-    passes += [Pass(one.kind, (one,)) for one in sound if not isinstance(one, Aggregate | Schema)]
+    passes += [Pass(one[0].kind, one) for one in _together(sound)]
     return Plan(tuple(passes), tuple(failures.items()))
+
+
+def _together(metrics: Iterable[Metric]) -> Iterable[tuple[Metric, ...]]:
+    """Those that are no aggregates of all rows: equal groups together, and what is told of one key."""
+    found: dict[object, tuple[Metric, ...]] = {}
+    for metric in metrics:
+        if not isinstance(metric, Aggregate | Schema):
+            shared = _shared(metric)
+            found[shared] = (*found.get(shared, ()), metric)
+    return found.values()
+
+
+def _shared(metric: Metric) -> object:
+    """What is equal for metrics that one pass answers."""
+    if isinstance(metric, PerGroup):
+        of = metric.of
+        told = of.kind if isinstance(of, Aggregate) else ("keys", of.keys, of.where)
+        return metric.by, metric.within, told
+    return ("keys", metric.keys, metric.where) if isinstance(metric, SingleKeys | DistinctKeys) else metric
 
 
 def _unmet(metric: Metric, schema: DataType) -> Failure | None:

@@ -15,6 +15,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
 from dq.dataquality.model.column import part_of, type_below
+from dq.dataquality.model.how_asked import RANK_ACCURACY
 from dq.dataquality.model.metric import Aggregate
 
 _FLOATS = ("float", "double")
@@ -60,9 +61,20 @@ def question(metric: Aggregate, schema: DataType) -> str:
     """The aggregate over CASE: the same number as with FILTER (WHERE …), whose generated code is so much
     longer that 120 of them take four times the CPU (Spark 4.0)."""
     value = "1" if metric.value is None else _value(metric.value, _SqlSubject("", schema))
-    if metric.where is None:
-        return f"{metric.name}({value})"
-    return f"{metric.name}(CASE WHEN {predicate_sql(metric.where, schema)} THEN {value} END)"
+    if metric.where is not None:
+        value = f"CASE WHEN {predicate_sql(metric.where, schema)} THEN {value} END"
+    if metric.share is not None:
+        return _RANKS[metric.name].format(value, f"CAST('{metric.share}' AS DECIMAL(38, 18))", metric.share)
+    return f"{metric.name}({value})"
+
+
+# {0} is the value, {1} and {2} are the share, as a decimal and as a literal. Spark's own percentile makes
+# doubles of decimals and of large integers. Between two aggregates of one list Spark collects it once.
+_RANKS = {
+    "rank_below": "get(array_sort(collect_list({0})), CAST(floor({1} * (count({0}) - 1)) AS INT))",
+    "rank_above": "get(array_sort(collect_list({0})), CAST(ceil({1} * (count({0}) - 1)) AS INT))",
+    "rank_near": f"percentile_approx({{0}}, {{2}}, {RANK_ACCURACY})",
+}
 
 
 def _truth(node: p.Predicate, here: _SqlSubject) -> str:

@@ -1,0 +1,94 @@
+"""A quantile of a column is within the bounds of a `quantile` rule.
+
+Why: Half of all deliveries may be late while the mean is fine; a median or a 95th percentile shows it.
+Bad: `engine: dq`, `implementation: {check: quantile, arguments: {q: 0.95}, mustBeLessThan: 60}`, and the
+95th percentile is 75.
+Good: The same rule, and the 95th percentile is 41.
+Nulls: NULL is left out; where there is no value, the rule is skipped. NaN is no number: with one, there is no
+answer. Up to 200,000 values (of all groups together) it is exact, between two values linearly, as NumPy and
+spreadsheets have it. Beyond, it is a value of the column whose rank is at most 0.01 percent of the rows away.
+It takes a pass of its own after the first, which all quantiles share.
+Mend: Correct the data or the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dq.contracts.measures.table import MEASURES
+from dq.dataquality.clauses.kind import Example
+from dq.dataquality.clauses.measured.found import (
+    Asked,
+    Found,
+    Measure,
+    Nothing,
+    Question,
+    exact,
+    integer,
+    not_a_number,
+)
+from dq.dataquality.clauses.measured.rule import kind_of
+from dq.dataquality.clauses.measured.values import DEC, nans, of_numbers, present, rule, value_of
+from dq.dataquality.model.answer import Failure, Value
+from dq.dataquality.model.metric import Aggregate
+from dq.dataquality.model.predicate import Predicate
+
+# So many values of a column are held at once by one task; ten columns of them take about 120 MB.
+EXACT_VALUES = 200_000
+
+
+def asks(asked: Asked, where: Predicate | None) -> tuple[Question, ...]:
+    return present(asked, where), nans(asked, where)
+
+
+def then(asked: Asked, rows: Sequence[Sequence[Value]], where: Predicate | None) -> tuple[Question, ...]:
+    values = sum(integer(row[0]) for row in rows)
+    if values == 0:
+        return ()
+    names = ("rank_below", "rank_above") if values <= EXACT_VALUES else ("rank_near",)
+    return tuple(Aggregate(name, value_of(asked), where, share=asked.terms.share) for name in names)
+
+
+def number(asked: Asked, answers: Sequence[Value]) -> Found:
+    values, strange, *ranks = answers
+    if (failure := not_a_number(strange)) is not None:
+        return failure
+    if integer(values) == 0:
+        return Nothing("no values")
+    found = [exact(rank) for rank in ranks]
+    failed = next((one for one in found if isinstance(one, Failure)), None)
+    if failed is not None:
+        return failed
+    below, above = found[0], found[-1]
+    assert isinstance(below, Fraction)
+    assert isinstance(above, Fraction)
+    place = Fraction(asked.terms.share) * (integer(values) - 1)
+    return below + (above - below) * (place - place.numerator // place.denominator)
+
+
+_DOUBLES = "v double, g string"
+_TEN = tuple((float(value), "a" if value % 2 else None) for value in range(10, 0, -1))
+_MEDIAN = "q: 0.5"
+EXAMPLES = (
+    Example("the median of ten", rule("quantile", _MEDIAN, "mustBe: 5.5"), _DOUBLES, _TEN, "pass", ("5.5",)),
+    Example(
+        "between two values", rule("quantile", "q: 0.95", "mustBe: 9.55"), _DOUBLES, _TEN, "pass", ("9.55",)
+    ),
+    Example("the least", rule("quantile", "q: 0", "mustBe: 1"), _DOUBLES, _TEN, "pass"),
+    Example("the greatest", rule("quantile", "q: 1", "mustBe: 10"), _DOUBLES, _TEN, "pass"),
+    Example("broken", rule("quantile", _MEDIAN, "mustBeLessThan: 5.5"), _DOUBLES, _TEN, "fail"),
+    Example("no rows", rule("quantile", _MEDIAN, "mustBe: 1"), _DOUBLES, (), "skipped", ("no values",)),
+    Example("a share beyond 1", rule("quantile", "q: 1.5", "mustBe: 1"), _DOUBLES, _TEN, "error"),
+    Example(
+        "decimals are exact",
+        rule("quantile", _MEDIAN, "mustBe: 0.3000000000000000005"),
+        "v decimal(38,18), g string",
+        ((DEC("0.1"), "a"), (DEC("0.500000000000000001"), "a")),
+        "fail",
+        ("0.3000000000000000005",),
+    ),
+    *of_numbers("quantile", _MEDIAN),
+)
+MEASURE = Measure(MEASURES["quantile"], asks, number, then)
+CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

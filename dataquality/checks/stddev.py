@@ -1,0 +1,65 @@
+"""The standard deviation of a column is within the bounds of a `stddev` rule.
+
+Why: A sensor that always says the same is broken, and no bound of its values shows it.
+Bad: `engine: dq`, `implementation: {check: stddev, mustBeGreaterThan: 0.1}`, and every value is 20.
+Good: The same rule, and values that move.
+Nulls: NULL is left out; of fewer than two values there is no deviation, and the rule is skipped. NaN is no
+number: with one, there is no answer. It is that of a sample (divided by the number of values less one), in
+double precision.
+Mend: Look at the source; if the values are right, correct the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dq.contracts.measures.table import MEASURES
+from dq.dataquality.clauses.kind import Example
+from dq.dataquality.clauses.measured.found import (
+    Asked,
+    Found,
+    Measure,
+    Nothing,
+    Question,
+    exact,
+    integer,
+    not_a_number,
+)
+from dq.dataquality.clauses.measured.rule import kind_of
+from dq.dataquality.clauses.measured.values import nans, of_numbers, of_values, present, rule
+from dq.dataquality.model.answer import Value
+from dq.dataquality.model.predicate import Predicate
+
+
+def asks(asked: Asked, where: Predicate | None) -> tuple[Question, ...]:
+    return of_values(asked, "stddev_samp", where), present(asked, where), nans(asked, where)
+
+
+def number(_asked: Asked, answers: Sequence[Value]) -> Found:
+    deviation, values, strange = answers
+    if (failure := not_a_number(strange)) is not None:
+        return failure
+    return Nothing("fewer than two values") if integer(values) < 2 else exact(deviation)
+
+
+_DOUBLES = "v double, g string"
+_SOME = ((1.0, "a"), (3.0, "a"), (5.0, "b"), (None, "b"))
+EXAMPLES = (
+    Example("kept", rule("stddev", "", "mustBe: 2"), _DOUBLES, _SOME, "pass", ("2",)),
+    Example("broken", rule("stddev", "", "mustBeGreaterThan: 2"), _DOUBLES, _SOME, "fail"),
+    Example(
+        "always the same", rule("stddev", "", "mustBe: 0"), _DOUBLES, ((0.1, "a"), (0.1, "b")), "pass", ("0",)
+    ),
+    Example(
+        "one value",
+        rule("stddev", "", "mustBe: 0"),
+        _DOUBLES,
+        ((1.0, "a"),),
+        "skipped",
+        ("fewer than two values",),
+    ),
+    Example("no rows", rule("stddev", "", "mustBe: 0"), _DOUBLES, (), "skipped"),
+    *of_numbers("stddev"),
+)
+MEASURE = Measure(MEASURES["stddev"], asks, number)
+CHECK = kind_of(MEASURE, __doc__, EXAMPLES)
