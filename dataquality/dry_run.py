@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import Account, JsonObject, State
 from dq.dataquality.clauses.kind import Shelf, asked_by
+from dq.dataquality.clauses.measured.found import measured_by
 from dq.dataquality.model.metric import SCHEMA, Failure, Kind, Metric
 from dq.dataquality.model.run_context import Partition
 from dq.dataquality.request import Prepared, Request, prepare
@@ -108,7 +109,11 @@ def outline(request: Request) -> Outline:
         for each in made.passes:
             paths = dict.fromkeys(path for metric in each.metrics for path in asking[metric])
             passes.append(Step(rows, each.kind, len(each.metrics), tuple(paths)))
-        errors |= dict(_unmet(made.failures, asking))
+        missing = dict(_unmet(made.failures, asking))
+        passes += _sorting(
+            one for one in prepared.clauses if one.extent.rows is rows and one.path not in missing
+        )
+        errors |= missing
     return Outline(
         contract=request.contract.id,
         version=request.contract.version,
@@ -119,6 +124,20 @@ def outline(request: Request) -> Outline:
         untested=_untested(prepared),
         rules=tuple(request.rules),
     )
+
+
+def _sorting(clauses: Iterable[Clause]) -> Iterator[Step]:
+    """The passes of quantiles, which are asked when it is known how many values there are."""
+    found: dict[tuple[bool, object], list[Clause]] = {}
+    for clause in clauses:
+        asked = measured_by(clause)
+        if asked is not None and asked.terms.kind.name == "quantile":
+            shared = (asked.by, clause.extent.where) if asked.by else None
+            found.setdefault((bool(asked.by), shared), []).append(clause)
+    for (grouped, _), sorting in found.items():
+        kind = Kind.GROUPED if grouped else Kind.RANKED
+        paths = tuple(clause.path for clause in sorting)
+        yield Step(sorting[0].extent.rows, kind, 2 * len(sorting), paths)
 
 
 def _asking(clauses: Sequence[Clause], kinds: Shelf) -> dict[Metric, list[str]]:

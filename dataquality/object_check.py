@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, RowScope
-from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, then_asked
+from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, second_of
 from dq.dataquality.model.metric import Answers, Metric
 from dq.dataquality.report import Report
 from dq.dataquality.request import Prepared, Request, prepare
@@ -110,8 +110,7 @@ def _measured(
     small = in_one_task(frame) if made.passes else frame
     answers = measure(small, made, others, known, limit_seconds)
     passes = sum(not implied(one, answers) for one in made.passes)
-    more = [one for clause in clauses for one in then_asked(clause, answers, kinds)]
-    second = plan((one for one in more if one not in answers), schema)
+    second = plan(second_of(clauses, answers, kinds), schema)
     if second.passes or second.failures:
         answers = {**answers, **measure(small, second, others, limit_seconds=limit_seconds)}
     return answers, passes + len(second.passes)

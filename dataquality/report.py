@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from dq.contracts.shared.errors import DqError, Unreadable
-from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import CheckResult, GroupResult, Status
 from dq.contracts.shared.printable import inert, one_line
 from dq.dataquality.clauses.coverage import Account, JsonObject
 from dq.dataquality.model.run_context import Partition
@@ -152,4 +152,14 @@ def _result(result: CheckResult) -> JsonObject:
         "message": result.message,
         "at": str(result.at),
         "samples": [dict(sample) for sample in result.samples],
+        **({"groups": [_group(result, one) for one in result.groups]} if result.by else {}),
+    }
+
+
+def _group(result: CheckResult, one: GroupResult) -> JsonObject:
+    return {
+        "by": dict(zip(result.by, one.key, strict=True)),
+        "status": one.status.value,
+        "observed": one.observed,
+        "value": one.value,
     }

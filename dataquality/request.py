@@ -17,7 +17,7 @@ from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
 from dq.dataquality.clauses.kind import Shelf, asked_by
 from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.model.metric import Failure, reads
-from dq.dataquality.model.run_context import Earlier, Occasion
+from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion
 from dq.dataquality.shortcuts.folder_counts import Memory
 from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
 from dq.dataquality.shortcuts.levers import ALL, Lever
@@ -39,8 +39,9 @@ class Request:
     `others` are the whole data of the objects that relationships refer to, by name; the object
     itself need not be among them. A relationship to one that is not given is an error. `neighbours` are the
     contracts that relationships may lead into; their objects are called `crm/customers`. `history` is what
-    earlier runs counted (`check_runs.counts`), for rules that compare with it. `levers` are the ways to read
-    less; no verdict depends on them. Those that run Python tasks are used from `tasks_from` rows on.
+    earlier runs found (`check_runs.counts`, `check_runs.earlier`), for rules that compare with it.
+    `levers` are the ways to read less; no verdict depends on them. Those that run Python tasks are used from
+    `tasks_from` rows on.
     `rules` limits the test to the clauses of these checks, paths, or ids or names of quality rules; the
     report's account says which ones it left out. With a `memory`, what is promised of the table is told
     from kept counts of its folders and new ones of those that changed; `now` must then be the real time.
@@ -58,7 +59,7 @@ class Request:
     now: datetime | None = None
     kinds: Shelf | None = None
     others: Mapping[str, DataFrame | Dataset] | None = None
-    history: Sequence[Earlier] | None = None
+    history: Sequence[Earlier | EarlierMeasure] | None = None
     levers: Set[Lever] = ALL
     tasks_from: int = WORTH_ROWS
     rules: Sequence[str] = ()

@@ -22,8 +22,9 @@ from dq.contracts.shared.outcome import Breach, Recovery
 from dq.dataquality import Report, Request
 from dq.dataquality import check as measure
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, has_relationships, referred
+from dq.dataquality.clauses.measured.rule import compared
 from dq.dataquality.dry_run import Outline, outline
-from dq.dataquality.model.run_context import Earlier
+from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.results import check_runs, trials
 from dq.dataquality.shortcuts.folder_counts_store import PartLedger
 from dq.dataquality.shortcuts.levers import ALL, Lever
@@ -121,9 +122,10 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
     return report
 
 
-def _earlier(given: Setup, contract: Contract, one: SchemaObject) -> Sequence[Earlier]:
+def _earlier(given: Setup, contract: Contract, one: SchemaObject) -> Sequence[Earlier | EarlierMeasure]:
     with given.store.read() as tx:
-        return check_runs.counts(tx, contract.key, one.name)
+        counted = check_runs.counts(tx, contract.key, one.name)
+        return (*counted, *check_runs.earlier(tx, contract.key, one.name, compared(one)))
 
 
 def keep(given: Setup, report: Report, scope: str) -> Report:

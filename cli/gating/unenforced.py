@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.diff.level import name_of
+from dq.contracts.measures.read import measure_named
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.dataquality.checks import built_in
@@ -62,6 +63,9 @@ def _without_ordinary(contract: Contract, one: SchemaObject) -> SchemaObject:
     """
     rules = [rule for rule in one.quality if not _is_ordinary_rule(one, rule)]
     if len(one.properties) < 4 or one.relationships or not all(map(_speaks_of_rows, rules)):
+        return one
+    if any(measure_named(rule) for prop in one.walk() for rule in prop.quality):
+        # It may name any other column, to group by or to compare with.
         return one
     levels = contract.sla_default_element, *(sla.element for sla in contract.sla_properties)
     named = " ".join(text for text in levels if text)

@@ -10,7 +10,14 @@ from dq.contracts.diff import level, schedule_compare
 from dq.contracts.diff.canonical import canonical, fields, unordered, zone
 from dq.contracts.diff.element import ElementKind, FlatElement, Value
 from dq.contracts.diff.reading import show, value, values
-from dq.contracts.diff.threshold import metric, strict, threshold
+from dq.contracts.diff.threshold import (
+    metric,
+    of_engine,
+    operators_of,
+    strict,
+    threshold,
+    unfolded,
+)
 from dq.contracts.extension import Delivery, Scope
 from dq.contracts.model import Contract, Quality, SlaProperty
 from dq.contracts.node import Node
@@ -105,18 +112,24 @@ def rules(listed: list[Quality], holder: str, column: str) -> Iterator[FlatEleme
         name = metric(rule)
         allowed = valid_values(rule)
         if name:
-            found["metric"] = value(rule, "metric" if rule.metric else "rule", name)
+            key = "metric" if rule.metric else "rule" if rule.rule else "implementation"
+            found["metric"] = value(rule, key, name)
         arguments = _arguments(rule)
         if arguments:
-            found["arguments"] = value(rule, "arguments", canonical(arguments), show(arguments))
+            key = "arguments" if rule.arguments else "implementation"
+            found["arguments"] = value(rule, key, canonical(arguments), show(arguments))
         if allowed is not None and not told_by_allowed_values(rule):
             found["validValues"] = value(rule, _values_key(rule), *allowed)
         bounds = threshold(rule)
         if bounds is not None:
-            operators = rule.operators()
+            operators, unit = operators_of(rule)
             shown = ", ".join(f"{key} {raw}" for key, raw in operators)
-            shown += f" {rule.unit}" if rule.unit else ""
-            found["threshold"] = value(rule, operators[0][0], bounds, shown)
+            shown += f" {unit}" if unit else ""
+            at = operators[0][0] if operators[0][0] in rule.place.keys else "implementation"
+            found["threshold"] = value(rule, at, bounds, shown)
+        if name and isinstance(rule.implementation, dict | str) and not rule.metric and not rule.rule:
+            # What the implementation says is told by its parts.
+            found["implementation"] = value(rule, "implementation", canonical(unfolded(rule)), name)
         terms_, _ = extension.scope(rule)
         found.update(_scope(terms_))
         content = canonical({key: one.normal for key, one in found.items() if key != "threshold"})
@@ -152,7 +165,8 @@ def _values_key(rule: Quality) -> str:
 
 
 def _arguments(rule: Quality) -> dict[str, object]:
-    raw = rule.arguments if isinstance(rule.arguments, dict) else {}
+    raw = rule.arguments if isinstance(rule.arguments, dict) else of_engine(rule).get("arguments")
+    raw = raw if isinstance(raw, dict) else {}
     return {key: inner for key, inner in raw.items() if key not in (PLACE, "validValues")}
 
 

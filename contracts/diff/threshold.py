@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dq.contracts.model import Quality
+from dq.contracts.model import OPERATORS, Quality
+from dq.contracts.shared.source_map import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,9 @@ _COUNTS = frozenset({"nullValues", "missingValues", "invalidValues", "duplicateV
 
 def threshold(rule: Quality) -> RuleThreshold | None:
     """The rule's threshold, or None when it has no operator."""
-    unit = (rule.unit or "rows").lower()
+    operators, written = operators_of(rule)
+    unit = (written or "rows").lower()
     unit = {"%": "percent", "row": "rows", "count": "rows"}.get(unit, unit)
-    operators = rule.operators()
     if not operators:
         return None
     form = tuple(sorted(f"{name} {value}" for name, value in operators))
@@ -82,8 +83,33 @@ def _counted(interval: Interval, metric_: str, unit: str) -> Interval:
 
 
 def metric(rule: Quality) -> str:
-    """The metric's name; ODCS 3.0 called it `rule`."""
-    return rule.metric or rule.rule or ""
+    """The metric's name; ODCS 3.0 called it `rule`, and a rule of dq's engine names it as its check."""
+    named = of_engine(rule).get("check")
+    return rule.metric or rule.rule or (named if isinstance(named, str) else "")
+
+
+def of_engine(rule: Quality) -> dict[str, object]:
+    """What the implementation of a rule of dq's own engine says; empty for every other rule."""
+    if rule.type != "custom" or rule.engine != "dq":
+        return {}
+    written = plain(rule.implementation)
+    if isinstance(written, str):
+        return {"check": written.strip()}
+    return written if isinstance(written, dict) else {}
+
+
+def operators_of(rule: Quality) -> tuple[list[tuple[str, Any]], str | None]:
+    """The operators of a rule and its unit, wherever they stand."""
+    inside = of_engine(rule)
+    own = [(name, inside[name]) for name in OPERATORS if name in inside]
+    unit = inside.get("unit", rule.unit)
+    return own + rule.operators(), unit if isinstance(unit, str) else None
+
+
+def unfolded(rule: Quality) -> dict[str, object]:
+    """What an implementation says besides its check, arguments, unit and operators."""
+    folded = {"check", "arguments", "unit", *OPERATORS}
+    return {key: value for key, value in of_engine(rule).items() if key not in folded}
 
 
 def strict(rule: Quality) -> bool:

@@ -130,8 +130,11 @@ def _by(given: Holder, known: Known, one: SchemaObject) -> tuple[Way, ...]:
     if len(found) > MOST_BY:
         given.wrong("by", f"by has {len(found)} columns.", f"Write at most {MOST_BY}.")
     holders = dict(known.values())
-    for index, way in enumerate(found):
-        at = index if isinstance(given.get("by"), list) else None
+    written = given.get("by")
+    listed = written if isinstance(written, list) else []
+    ways = [known[name][0] if isinstance(name, str) and name in known else None for name in listed]
+    for way in found:
+        at = ways.index(way) if way in ways else None
         name, prop = ".".join(way), holders[way][-1]
         if is_classified(holders[way]):
             said = f"{name!r} is classified, and its values would be shown as names of groups."

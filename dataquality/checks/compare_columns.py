@@ -21,7 +21,7 @@ from dq.dataquality.clauses import judge as counted
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, terms_of
 from dq.dataquality.clauses.judge import Values
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.measured.found import Asked, Found, Measure, Question, Share, integer
+from dq.dataquality.clauses.measured.found import ColumnMeasure, Found, MeasureAsked, Question, Share, integer
 from dq.dataquality.clauses.measured.rule import clauses as of_measure
 from dq.dataquality.clauses.measured.rule import kind_of
 from dq.dataquality.model.answer import Value
@@ -38,7 +38,7 @@ _TYPES = {
 }
 
 
-def breaks(asked: Asked) -> Predicate:
+def breaks(asked: MeasureAsked) -> Predicate:
     """What is true of a row that breaks it; NULL where a value is NULL."""
     left, right = (_path(column, asked.terms.family) for column in asked.columns)
     return Not(Compare(left, asked.terms.comparison, right))  # type: ignore[arg-type]  # one of the operators
@@ -48,15 +48,15 @@ def _path(column: Column, family: str) -> Path:
     return Path(column.path.steps, _TYPES.get(family, frozenset({family})))
 
 
-def asks(asked: Asked, where: Predicate | None) -> tuple[Question, ...]:
+def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     return count(all_of(where, breaks(asked))), count(where)
 
 
-def number(_asked: Asked, answers: Sequence[Value]) -> Found:
+def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     return Share(integer(answers[0]), integer(answers[1]))
 
 
-MEASURE = Measure(MEASURES["compareColumns"], asks, number)
+MEASURE = ColumnMeasure(MEASURES["compareColumns"], asks, number)
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
@@ -64,7 +64,7 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         if not isinstance(clause.ask, KindTerms):
             yield clause
             continue
-        asked = terms_of(clause, Asked)
+        asked = terms_of(clause, MeasureAsked)
         if asked.by or asked.terms.against:
             yield clause
         else:

@@ -15,14 +15,14 @@ from collections.abc import Sequence
 
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import Asked, Found, Measure, Share, integer
+from dq.dataquality.clauses.measured.found import ColumnMeasure, Found, MeasureAsked, Share, integer
 from dq.dataquality.clauses.measured.keys import SOME, TEXTS, different, of_keys, pair
 from dq.dataquality.clauses.measured.rule import kind_of
 from dq.dataquality.clauses.measured.values import rule
 from dq.dataquality.model.answer import Value
 
 
-def number(_asked: Asked, answers: Sequence[Value]) -> Found:
+def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     return Share(integer(answers[0]), integer(answers[1]))
 
 
@@ -40,5 +40,5 @@ EXAMPLES = (
     Example("groups", _of("mustBe: 1", "by: g"), TEXTS, (*SOME, ("x", "a")), "fail", ("1 of 3 groups",)),
     *of_keys("distinctRatio"),
 )
-MEASURE = Measure(MEASURES["distinctRatio"], different, number)
+MEASURE = ColumnMeasure(MEASURES["distinctRatio"], different, number)
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
 from dq.dataquality.clauses.measured.found import (
-    Asked,
+    ColumnMeasure,
     Found,
-    Measure,
+    MeasureAsked,
     Nothing,
     Question,
     exact,
@@ -29,11 +29,11 @@ from dq.dataquality.model.answer import Value
 from dq.dataquality.model.predicate import Predicate
 
 
-def asks(asked: Asked, where: Predicate | None) -> tuple[Question, ...]:
+def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     return of_values(asked, "max", where), nans(asked, where)
 
 
-def number(_asked: Asked, answers: Sequence[Value]) -> Found:
+def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     most, strange = answers
     return not_a_number(strange) or (Nothing("no values") if most is None else exact(most))
 
@@ -62,5 +62,5 @@ EXAMPLES = (
     ),
     *of_numbers("max"),
 )
-MEASURE = Measure(MEASURES["max"], asks, number)
+MEASURE = ColumnMeasure(MEASURES["max"], asks, number)
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

@@ -15,14 +15,14 @@ from collections.abc import Sequence
 
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import Asked, Found, Measure, Nothing
+from dq.dataquality.clauses.measured.found import ColumnMeasure, Found, MeasureAsked, Nothing
 from dq.dataquality.clauses.measured.rule import kind_of
 from dq.dataquality.clauses.measured.sums import asks, summed, then
 from dq.dataquality.clauses.measured.values import DEC, of_numbers, rule
 from dq.dataquality.model.answer import Failure, Value
 
 
-def number(_asked: Asked, answers: Sequence[Value]) -> Found:
+def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     found = summed(answers)
     if isinstance(found, Failure):
         return found
@@ -60,5 +60,5 @@ EXAMPLES = (
     ),
     *of_numbers("mean"),
 )
-MEASURE = Measure(MEASURES["mean"], asks, number, then)
+MEASURE = ColumnMeasure(MEASURES["mean"], asks, number, then)
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

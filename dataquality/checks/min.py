@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
 from dq.dataquality.clauses.measured.found import (
-    Asked,
+    ColumnMeasure,
     Found,
-    Measure,
+    MeasureAsked,
     Nothing,
     Question,
     exact,
@@ -30,11 +30,11 @@ from dq.dataquality.model.answer import Value
 from dq.dataquality.model.predicate import Predicate
 
 
-def asks(asked: Asked, where: Predicate | None) -> tuple[Question, ...]:
+def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     return of_values(asked, "min", where), nans(asked, where)
 
 
-def number(_asked: Asked, answers: Sequence[Value]) -> Found:
+def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     least, strange = answers
     return not_a_number(strange) or (Nothing("no values") if least is None else exact(least))
 
@@ -72,5 +72,5 @@ EXAMPLES = (
     ),
     *of_numbers("min"),
 )
-MEASURE = Measure(MEASURES["min"], asks, number)
+MEASURE = ColumnMeasure(MEASURES["min"], asks, number)
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

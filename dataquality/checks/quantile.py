@@ -19,9 +19,9 @@ from fractions import Fraction
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
 from dq.dataquality.clauses.measured.found import (
-    Asked,
+    ColumnMeasure,
     Found,
-    Measure,
+    MeasureAsked,
     Nothing,
     Question,
     exact,
@@ -38,11 +38,13 @@ from dq.dataquality.model.predicate import Predicate
 EXACT_VALUES = 200_000
 
 
-def asks(asked: Asked, where: Predicate | None) -> tuple[Question, ...]:
+def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     return present(asked, where), nans(asked, where)
 
 
-def then(asked: Asked, rows: Sequence[Sequence[Value]], where: Predicate | None) -> tuple[Question, ...]:
+def then(
+    asked: MeasureAsked, rows: Sequence[Sequence[Value]], where: Predicate | None
+) -> tuple[Question, ...]:
     values = sum(integer(row[0]) for row in rows)
     if values == 0:
         return ()
@@ -50,7 +52,7 @@ def then(asked: Asked, rows: Sequence[Sequence[Value]], where: Predicate | None)
     return tuple(Aggregate(name, value_of(asked), where, share=asked.terms.share) for name in names)
 
 
-def number(asked: Asked, answers: Sequence[Value]) -> Found:
+def number(asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     values, strange, *ranks = answers
     if (failure := not_a_number(strange)) is not None:
         return failure
@@ -90,5 +92,5 @@ EXAMPLES = (
     ),
     *of_numbers("quantile", _MEDIAN),
 )
-MEASURE = Measure(MEASURES["quantile"], asks, number, then)
+MEASURE = ColumnMeasure(MEASURES["quantile"], asks, number, then)
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

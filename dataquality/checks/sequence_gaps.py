@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import Asked, Found, Measure, Question, Share, integer
+from dq.dataquality.clauses.measured.found import ColumnMeasure, Found, MeasureAsked, Question, Share, integer
 from dq.dataquality.clauses.measured.rule import kind_of
 from dq.dataquality.clauses.measured.values import rule
 from dq.dataquality.model.answer import Value
@@ -26,14 +26,14 @@ from dq.dataquality.model.predicate import In, Predicate, all_of
 from dq.dataquality.model.term import INTEGERS, Path, Remainder, Since1970, Term
 
 
-def asks(asked: Asked, where: Predicate | None) -> tuple[Question, ...]:
+def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     column = asked.columns[0].path
     value: Term = Since1970(column, "date") if asked.terms.dated else Path(column.steps, INTEGERS)
     present = DistinctKeys(asked.columns, all_of(where, _expected(asked, value)))
     return aggregate("min", value, where), aggregate("max", value, where), present
 
 
-def _expected(asked: Asked, value: Term) -> Predicate | None:
+def _expected(asked: MeasureAsked, value: Term) -> Predicate | None:
     """Whether a value is one of the sequence; a remainder has the sign of its number."""
     step = asked.terms.step
     if step == 1:
@@ -42,7 +42,7 @@ def _expected(asked: Asked, value: Term) -> Predicate | None:
     return In(Remainder(value, step), (rest, rest - step) if rest else (0,))
 
 
-def number(asked: Asked, answers: Sequence[Value]) -> Found:
+def number(asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     least, greatest, present = answers
     if least is None or greatest is None:
         return Share(0, 0)
@@ -106,5 +106,5 @@ EXAMPLES = (
     Example("a start that is no number", _of("mustBe: 0", "start: first"), _INTS, _SOME, "error"),
     Example("a number that is not whole", _of("mustBe: 0"), "v double, g string", ((1.5, "a"),), "error"),
 )
-MEASURE = Measure(MEASURES["sequenceGaps"], asks, number)
+MEASURE = ColumnMeasure(MEASURES["sequenceGaps"], asks, number)
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
 from dq.dataquality.clauses.measured.found import (
-    Asked,
+    ColumnMeasure,
     Found,
-    Measure,
+    MeasureAsked,
     Nothing,
     Question,
     exact,
@@ -31,11 +31,11 @@ from dq.dataquality.model.answer import Value
 from dq.dataquality.model.predicate import Predicate
 
 
-def asks(asked: Asked, where: Predicate | None) -> tuple[Question, ...]:
+def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     return of_values(asked, "stddev_samp", where), present(asked, where), nans(asked, where)
 
 
-def number(_asked: Asked, answers: Sequence[Value]) -> Found:
+def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     deviation, values, strange = answers
     if (failure := not_a_number(strange)) is not None:
         return failure
@@ -61,5 +61,5 @@ EXAMPLES = (
     Example("no rows", rule("stddev", "", "mustBe: 0"), _DOUBLES, (), "skipped"),
     *of_numbers("stddev"),
 )
-MEASURE = Measure(MEASURES["stddev"], asks, number)
+MEASURE = ColumnMeasure(MEASURES["stddev"], asks, number)
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

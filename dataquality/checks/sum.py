@@ -15,14 +15,14 @@ from collections.abc import Sequence
 
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import Asked, Found, Measure
+from dq.dataquality.clauses.measured.found import ColumnMeasure, Found, MeasureAsked
 from dq.dataquality.clauses.measured.rule import kind_of
 from dq.dataquality.clauses.measured.sums import asks, summed, then
 from dq.dataquality.clauses.measured.values import DEC, of_numbers, rule
 from dq.dataquality.model.answer import Failure, Value
 
 
-def number(_asked: Asked, answers: Sequence[Value]) -> Found:
+def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     found = summed(answers)
     return found if isinstance(found, Failure) else found[0]
 
@@ -68,5 +68,5 @@ EXAMPLES = (
     ),
     *of_numbers("sum"),
 )
-MEASURE = Measure(MEASURES["sum"], asks, number, then)
+MEASURE = ColumnMeasure(MEASURES["sum"], asks, number, then)
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

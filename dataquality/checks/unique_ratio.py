@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import Asked, Found, Measure, Question, Share, integer
+from dq.dataquality.clauses.measured.found import ColumnMeasure, Found, MeasureAsked, Question, Share, integer
 from dq.dataquality.clauses.measured.keys import SOME, TEXTS, of_keys, pair
 from dq.dataquality.clauses.measured.rule import kind_of
 from dq.dataquality.clauses.measured.values import present, rule
@@ -24,11 +24,11 @@ from dq.dataquality.model.metric import SingleKeys
 from dq.dataquality.model.predicate import Predicate
 
 
-def asks(asked: Asked, where: Predicate | None) -> tuple[Question, ...]:
+def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     return SingleKeys(asked.columns, where), present(asked, where)
 
 
-def number(_asked: Asked, answers: Sequence[Value]) -> Found:
+def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
     return Share(integer(answers[0]), integer(answers[1]))
 
 
@@ -45,5 +45,5 @@ EXAMPLES = (
     Example("groups", _of("mustBe: 1", "by: g"), TEXTS, (*SOME, ("x", "a")), "fail", ("1 of 3 groups",)),
     *of_keys("uniqueRatio"),
 )
-MEASURE = Measure(MEASURES["uniqueRatio"], asks, number)
+MEASURE = ColumnMeasure(MEASURES["uniqueRatio"], asks, number)
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

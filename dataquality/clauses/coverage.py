@@ -9,6 +9,7 @@ from functools import cache
 
 from dq.contracts.diff.level import name_of
 from dq.contracts.extension import delivery
+from dq.contracts.measures.read import measure_named
 from dq.contracts.model import Contract, Element, Property, Quality, SchemaObject, SlaProperty
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Location
@@ -93,7 +94,9 @@ def _element(element: Element, name: str, shown: str, enforced: dict[str, Clause
         yield Account(relation.path(), name, shown, f"relationship: {to}", state, reason, relation.at())
     for quality in element.quality:
         state, reason = _rule(quality, enforced.get(quality.path()))
-        said = quality.name or metric(quality) or quality.type
+        measured = measure_named(quality)
+        own = measured.name if measured else quality.type
+        said = quality.name or metric(quality) or own
         yield Account(quality.path(), name, shown, f"quality: {said}", state, reason, quality.at())
 
 

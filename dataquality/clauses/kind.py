@@ -94,6 +94,12 @@ def then_asked(clause: Clause, answers: Answers, kinds: Shelf) -> tuple[Metric, 
     return kinds[clause.check].then(clause, values) if first and len(values) == len(first) else ()
 
 
+def second_of(clauses: Iterable[Clause], answers: Answers, kinds: Shelf) -> list[Metric]:
+    """What the first answers to these clauses call for, and is not answered yet."""
+    more = (one for clause in clauses for one in then_asked(clause, answers, kinds))
+    return [one for one in dict.fromkeys(more) if one not in answers]
+
+
 def answered(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:
     """The result of a clause from the answers to its questions; an error where one of them has none."""
     if clause.refused:

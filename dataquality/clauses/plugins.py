@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
+from dq.contracts.measures.table import MEASURES
 from dq.contracts.shared.spelling import nearest
 from dq.dataquality.clauses.judge import Values
 from dq.dataquality.model.column import Column
@@ -93,8 +94,9 @@ def load(name: str) -> Check:
     known = installed()
     claims = known.get(name, [])
     if not claims:
-        near = nearest(name, known)
-        there = f"; did you mean {near!r}?" if near else f"; there are: {', '.join(known) or 'none'}"
+        near = nearest(name, [*known, *MEASURES])
+        there = f"; there are: {', '.join([*known, *MEASURES])}"
+        there = f"; did you mean {near!r}?" if near else there
         raise Unusable(f"no installed package registers a check {name!r}{there}")
     if len(claims) > 1:
         raise Unusable(f"the check {name!r} is claimed by {' and '.join(package(one) for one in claims)}")

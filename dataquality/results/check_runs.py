@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, and_, func, insert, or_, select
 
 from dq.contracts.shared.outcome import Breach, CheckResult, IncidentKey, Recovery, Row, Severity, Status
-from dq.dataquality.model.run_context import Earlier, Partition
+from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
 from dq.dataquality.results.tables import check_result, check_run
 
 GROUP = "quality"
@@ -82,12 +83,21 @@ def save(
             "message": one.message,
             "value": one.value,
             "samples": [{key: _plain(value) for key, value in row.items()} for row in one.samples],
+            "measured": _measured(one),
         }
         for one in results
     ]
     if rows:
         tx.execute(insert(check_result), rows)
     return int(run)
+
+
+def _measured(result: CheckResult) -> object:
+    """What later runs compare with: what was measured, and the numbers of its groups."""
+    if not result.of:
+        return None
+    groups = [[list(one.key), one.value] for one in result.groups if one.value is not None]
+    return {"of": result.of, "groups": groups} if result.by else {"of": result.of}
 
 
 def _plain(value: object) -> object:
@@ -194,6 +204,38 @@ def checked(tx: Connection, contract: str, object: str) -> set[str]:
 # Of a rule that compares, so many of its newest counts are enough: half a year of days, a week of hours.
 _MOST = 200
 _COUNTED = ("row_count", "row_count_anomaly")
+
+
+def earlier(
+    tx: Connection, contract: str, object: str, clauses: Collection[str], most: int = _MOST
+) -> tuple[EarlierMeasure, ...]:
+    """What the newest runs of an object measured, for these clauses, by path."""
+    found = []
+    for clause in clauses:
+        rows = tx.execute(
+            select(check_run.c.at, check_run.c.scope, check_result)
+            .join(check_result, check_result.c.run_id == check_run.c.id)
+            .where(
+                check_run.c.contract == contract,
+                check_run.c.object == object,
+                check_result.c.clause == clause,
+                check_result.c.measured.is_not(None),
+            )
+            .order_by(check_run.c.at.desc(), check_run.c.id.desc())
+            .limit(most)
+        )
+        found += [made for row in rows if (made := _earlier(row)) is not None]
+    return tuple(found)
+
+
+def _earlier(row: Any) -> EarlierMeasure | None:
+    partition, kept = _partition(row.scope), row.measured
+    grouped = "groups" in kept
+    if partition is None or (row.value is None and not grouped):
+        return None
+    groups = tuple((tuple(key), value) for key, value in kept.get("groups", ()))
+    number = None if grouped else row.value
+    return EarlierMeasure(row.check, row.clause, kept["of"], row.at, number, groups, partition)
 
 
 def counts(tx: Connection, contract: str, object: str, most: int = _MOST) -> tuple[Earlier, ...]:

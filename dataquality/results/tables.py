@@ -46,4 +46,7 @@ check_result = Table(
     Column("message", Text, nullable=False),
     Column("value", Float),
     Column("samples", Json, nullable=False),
+    # What was measured, and the numbers of its groups: {"of": …, "groups": [[[values], number], …]}; NULL for
+    # a clause that later runs do not compare with.
+    Column("measured", Json),
 )

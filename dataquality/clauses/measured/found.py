@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from dq.contracts.measures.table import MeasureKind
 from dq.contracts.measures.terms import Measurement
+from dq.dataquality.clauses.clause import Clause, KindTerms
 from dq.dataquality.model.answer import Failure, Group, Value
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Aggregate, DistinctKeys, SingleKeys
@@ -37,7 +38,7 @@ Found = Fraction | Share | Nothing | Failure
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MeasureAsked:
     """A rule with a metric of dq's own engine, as its check takes it.
 
     `untold` says why its number is not shown, where it is not; `of` tells what is measured.
@@ -50,13 +51,21 @@ class Asked:
     of: str
 
 
-def nothing_more(_asked: Asked, _rows: Sequence[Sequence[Value]], _where: Predicate | None) -> tuple[()]:
+def measured_by(clause: Clause) -> MeasureAsked | None:
+    """What a clause asks of a metric of dq's own engine; None for every other clause."""
+    told = clause.ask.value if isinstance(clause.ask, KindTerms) else None
+    return told if isinstance(told, MeasureAsked) else None
+
+
+def nothing_more(
+    _asked: MeasureAsked, _rows: Sequence[Sequence[Value]], _where: Predicate | None
+) -> tuple[()]:
     """No second question."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class ColumnMeasure:
     """How one metric is asked and what its number is.
 
     `asks` gives the first questions about the rows where a predicate is true, `then` those that only their
@@ -64,9 +73,11 @@ class Measure:
     """
 
     kind: MeasureKind
-    asks: Callable[[Asked, Predicate | None], tuple[Question, ...]]
-    number: Callable[[Asked, Sequence[Value]], Found]
-    then: Callable[[Asked, Sequence[Sequence[Value]], Predicate | None], tuple[Question, ...]] = nothing_more
+    asks: Callable[[MeasureAsked, Predicate | None], tuple[Question, ...]]
+    number: Callable[[MeasureAsked, Sequence[Value]], Found]
+    then: Callable[[MeasureAsked, Sequence[Sequence[Value]], Predicate | None], tuple[Question, ...]] = (
+        nothing_more
+    )
 
 
 def exact(value: Value) -> Fraction | Failure:
@@ -91,7 +102,7 @@ def not_a_number(count: Value) -> Failure | None:
     return Failure(f"{found:,} {verb} NaN, which is no number") if found else None
 
 
-def in_unit(asked: Asked, found: Found) -> Found:
+def in_unit(asked: MeasureAsked, found: Found) -> Found:
     """The number in the unit of its rule."""
     if not isinstance(found, Share):
         return found

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import Asked, Question
+from dq.dataquality.clauses.measured.found import MeasureAsked, Question
 from dq.dataquality.clauses.measured.values import present
 from dq.dataquality.model.metric import DistinctKeys
 from dq.dataquality.model.predicate import Predicate
 
 
-def different(asked: Asked, where: Predicate | None) -> tuple[Question, ...]:
+def different(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     """How many different keys there are, and how many rows have one; a key with NULL is none."""
     return DistinctKeys(asked.columns, where), present(asked, where)
 

@@ -14,7 +14,7 @@ from dq.contracts.shared.outcome import CheckResult, Severity
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
 from dq.dataquality.clauses.judge import Values
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.measured.found import Asked, Measure, Numbers, Question
+from dq.dataquality.clauses.measured.found import ColumnMeasure, MeasureAsked, Numbers, Question
 from dq.dataquality.clauses.measured.verdict import verdict
 from dq.dataquality.clauses.quality_rule import Told, extent_of, of_quality, severity
 from dq.dataquality.model.answer import Failure, Group, Groups, Value
@@ -38,7 +38,20 @@ def rules(one: SchemaObject, kind: MeasureKind) -> Rules:
                 yield quality, prop, column
 
 
-def clauses(measure: Measure, one: SchemaObject) -> Iterator[Clause]:
+def compared(one: SchemaObject) -> list[str]:
+    """The paths of an object's rules that compare with earlier runs, as far as they can be read."""
+    written = [(quality, None) for quality in one.quality]
+    written += [(quality, prop) for prop in one.walk() for quality in prop.quality]  # type: ignore[misc]
+    found = []
+    for quality, prop in written:
+        kind = measure_named(quality)
+        made = read(kind, one, prop, quality) if kind is not None else None
+        if isinstance(made, Measurement) and made.against is not None:
+            found.append(quality.path())
+    return found
+
+
+def clauses(measure: ColumnMeasure, one: SchemaObject) -> Iterator[Clause]:
     """The clause of each rule with this metric; one that cannot be used is refused, with its first fault."""
     for quality, prop, column in rules(one, measure.kind):
         shown = "" if column is None else str(column)
@@ -81,9 +94,9 @@ def clause_of(
     return asking(made, KindTerms(replace(asked, untold=said, of=of)))
 
 
-def _asked(found: Measurement) -> Asked:
+def _asked(found: Measurement) -> MeasureAsked:
     measured = tuple(Column(way) for way in found.columns)
-    return Asked(found, measured, tuple(Column(way) for way in found.by), "", "")
+    return MeasureAsked(found, measured, tuple(Column(way) for way in found.by), "", "")
 
 
 def _allowed(made: Clause, found: Measurement) -> str:
@@ -96,7 +109,7 @@ def _allowed(made: Clause, found: Measurement) -> str:
     return f"a change of {made.limit.threshold}{percent} against {than}"
 
 
-def kind_of(measure: Measure, page: str | None, examples: tuple[Example, ...]) -> CheckKind:
+def kind_of(measure: ColumnMeasure, page: str | None, examples: tuple[Example, ...]) -> CheckKind:
     """The check of a metric."""
 
     def found(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
@@ -109,25 +122,25 @@ def kind_of(measure: Measure, page: str | None, examples: tuple[Example, ...]) -
         return _put(clause, _second(measure, clause, values))
 
     def judge(clause: Clause, values: Values) -> CheckResult:
-        return verdict(clause, terms_of(clause, Asked), _numbers(measure, clause, values))
+        return verdict(clause, terms_of(clause, MeasureAsked), _numbers(measure, clause, values))
 
     return CheckKind(measure.kind.check, page or "", found, examples, first, judge, then)
 
 
-def _first(measure: Measure, clause: Clause) -> tuple[Question, ...]:
-    asked = terms_of(clause, Asked)
+def _first(measure: ColumnMeasure, clause: Clause) -> tuple[Question, ...]:
+    asked = terms_of(clause, MeasureAsked)
     return measure.asks(asked, None if asked.by else clause.extent.where)
 
 
-def _second(measure: Measure, clause: Clause, values: Values) -> tuple[Question, ...]:
-    asked = terms_of(clause, Asked)
+def _second(measure: ColumnMeasure, clause: Clause, values: Values) -> tuple[Question, ...]:
+    asked = terms_of(clause, MeasureAsked)
     rows = _rows(clause, _put(clause, _first(measure, clause)), values)
     return measure.then(asked, list(rows.values()), None if asked.by else clause.extent.where)
 
 
 def _put(clause: Clause, questions: Sequence[Question]) -> tuple[Metric, ...]:
     """The questions about all rows, or about each group."""
-    by = terms_of(clause, Asked).by
+    by = terms_of(clause, MeasureAsked).by
     if not by:
         return tuple(questions)
     return tuple(PerGroup(by, question, clause.extent.where) for question in questions)
@@ -138,7 +151,7 @@ def _rows(clause: Clause, asked: Sequence[Metric], values: Values) -> dict[Group
 
     A group that one pass saw and another did not is left out here: the data changed in between.
     """
-    if not terms_of(clause, Asked).by:
+    if not terms_of(clause, MeasureAsked).by:
         return {(): [values[one] for one in asked]}
     answers = [_groups(values[one]) for one in asked]
     return {group: [one[group] for one in answers] for group in answers[0] if _everywhere(group, answers)}
@@ -156,8 +169,8 @@ def _everywhere(group: Group, answers: Sequence[Groups]) -> bool:
 _CHANGED = Failure("the data changed while it was read")
 
 
-def _numbers(measure: Measure, clause: Clause, values: Values) -> Numbers:
-    asked = terms_of(clause, Asked)
+def _numbers(measure: ColumnMeasure, clause: Clause, values: Values) -> Numbers:
+    asked = terms_of(clause, MeasureAsked)
     every = (*_put(clause, _first(measure, clause)), *_put(clause, _second(measure, clause, values)))
     found = {group: measure.number(asked, row) for group, row in _rows(clause, every, values).items()}
     if asked.by:

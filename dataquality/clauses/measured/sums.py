@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dq.dataquality.clauses.measured.found import Asked, Question, exact, integer, not_a_number
+from dq.dataquality.clauses.measured.found import MeasureAsked, Question, exact, integer, not_a_number
 from dq.dataquality.clauses.measured.values import nans, of_values, present
 from dq.dataquality.model.answer import Failure, Value
 from dq.dataquality.model.metric import aggregate
@@ -13,12 +13,14 @@ from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.term import INTEGERS, Function, Path
 
 
-def asks(asked: Asked, where: Predicate | None) -> tuple[Question, ...]:
+def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     """The sum, which is NULL where it does not fit into its type; how many values; how many are NaN."""
     return of_values(asked, "try_sum", where), present(asked, where), nans(asked, where)
 
 
-def then(asked: Asked, rows: Sequence[Sequence[Value]], where: Predicate | None) -> tuple[Question, ...]:
+def then(
+    asked: MeasureAsked, rows: Sequence[Sequence[Value]], where: Predicate | None
+) -> tuple[Question, ...]:
     """Integers once more as decimals of 38 digits, where 64 bits do not hold their sum."""
     if not any(total is None and integer(values) > 0 for total, values, _ in rows):
         return ()

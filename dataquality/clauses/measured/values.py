@@ -5,28 +5,28 @@ from __future__ import annotations
 from decimal import Decimal
 
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import Asked
+from dq.dataquality.clauses.measured.found import MeasureAsked
 from dq.dataquality.model.metric import Aggregate, aggregate, count
 from dq.dataquality.model.predicate import IsNaN, IsNull, Not, Predicate, all_of
 from dq.dataquality.model.term import NUMBERS, Path
 
 
-def value_of(asked: Asked) -> Path:
+def value_of(asked: MeasureAsked) -> Path:
     """The column that is measured, as a number."""
     return Path(asked.columns[0].path.steps, NUMBERS)
 
 
-def of_values(asked: Asked, name: str, where: Predicate | None) -> Aggregate:
+def of_values(asked: MeasureAsked, name: str, where: Predicate | None) -> Aggregate:
     """An aggregate of the column."""
     return aggregate(name, value_of(asked), where)
 
 
-def present(asked: Asked, where: Predicate | None) -> Aggregate:
+def present(asked: MeasureAsked, where: Predicate | None) -> Aggregate:
     """How many rows have a value in every column that is measured."""
     return count(all_of(where, *(Not(IsNull(column.path)) for column in asked.columns)))
 
 
-def nans(asked: Asked, where: Predicate | None) -> Aggregate:
+def nans(asked: MeasureAsked, where: Predicate | None) -> Aggregate:
     """How many values are NaN."""
     return count(all_of(where, IsNaN(value_of(asked))))
 

@@ -11,8 +11,8 @@ from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.judge import result, subject, unmeasured
 from dq.dataquality.clauses.measured.earlier import Past, compared, gone, past_of
 from dq.dataquality.clauses.measured.found import (
-    Asked,
     Found,
+    MeasureAsked,
     Nothing,
     Numbers,
     Share,
@@ -28,7 +28,7 @@ _NAMED = 5
 _GONE = "gone"
 
 
-def verdict(clause: Clause, asked: Asked, numbers: Numbers) -> CheckResult:
+def verdict(clause: Clause, asked: MeasureAsked, numbers: Numbers) -> CheckResult:
     """The result of a clause; `numbers` has the empty group alone where the rule has no groups."""
     past: Sequence[Past] | str = ()
     if asked.terms.against is not None:
@@ -39,7 +39,7 @@ def verdict(clause: Clause, asked: Asked, numbers: Numbers) -> CheckResult:
 
 
 def _each(
-    clause: Clause, asked: Asked, numbers: Numbers, past: Sequence[Past] | str
+    clause: Clause, asked: MeasureAsked, numbers: Numbers, past: Sequence[Past] | str
 ) -> Iterator[GroupResult]:
     against = asked.terms.against
     for group in sorted(numbers, key=_order):
@@ -49,7 +49,7 @@ def _each(
         yield from _vanished(clause, numbers, past, against)
 
 
-def _hides(asked: Asked, one: GroupResult) -> bool:
+def _hides(asked: MeasureAsked, one: GroupResult) -> bool:
     return bool(asked.untold) and one.value is not None
 
 
@@ -64,7 +64,9 @@ def _order(group: Group) -> tuple[tuple[bool, str], ...]:
     return tuple((value is None, value or "") for value in group)
 
 
-def _one(clause: Clause, asked: Asked, group: Group, found: Found, past: Sequence[Past] | str) -> GroupResult:
+def _one(
+    clause: Clause, asked: MeasureAsked, group: Group, found: Found, past: Sequence[Past] | str
+) -> GroupResult:
     assert not isinstance(found, Share)
     if isinstance(found, Failure):
         return GroupResult(group, Status.ERROR, found.message)
@@ -84,18 +86,18 @@ def _one(clause: Clause, asked: Asked, group: Group, found: Found, past: Sequenc
     return GroupResult(group, Status.PASS if kept else Status.FAIL, f"{shown(found)}{percent}", value)
 
 
-def _about(clause: Clause, asked: Asked) -> str:
+def _about(clause: Clause, asked: MeasureAsked) -> str:
     by = f" by {', '.join(str(column) for column in asked.by)}" if asked.by else ""
     return f"{subject(clause)}: {asked.terms.kind.name}{by}"
 
 
-def _ending(clause: Clause, asked: Asked, status: Status) -> str:
+def _ending(clause: Clause, asked: MeasureAsked, status: Status) -> str:
     said = f"; allowed: {clause.allowed}" if status is Status.FAIL else ""
     said += f"; not shown, because {asked.untold}" if asked.untold else ""
     return said + (f" ({clause.note})" if clause.note else "")
 
 
-def _alone(clause: Clause, asked: Asked, one: GroupResult, found: Found) -> CheckResult:
+def _alone(clause: Clause, asked: MeasureAsked, one: GroupResult, found: Found) -> CheckResult:
     if isinstance(found, Failure):
         return unmeasured(clause, found)
     message = f"{_about(clause, asked)} is {one.observed}{_ending(clause, asked, one.status)}"
@@ -108,7 +110,7 @@ def _alone(clause: Clause, asked: Asked, one: GroupResult, found: Found) -> Chec
 _RANK = (Status.FAIL, Status.ERROR, Status.PASS, Status.SKIPPED)
 
 
-def _grouped(clause: Clause, asked: Asked, judged: tuple[GroupResult, ...]) -> CheckResult:
+def _grouped(clause: Clause, asked: MeasureAsked, judged: tuple[GroupResult, ...]) -> CheckResult:
     about = _about(clause, asked)
     status = next((one for one in _RANK if any(each.status is one for each in judged)), Status.SKIPPED)
     if not judged:
@@ -135,7 +137,7 @@ def _grouped(clause: Clause, asked: Asked, judged: tuple[GroupResult, ...]) -> C
     return replace(result(clause, status, observed, message, broken), by=_names(asked), groups=judged)
 
 
-def _names(asked: Asked) -> tuple[str, ...]:
+def _names(asked: MeasureAsked) -> tuple[str, ...]:
     return tuple(str(column) for column in asked.by)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.local.offline import aggregates
 from dq.dataquality.local.offline.expression import Cells, predicate
 from dq.dataquality.local.offline.rows import Rows
 from dq.dataquality.local.offline.values import Incomparable, key
+from dq.dataquality.model.answer import Group
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import (
     SCHEMA,
@@ -19,11 +22,15 @@ from dq.dataquality.model.metric import (
     Failure,
     Kind,
     Metric,
+    PerGroup,
     RepeatedKeys,
     Schema,
+    SingleKeys,
+    Value,
 )
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.reading import NoReading
+from dq.dataquality.spark.groups import MOST_GROUPS, group_name, too_many
 from dq.dataquality.spark.plan import plan
 
 _OTHERS = {
@@ -36,12 +43,18 @@ def unanswerable(metric: Metric) -> str | None:
     """Why rows in memory cannot answer a metric, or None when they can."""
     if isinstance(metric, Schema):
         return None
-    if not isinstance(metric, Aggregate | DistinctKeys | RepeatedKeys):
+    if isinstance(metric, PerGroup):
+        return unanswerable(metric.of) or _unread(metric.within)
+    if not isinstance(metric, Aggregate | DistinctKeys | RepeatedKeys | SingleKeys):
         return _OTHERS.get(metric.kind, f"a question of the kind {metric.kind} needs Spark")
-    if isinstance(metric, Aggregate) and (metric.name != "count" or metric.value is not None):
+    if isinstance(metric, Aggregate) and not aggregates.known(metric):
         return f"{metric.name} of a column needs Spark"
+    return _unread(metric.where)
+
+
+def _unread(where: Predicate | None) -> str | None:
     try:
-        _holds(metric.where)
+        _holds(where)
     except NoReading as error:
         return str(error)
     return None
@@ -58,17 +71,39 @@ def measure(rows: Rows, metrics: Iterable[Metric]) -> dict[Metric, Answer]:
 
 def _answer(rows: Rows, metric: Metric) -> Answer:
     reason = unanswerable(metric)
-    if reason is not None or not isinstance(metric, Aggregate | DistinctKeys | RepeatedKeys):
+    if reason is not None or isinstance(metric, Schema):
         return Failure(reason or "rows do not answer it")
     try:
-        holds = _holds(metric.where, rows.schema)
-        chosen = [cells for cells in rows.cells if holds(cells)]
-        if isinstance(metric, Aggregate):
-            return len(chosen)
-        keys = [made for cells in chosen if (made := _key(cells, metric.keys)) is not None]
-        return len(set(keys)) if isinstance(metric, DistinctKeys) else len(keys) - len(set(keys))
+        if isinstance(metric, PerGroup):
+            return _of_groups(rows, metric)
+        return _of_rows(rows, metric)
     except (Incomparable, NoReading) as error:
         return Failure(str(error))
+
+
+def _of_rows(rows: Rows, metric: Metric) -> Value:
+    assert isinstance(metric, Aggregate | DistinctKeys | RepeatedKeys | SingleKeys)
+    holds = _holds(metric.where, rows.schema)
+    chosen = [cells for cells in rows.cells if holds(cells)]
+    if isinstance(metric, Aggregate):
+        return aggregates.answer(metric, chosen)
+    keys = Counter(made for cells in chosen if (made := _key(cells, metric.keys)) is not None)
+    if isinstance(metric, SingleKeys):
+        return sum(times == 1 for times in keys.values())
+    return len(keys) if isinstance(metric, DistinctKeys) else keys.total() - len(keys)
+
+
+def _of_groups(rows: Rows, metric: PerGroup) -> Answer:
+    holds = _holds(metric.within, rows.schema)
+    found: dict[Group, list[Cells]] = {}
+    for cells in rows.cells:
+        if holds(cells):
+            group = tuple(group_name(_value(cells, column)) for column in metric.by)
+            found.setdefault(group, []).append(cells)
+    if len(found) > MOST_GROUPS:
+        return too_many(metric.by)
+    told = {group: _of_rows(Rows(rows.schema, tuple(cells)), metric.of) for group, cells in found.items()}
+    return {group: number for group, number in told.items() if not isinstance(number, str)}  # type: ignore[misc]
 
 
 def broken(rows: Rows, clause: Clause) -> list[bool] | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from dq.contracts.types import DataType
 from dq.dataquality.local.offline import values
-from dq.dataquality.local.offline.functions import STRICT, has_day
+from dq.dataquality.local.offline.functions import STRICT, has_day, since_1970
 from dq.dataquality.local.offline.values import Incomparable
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
@@ -81,7 +81,6 @@ _NAMES: Mapping[type, str] = {
     t.Present: "a cast to int",
     t.Whole: "a cast to int",
     t.Opaque: "its own SQL",
-    t.Since1970: "the time since 1970",
 }
 
 
@@ -291,6 +290,7 @@ _VALUES: Mapping[type, Callable[[Any, _Subject], Reading]] = {
     t.Remainder: lambda node, here: _strict(
         lambda value: values.remainder(value, node.by), _value(node.value, here)
     ),
+    t.Since1970: lambda node, here: _strict(since_1970(node.type), _path(node.value, here)),
     t.Size: lambda node, here: _strict(len, _path(node.value, here)),
     t.Entries: lambda node, here: _strict(len, _path(node.value, here)),
     t.Function: _function,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Mapping, Sequence
 
 from dq.dataquality.local.offline.values import Incomparable, as_day, as_decimal, key, remainder
 from dq.dataquality.model.predicate import DayShape
+from dq.dataquality.model.reading import NoReading
 
 Compute = Callable[..., object]
 
@@ -15,6 +17,16 @@ def _added(one: object, other: object) -> object:
     if isinstance(one, int) and isinstance(other, int):
         return one + other
     raise Incomparable("a sum of something else than integers")
+
+
+def since_1970(type_: str) -> Callable[[dt.date], int]:
+    """The days of a date. Raises NoReading for other types: how a timestamp counts depends on its zone."""
+    if type_ != "date":
+        raise NoReading("the time since 1970 needs Spark")
+    return lambda day: (day - _EPOCH).days
+
+
+_EPOCH = dt.date(1970, 1, 1)
 
 
 def _distinct(items: Sequence[object]) -> list[object]:

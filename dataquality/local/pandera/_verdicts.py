@@ -10,7 +10,7 @@ from typing import Any
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.clauses.kind import Shelf, answered, metrics_of
+from dq.dataquality.clauses.kind import Shelf, answered, metrics_of, second_of
 from dq.dataquality.clauses.preparation import asked_of
 from dq.dataquality.local.offline.answers import measure
 from dq.dataquality.local.offline.rows import Rows
@@ -59,6 +59,7 @@ def results_of(rows: Rows, clauses: tuple[Clause, ...], kinds: Shelf) -> Results
     """The results of clauses on rows in memory, judged as those of Spark are."""
     asked = asked_of(rows.schema, clauses, NOWHEN)
     answers = measure(rows, metrics_of(asked, kinds))
+    answers |= measure(rows, second_of(asked, answers, kinds))
     return {clause.path: answered(clause, answers, kinds) for clause in asked}
 
 

@@ -18,6 +18,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, ForeignKey, NoResult, Unit
 from dq.dataquality.clauses.coverage import State
 from dq.dataquality.clauses.kind import Shelf, asked_by
+from dq.dataquality.clauses.measured.found import measured_by
 from dq.dataquality.clauses.preparation import Selected, select
 from dq.dataquality.model.term import FLOATS
 from dq.dataquality.request import pick
@@ -137,6 +138,9 @@ def untestable(one: SchemaObject, clause: Clause, kinds: Shelf, unable: Unable) 
     if clause.extent.window is not None:
         return _OF_RUNS["latency"]
     if clause.check == "row_count" and clause.limit and clause.limit.unit is Unit.PERCENT:
+        return _OF_RUNS["row_count_anomaly"]
+    asked = measured_by(clause)
+    if asked is not None and asked.terms.against is not None:
         return _OF_RUNS["row_count_anomaly"]
     return _OF_RUNS.get(clause.check) or unable(one, clause, kinds)
 

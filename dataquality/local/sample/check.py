@@ -13,7 +13,8 @@ from dq.contracts.shared.outcome import CheckResult, Row, Severity, Status
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause, ForeignKey
 from dq.dataquality.clauses.judge import result
-from dq.dataquality.clauses.kind import Shelf, answered, asked_by
+from dq.dataquality.clauses.kind import Shelf, answered, asked_by, second_of
+from dq.dataquality.clauses.measured.found import measured_by
 from dq.dataquality.clauses.preparation import asked_of, select
 from dq.dataquality.local.offline.answers import measure
 from dq.dataquality.local.offline.rows import to_pandas
@@ -65,7 +66,8 @@ def _why_not(one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample) ->
         return "the sample has not all keys of the other object"
     if (reason := untestable(one, clause, kinds, _pandas.unable)) is not None:
         return reason
-    if clause.limit and not clause.of_rows:
+    asked = measured_by(clause)
+    if clause.limit and not clause.of_rows and (asked is None or asked.terms.kind.by_size):
         return _ROWS
     narrows = {str(column.steps[0]).lower() for column in clause.extent.narrows}
     return _PATH if (_roots(clause) | narrows) & _in_path(one, sample) else None
@@ -73,7 +75,9 @@ def _why_not(one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample) ->
 
 def _roots(clause: Clause) -> set[str]:
     named = {clause.property.split(".")[0].split("[")[0].split("{")[0].lower()}
-    return named | {str(column.steps[0]).lower() for column in clause.columns}
+    asked = measured_by(clause)
+    measured = (*asked.columns, *asked.by) if asked else ()
+    return named | {str(column.steps[0]).lower() for column in (*clause.columns, *measured)}
 
 
 def _in_path(one: SchemaObject, sample: Sample) -> set[str]:
@@ -122,6 +126,7 @@ def _answers(clause: Clause, kinds: Shelf, sample: Sample, broken: int) -> dict[
     """
     asked = asked_by(clause, kinds)
     answers = measure(sample.rows, asked)
+    answers |= measure(sample.rows, second_of([clause], answers, kinds))
     counts_rows = bool(asked) and clause.of_rows and not isinstance(asked[0], DistinctKeys)
     if counts_rows and not isinstance(answers[asked[0]], Failure):
         answers[asked[0]] = broken

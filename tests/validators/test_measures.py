@@ -1,0 +1,125 @@
+"""The gate judges the metrics of dq's own engine at the line of what is wrong, once each."""
+
+from __future__ import annotations
+
+import pytest
+
+from dq.contracts.shared.outcome import Finding
+
+HEAD = (
+    "schema:\n"
+    "  - name: flights\n"
+    "    properties:\n"
+    "      - {name: carrier, logicalType: string, description: The airline.}\n"
+    "      - {name: pilot, logicalType: string, description: Who flies., classification: secret}\n"
+    "      - {name: crew, logicalType: array, description: Who works., items: {logicalType: string}}\n"
+    "      - {name: day, logicalType: date, description: The day.}\n"
+    "      - {name: tail, logicalType: string, description: The plane.}\n"
+    "      - name: air_time\n"
+    "        logicalType: integer\n"
+    "        description: Minutes in the air.\n"
+    "        quality:\n"
+    "          - type: custom\n"
+    "            engine: dq\n"
+    "            implementation:\n"
+)
+
+
+# The base contract stands above the fragment.
+BEFORE = 9
+
+
+def found(lint_fragment, implementation: str) -> list[Finding]:
+    lines = "".join(f"              {line}\n" for line in implementation.splitlines())
+    return [one for one in lint_fragment(HEAD + lines) if one.rule in ("measure-invalid", "unenforced")]
+
+
+FINE = [
+    "check: min\nmustBe: 3",
+    "check: sum\narguments: {by: carrier}\nmustBeBetween: [0, 9]",
+    "check: max\narguments: {by: [carrier, day], against: previous}\nunit: percent\nmustBeLessThan: 50",
+    "check: mean\narguments: {against: usual, runs: 14, minimum: 3, deviations: 4, slack: 5}",
+    "check: quantile\narguments: {q: 0.5}\nmustBeGreaterThan: 1",
+    "check: sequenceGaps\narguments: {step: 5, start: 1}\nunit: percent\nmustBe: 0",
+    'check: compareColumns\narguments: {operator: "!=", property: air_time}',
+    "check: distinctCount\nunit: rows\nmustNotBe: 0",
+]
+# Story -> (implementation, the line of the mistake, words of the message).
+WRONG = {
+    "misspelt argument": ("check: sum\narguments:\n  bye: carrier\nmustBe: 1", 18, "takes no 'bye'"),
+    "share beyond one": (
+        "check: quantile\narguments:\n  q: 1.5\nmustBe: 1",
+        18,
+        "share of a quantile is 1.5",
+    ),
+    "share as a text": ("check: quantile\narguments:\n  q: median\nmustBe: 1", 18, "is 'median'"),
+    "no share": ("check: quantile\nmustBe: 1", 16, "needs its share"),
+    "group that is not there": (
+        "check: max\narguments:\n  by:\n    - day\n    - x\nmustBe: 1",
+        20,
+        "'x' is no column",
+    ),
+    "group that is classified": (
+        "check: max\narguments:\n  by:\n    - day\n    - pilot\nmustBe: 1",
+        20,
+        "classified",
+    ),
+    "group by a list": ("check: max\narguments:\n  by: crew\nmustBe: 1", 18, "makes no groups"),
+    "group twice": ("check: max\narguments:\n  by: [day, day]\nmustBe: 1", 18, "stands twice"),
+    "text as a bound": ("check: max\nmustBe: many", 17, "mustBe is 'many'"),
+    "flag as a bound": ("check: max\nmustBe: true", 17, "mustBe is True"),
+    "range the wrong way": ("check: max\nmustBeBetween: [9, 1]", 17, "mustBeBetween is [9, 1]"),
+    "two bounds": ("check: max\nmustBe: 1\nmustNotBe: 2", 18, "2 operators"),
+    "no bound": ("check: max", 16, "nothing bounds"),
+    "bound beside the usual": (
+        "check: max\narguments: {against: usual}\nmustBe: 1",
+        18,
+        "told by earlier runs",
+    ),
+    "unit of nothing": ("check: max\nunit: percent\nmustBe: 1", 17, "no unit 'percent'"),
+    "unit that is none": ("check: distinctCount\nunit: dozens\nmustBe: 1", 17, "no unit 'dozens'"),
+    "comparison that is none": (
+        "check: max\narguments:\n  against: yesterday\nmustBe: 1",
+        18,
+        "is 'yesterday'",
+    ),
+    "band without the usual": ("check: max\narguments:\n  runs: 5\nmustBe: 1", 18, "for a comparison"),
+    "never learns": (
+        "check: max\narguments: {against: usual, runs: 3,\n  minimum: 9}",
+        18,
+        "never end learning",
+    ),
+    "step of nothing": ("check: sequenceGaps\narguments:\n  step: 0\nmustBe: 1", 18, "step is 0"),
+    "compared with a text": (
+        'check: compareColumns\narguments: {operator: "<", property: tail}',
+        17,
+        "are not compared",
+    ),
+    "operator that is none": (
+        "check: compareColumns\narguments:\n  property: day\n  operator: =<",
+        19,
+        "'=<'",
+    ),
+    "key that is none": ("check: max\nmust: 1\nmustBe: 1", 17, "takes no 'must'"),
+    "arguments that are a list": ("check: max\narguments: [1]\nmustBe: 1", 17, "no mapping"),
+}
+
+
+@pytest.mark.parametrize("implementation", FINE)
+def test_a_metric_that_can_be_measured_is_fine(lint_fragment, implementation: str) -> None:
+    assert found(lint_fragment, implementation) == []
+
+
+@pytest.mark.parametrize("story", WRONG)
+def test_a_mistake_is_one_finding_at_its_line(lint_fragment, story: str) -> None:
+    implementation, line, said = WRONG[story]
+
+    (one,) = found(lint_fragment, implementation)
+
+    assert (one.rule, one.at.line - BEFORE, said in one.message) == ("measure-invalid", line, True), str(one)
+
+
+def test_every_mistake_of_a_rule_is_told_at_once(lint_fragment) -> None:
+    many = "check: quantile\narguments:\n  q: 2\n  bye: carrier\nunit: rows\nmustBe: x"
+
+    assert [one.at.line - BEFORE for one in found(lint_fragment, many)] == [18, 19, 20, 21]
