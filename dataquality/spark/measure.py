@@ -34,6 +34,7 @@ from dq.dataquality.model.predicate import And
 from dq.dataquality.model.target import incomparable
 from dq.dataquality.spark.error_redaction import MAX_MESSAGE, answered, cleaned, spark_errors, without_values
 from dq.dataquality.spark.groups import key_counts, per_group
+from dq.dataquality.spark.halving import halved
 from dq.dataquality.spark.plan import Pass, Plan, plan
 from dq.dataquality.spark.schema import data_type
 from dq.dataquality.spark.time_limit import Watch, time_limit
@@ -43,10 +44,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
 T = TypeVar("T")
-M = TypeVar("M", bound=Metric)
-# Of a failed aggregation at most so many halves are tried: with one broken column that is plenty for a
-# thousand metrics, and on a table that is broken everywhere it ends soon.
-MAX_HALVES = 64
 NOTHING: Answers = {}
 
 
@@ -127,7 +124,7 @@ def _runner(others: Others) -> _Run:
         answers: dict[Metric, Answer] = dict(_aggregate(frame, together, watch)) if together else {}
         grouped = tuple(metric for metric in alone if isinstance(metric, PerGroup))
         if grouped:
-            return answers | _halved(grouped, watch, lambda some: list(per_group(frame, some).values()))
+            return answers | halved(grouped, watch, lambda some: list(per_group(frame, some).values()))
         keys = [metric for metric in alone if isinstance(metric, DistinctKeys | SingleKeys)]
         if any(isinstance(metric, SingleKeys) for metric in keys):
             counted = answered(lambda: key_counts(keyed(frame, keys[0]), keys))
@@ -174,31 +171,7 @@ def implied(one: Pass, answers: Answers) -> bool:
 
 
 def _aggregate(frame: DataFrame, metrics: tuple[Aggregate, ...], watch: Watch) -> dict[Metric, Answer]:
-    return _halved(metrics, watch, lambda some: _row(frame, some))
-
-
-def _halved(
-    metrics: tuple[M, ...], watch: Watch, ask: Callable[[tuple[M, ...]], list[Answer]]
-) -> dict[Metric, Answer]:
-    """Asks all at once; where that fails, halves, until those that have no answer stand alone."""
-    answers: dict[Metric, Answer] = {}
-    stack, failed = [metrics], 0
-    while stack:
-        asked = stack.pop()
-        if watch.over:
-            answers |= dict.fromkeys(asked, watch.failure())
-            continue
-        values = answered(lambda asked=asked: ask(asked))  # type: ignore[misc]  # bound at once
-        if not isinstance(values, Failure):
-            answers |= dict(zip(asked, values, strict=True))
-            continue
-        failed += 1
-        if len(asked) == 1 or failed > MAX_HALVES or watch.over:
-            answers |= dict.fromkeys(asked, values)
-        else:
-            middle = len(asked) // 2
-            stack += [asked[middle:], asked[:middle]]
-    return answers
+    return halved(metrics, watch, lambda some: _row(frame, some))
 
 
 def _row(frame: DataFrame, metrics: tuple[Aggregate, ...]) -> list[Any]:
