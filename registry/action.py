@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -57,6 +58,7 @@ class TableChange:
 
     `name` is the column or parameter, else "". `before` is the live value, None for what is missing;
     `after` likewise. `drift`: someone else made the live value. `kept`: it is shown and left alone.
+    `rule` is what `dq diff` calls the same change, where it was asked.
     """
 
     field: ChangedField
@@ -66,6 +68,12 @@ class TableChange:
     grade: Grade
     drift: bool = False
     kept: bool = False
+    rule: str = ""
+
+
+ColumnJudge = Callable[[str | None, str | None, str], tuple[Grade, str]]
+"""What a column's change means: (type before, type after, the table's format), None for a column that is not
+there, to its grade and the rule of `dq diff` that says so."""
 
 
 @dataclass(frozen=True, slots=True)

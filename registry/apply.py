@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dq.contracts.shared.errors import DqError
-from dq.registry.action import Action, ActionKind, CatalogPlan, Grade, LiveTable
+from dq.registry.action import Action, ActionKind, CatalogPlan, ColumnJudge, Grade, LiveTable
 from dq.registry.catalog import Catalog, StalePlan
-from dq.registry.diff import changes
+from dq.registry.diff import breaking, changes
 from dq.registry.memory import recall, remember
 from dq.registry.orphans import WholeRegistry
 from dq.registry.plan import plan
@@ -46,16 +46,18 @@ def propose(
     *,
     adopt: bool = False,
     whole: WholeRegistry | None = None,
+    judge: ColumnJudge = breaking,
 ) -> CatalogPlan:
     """The plan for these tables against the catalog as it is now. Writes nothing.
 
     `whole`: these are all tables of that registry, so each database is listed once, and tables of ours
-    that no contract wants are shown as orphans. Raises Unreadable when the catalog does not answer.
+    that no contract wants are shown as orphans. `judge` grades what becomes of columns.
+    Raises Unreadable when the catalog does not answer.
     """
     wanted = list(wanted)
     applied = recall(store, catalog_id)
     live = _looked_up(catalog, wanted) if whole is None else _listed(catalog, wanted, applied)
-    return plan(wanted, live, applied, creates=catalog.formats, adopt=adopt, whole=whole)
+    return plan(wanted, live, applied, creates=catalog.formats, adopt=adopt, whole=whole, judge=judge)
 
 
 def _looked_up(catalog: Catalog, wanted: list[TableSpec]) -> dict[Key, LiveTable]:

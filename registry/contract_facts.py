@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dq.contracts import slo
 from dq.contracts.model import Contract, Property, SchemaObject, Team
-from dq.registry.table import CONTRACT, CONTRACT_VERSION, REGISTRY, clip
+from dq.registry.table import CONTRACT, CONTRACT_VERSION, LIFECYCLE, OBJECT, REGISTRY, clip
 
 # The metastore of Hive keeps 4,000.
 _LONGEST = 1_000
@@ -16,10 +16,10 @@ def facts(contract: Contract, one: SchemaObject, registry: str) -> dict[str, str
         REGISTRY: registry,
         CONTRACT: contract.id,
         CONTRACT_VERSION: contract.version,
-        "dq.object": one.name,
+        OBJECT: one.name,
         "dq.owner": _owner(contract),
         "dq.domain": contract.domain or "",
-        "dq.lifecycle": contract.status or "",
+        LIFECYCLE: contract.status or "",
         "dq.slo": "; ".join(_promises(contract, one)),
         "dq.channel": ", ".join(_channels(contract)),
         "dq.classification": ", ".join(sorted(_classifications(one.properties))),

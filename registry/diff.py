@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dq.registry.action import ChangedField, Grade, TableChange
-from dq.registry.table import OPEN_FORMATS, OWNED_KEYS, TableColumn, TableSpec
+from dq.registry.action import ChangedField, ColumnJudge, Grade, TableChange
+from dq.registry.table import LIFECYCLE, OPEN_FORMATS, OWNED_KEYS, RETIRED, TableColumn, TableSpec
 
 # Files of these formats have no names inside: the order of the columns is the schema.
 _POSITIONAL = frozenset({"csv"})
 
 
-def changes(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> tuple[TableChange, ...]:
+def breaking(before: str | None, _after: str | None, _format: str) -> tuple[Grade, str]:
+    """The judge who knows no more than that a new column hurts nobody, and every other change may."""
+    return (Grade.ADDITIVE if before is None else Grade.BREAKING), ""
+
+
+def changes(
+    live: TableSpec, wanted: TableSpec, base: TableSpec | None, judge: ColumnJudge = breaking
+) -> tuple[TableChange, ...]:
     """How the live table must change to be the wanted one; `base` is what dq last applied, if known.
 
     What is in neither `wanted` nor `base` belongs to someone else: parameters are not mentioned, columns
     are shown as kept. An empty text in the contract says nothing about a text that someone else wrote.
     """
     found: list[TableChange] = []
-    if wanted.format not in OPEN_FORMATS:
+    if not only_properties(wanted):
         found += _shape(live, wanted, base)
-        found += _columns(live, wanted, base)
+        found += _columns(live, wanted, base, judge)
         found += _comments(live, wanted, base)
     was = None if base is None else base.description
     if _says(wanted.description, live.description, was):
@@ -43,7 +50,7 @@ def merged(live: TableSpec, wanted: TableSpec, found: tuple[TableChange, ...]) -
             if change.after is not None:
                 parameters[change.name] = change.after
     pairs = tuple(sorted(parameters.items()))
-    if wanted.format in OPEN_FORMATS:
+    if only_properties(wanted):
         return replace(live, description=description, parameters=pairs)
     gone = {change.name for change in found if change.field is ChangedField.COLUMN and change.after is None}
     kept = {change.name for change in found if change.kept}
@@ -95,24 +102,36 @@ def _keys(spec: TableSpec) -> str:
     return ", ".join(f"{column.name} {column.type}" for column in spec.partitions)
 
 
-def _columns(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
+def only_properties(wanted: TableSpec) -> bool:
+    """Whether only our properties are ours: others keep the table, or its contract is retired."""
+    return wanted.format in OPEN_FORMATS or wanted.parameter(LIFECYCLE) == RETIRED
+
+
+def _columns(
+    live: TableSpec, wanted: TableSpec, base: TableSpec | None, judge: ColumnJudge
+) -> Iterator[TableChange]:
     for column in wanted.columns:
         there = live.column(column.name)
         was = base.column(column.name) if base else None
         if there is None:
+            grade, rule = judge(None, column.type, wanted.format)
             yield TableChange(
-                ChangedField.COLUMN, column.name, None, column.type, Grade.ADDITIVE, was is not None
+                ChangedField.COLUMN, column.name, None, column.type, grade, was is not None, rule=rule
             )
         elif there.type != column.type:
             drift = was is not None and was.type != there.type
-            yield TableChange(ChangedField.TYPE, column.name, there.type, column.type, Grade.BREAKING, drift)
+            grade, rule = judge(there.type, column.type, wanted.format)
+            yield TableChange(
+                ChangedField.TYPE, column.name, there.type, column.type, grade, drift, rule=rule
+            )
     keys = {column.name for column in wanted.partitions}
     for column in live.columns:
         if wanted.column(column.name) is None and column.name not in keys:
             ours = base is not None and base.column(column.name) is not None
             drift = base is not None and not ours
+            grade, rule = judge(column.type, None, wanted.format)
             yield TableChange(
-                ChangedField.COLUMN, column.name, column.type, None, Grade.BREAKING, drift, kept=not ours
+                ChangedField.COLUMN, column.name, column.type, None, grade, drift, kept=not ours, rule=rule
             )
     if wanted.format in _POSITIONAL and live.format == wanted.format:
         yield from _order(live, wanted)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC
 
 from dq.contracts.identity import identity
-from dq.registry.action import Action, ActionKind, CatalogPlan, Grade, LiveTable, TableChange
-from dq.registry.diff import changes, merged
+from dq.registry.action import Action, ActionKind, CatalogPlan, ColumnJudge, Grade, LiveTable, TableChange
+from dq.registry.diff import breaking, changes, merged
 from dq.registry.orphans import WholeRegistry, is_ours, orphans
+from dq.registry.renames import linked
 from dq.registry.table import (
     CONTRACT,
     CONTRACT_VERSION,
+    LIFECYCLE,
     MANAGED_BY,
     OPEN_FORMATS,
     REGISTRY,
+    RETIRED,
     SPEC_HASH,
     Key,
     TableSpec,
@@ -40,20 +44,23 @@ def plan(
     creates: frozenset[str],
     adopt: bool = False,
     whole: WholeRegistry | None = None,
+    judge: ColumnJudge = breaking,
 ) -> CatalogPlan:
     """One action per wanted table, and with `whole` one per table of ours that nobody wants, by name.
 
     `applied` is what dq remembers to have applied last; without it drift is only seen where the contract
     did not change. `creates` are the formats that the catalog can create. `adopt`: take over tables that
     are nobody's, when nothing in them would break. `whole`: `wanted` are all tables of that registry.
+    `judge` grades what becomes of columns.
     """
+    terms = _Terms(applied, creates, adopt, judge)
     wanted = list(wanted)
     rivals = Counter(spec.key for spec in wanted)
     owners = Counter(spec.key for spec in wanted if _owns(spec, live.get(spec.key)))
     actions = [
         _twin(spec, live.get(spec.key))
         if rivals[spec.key] > 1 and not (owners[spec.key] == 1 and _owns(spec, live.get(spec.key)))
-        else _decide(spec, live.get(spec.key), applied, creates, adopt)
+        else _decide(spec, live.get(spec.key), terms)
         for spec in wanted
     ]
     ours = 0
@@ -61,27 +68,36 @@ def plan(
         actions += orphans(live, {spec.key for spec in wanted}, applied, whole)
         ours = sum(is_ours(table.spec, whole.registry) for table in live.values())
     same = {action.key for action in actions if action.kind is ActionKind.NOOP}
+    actions = linked(actions, {spec.key for spec in wanted}, applied)
     ordered = tuple(sorted(actions, key=lambda action: action.key))
     return CatalogPlan(ordered, ours, frozenset(same - applied.keys()))
 
 
-def _decide(
-    spec: TableSpec,
-    live: LiveTable | None,
-    applied: Mapping[Key, TableSpec],
-    creates: frozenset[str],
-    adopt: bool,
-) -> Action:
-    last = applied.get(spec.key)
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What holds for every table of one plan."""
+
+    applied: Mapping[Key, TableSpec]
+    creates: frozenset[str]
+    adopt: bool
+    judge: ColumnJudge
+
+
+def _decide(spec: TableSpec, live: LiveTable | None, terms: _Terms) -> Action:
+    last = terms.applied.get(spec.key)
+    retired = spec.parameter(LIFECYCLE) == RETIRED
+    if retired and not _owns(spec, live):
+        note = "Its contract is retired, and there is no table of it." if live is None else _RETIRED
+        return Action(ActionKind.HELD, spec.key, before=live, wanted=spec, note=note)
     if live is None:
-        return _absent(spec, last, creates)
+        return _absent(spec, last, terms.creates)
     owner = live.spec.parameter(CONTRACT)
     if not live.spec.parameter(MANAGED_BY):
         # A writer that replaces all properties wipes our mark; the memory of the store tells.
         if last is not None and last.location in ("", live.spec.location):
             note = "Its dq properties are gone; " + _who(live)
-            return _compare(ActionKind.DRIFT, spec, live, last, note)
-        return _nobodys(spec, live, adopt)
+            return _compare(ActionKind.DRIFT, spec, live, last, note, terms.judge)
+        return _nobodys(spec, live, terms)
     if owner != spec.parameter(CONTRACT):
         return _conflict(spec, live, f"It belongs to contract {owner!r}. Rename one of the two tables.")
     theirs = live.spec.parameter(REGISTRY)
@@ -89,7 +105,8 @@ def _decide(
         return _conflict(spec, live, f"It belongs to the registry {theirs!r}. Register it from there.")
     if _other_writer(spec, live.spec):
         return _conflict(spec, live, _OTHER_WRITER.format(spec.format, live.spec.format))
-    return _compare(None, spec, live, _base(spec, live, last), "")
+    note = "Its contract is retired: the table stays, and says so." if retired else ""
+    return _compare(None, spec, live, _base(spec, live, last), note, terms.judge)
 
 
 def _absent(spec: TableSpec, last: TableSpec | None, creates: frozenset[str]) -> Action:
@@ -100,6 +117,7 @@ def _absent(spec: TableSpec, last: TableSpec | None, creates: frozenset[str]) ->
     return Action(ActionKind.CREATE, spec.key, after=spec, wanted=spec, note=note)
 
 
+_RETIRED = "Its contract is retired, and the table is not ours."
 _OTHER_WRITER = "The contract says {} and the table is {}. Mend the contract's format, or migrate the table."
 
 
@@ -108,12 +126,12 @@ def _other_writer(spec: TableSpec, live: TableSpec) -> bool:
     return spec.format != live.format and not OPEN_FORMATS.isdisjoint({spec.format, live.format})
 
 
-def _nobodys(spec: TableSpec, live: LiveTable, adopt: bool) -> Action:
+def _nobodys(spec: TableSpec, live: LiveTable, terms: _Terms) -> Action:
     if _other_writer(spec, live.spec):
         return _conflict(spec, live, _OTHER_WRITER.format(spec.format, live.spec.format))
-    if not adopt:
+    if not terms.adopt:
         return _conflict(spec, live, "It exists and dq did not make it. Take it over with --adopt.")
-    action = _compare(ActionKind.ADOPT, spec, live, None, "")
+    action = _compare(ActionKind.ADOPT, spec, live, None, "", terms.judge)
     if action.grade.rank > Grade.ADDITIVE.rank:
         note = "It exists, dq did not make it, and the contract does not fit it. Mend the contract."
         return Action(ActionKind.CONFLICT, spec.key, action.changes, live, wanted=spec, note=note)
@@ -127,9 +145,14 @@ def _base(spec: TableSpec, live: LiveTable, last: TableSpec | None) -> TableSpec
 
 
 def _compare(
-    kind: ActionKind | None, spec: TableSpec, live: LiveTable, base: TableSpec | None, note: str
+    kind: ActionKind | None,
+    spec: TableSpec,
+    live: LiveTable,
+    base: TableSpec | None,
+    note: str,
+    judge: ColumnJudge,
 ) -> Action:
-    found = changes(live.spec, spec, base)
+    found = changes(live.spec, spec, base, judge)
     drift = any(change.drift for change in found)
     if kind is None:
         kind = ActionKind.DRIFT if drift else ActionKind.UPDATE if _touches(found) else ActionKind.NOOP

@@ -64,7 +64,7 @@ def _change(change: TableChange) -> str:
     grade = (
         ""
         if change.field in (ChangedField.PARAMETER, ChangedField.COMMENT, ChangedField.DESCRIPTION)
-        else f" [{change.grade}]"
+        else f" [{change.grade}{f': {change.rule}' if change.rule else ''}]"
     )
     drift = " (changed by someone else)" if change.drift else ""
     return f"{mark} {what}: {told}{grade}{drift}"

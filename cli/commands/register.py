@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.gating.column_changes import column_judge
 from dq.cli.gating.registry_name import registry_name
 from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
 from dq.cli.loading.holding import settled
@@ -26,7 +27,7 @@ from dq.registry.catalog import Catalog
 from dq.registry.orphans import limit
 from dq.registry.render import render
 from dq.registry.specify import specs
-from dq.registry.table import TableSpec
+from dq.registry.table import RETIRED, TableSpec
 from dq.store.engine import Store
 
 
@@ -84,7 +85,8 @@ def command(
         output.note(str(finding))
     unclear = doubts(places, loaded, findings)
     all_of_it = None if unclear else whole(registry, loaded.contracts, server, specify)
-    plan = propose(target, target.id, wanted, store, adopt=adopt, whole=all_of_it)
+    judge = column_judge(world.now().date())
+    plan = propose(target, target.id, wanted, store, adopt=adopt, whole=all_of_it, judge=judge)
     unpruned = (unclear or _too_many(plan, prune_limit)) if prune else []
     results = (
         apply(
@@ -118,16 +120,23 @@ def tables(
 ) -> tuple[list[TableSpec], list[Finding]]:
     """The tables that these contracts want, and what is wrong with those that cannot be registered.
 
-    Drafts and retired ones want none.
+    Drafts want none. Retired ones want no more than that theirs say so, where no contract in force wants
+    the same table; what cannot be told of them is nobody's fault.
     """
-    in_force = []
+    in_force, retired = [], []
     for contract in contracts:
-        if contract.status in NOT_IN_FORCE:
+        if contract.status == RETIRED:
+            output.note(f"dq: {contract.id} is retired: its tables stay, and say so.")
+            retired.append(contract)
+        elif contract.status in NOT_IN_FORCE:
             output.note(f"dq: {contract.id} is {contract.status}, so it is not registered.")
         else:
             in_force.append(contract)
     found, refused = each(in_force, lambda one: one, lambda one: specify(one, server))
-    return [spec for specs in found for spec in specs], refused
+    over, _ = each(retired, lambda one: one, lambda one: specify(one, server))
+    wanted = [spec for specs in found for spec in specs]
+    taken = {spec.key for spec in wanted}
+    return wanted + [spec for specs in over for spec in specs if spec.key not in taken], refused
 
 
 def _specs(
@@ -198,6 +207,7 @@ def as_dict(plan: CatalogPlan, results: list[Result]) -> dict[str, object]:
                         "before": change.before,
                         "after": change.after,
                         "grade": change.grade,
+                        "rule": change.rule,
                         "drift": change.drift,
                     }
                     for change in action.changes
