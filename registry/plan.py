@@ -53,7 +53,7 @@ def plan(
     are nobody's, when nothing in them would break. `whole`: `wanted` are all tables of that registry.
     `judge` grades what becomes of columns.
     """
-    terms = _Terms(applied, creates, adopt, judge)
+    terms = _PlanTerms(applied, creates, adopt, judge)
     wanted = list(wanted)
     rivals = Counter(spec.key for spec in wanted)
     owners = Counter(spec.key for spec in wanted if _owns(spec, live.get(spec.key)))
@@ -74,7 +74,7 @@ def plan(
 
 
 @dataclass(frozen=True, slots=True)
-class _Terms:
+class _PlanTerms:
     """What holds for every table of one plan."""
 
     applied: Mapping[Key, TableSpec]
@@ -83,7 +83,7 @@ class _Terms:
     judge: ColumnJudge
 
 
-def _decide(spec: TableSpec, live: LiveTable | None, terms: _Terms) -> Action:
+def _decide(spec: TableSpec, live: LiveTable | None, terms: _PlanTerms) -> Action:
     last = terms.applied.get(spec.key)
     retired = spec.parameter(LIFECYCLE) == RETIRED
     if retired and not _owns(spec, live):
@@ -126,7 +126,7 @@ def _other_writer(spec: TableSpec, live: TableSpec) -> bool:
     return spec.format != live.format and not OPEN_FORMATS.isdisjoint({spec.format, live.format})
 
 
-def _nobodys(spec: TableSpec, live: LiveTable, terms: _Terms) -> Action:
+def _nobodys(spec: TableSpec, live: LiveTable, terms: _PlanTerms) -> Action:
     if _other_writer(spec, live.spec):
         return _conflict(spec, live, _OTHER_WRITER.format(spec.format, live.spec.format))
     if not terms.adopt:
