@@ -14,7 +14,7 @@ On ODCS 3.2 the entry says `vendor: dq`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import ConfigDict, Field
 
@@ -48,6 +48,10 @@ class Calendar(Node):
     valid_until: Date | None = Field(None, description="The calendar is known up to this date.")
 
 
+# What shows that a cycle arrived, most trusted first.
+EvidenceSource = Literal["receipt", "marker", "commit", "file"]
+
+
 class Delivery(Node):
     """When a delivery is due, what it must bring and how it is known to have arrived."""
 
@@ -63,8 +67,8 @@ class Delivery(Node):
         {},
         description="Partition column to value template, such as '{due - 1d:%Y-%m-%d}'; a list makes a set.",
     )
-    evidence: list[Literal["receipt", "marker", "commit", "file"]] = Field(
-        ["receipt", "marker", "commit", "file"], description="What shows the arrival, most trusted first."
+    evidence: list[EvidenceSource] = Field(
+        [*get_args(EvidenceSource)], description="What shows the arrival, most trusted first."
     )
     empty: Literal["allowed", "forbidden"] = Field(
         "forbidden", description="Whether zero rows are a delivery."

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
-
-class Source(StrEnum):
-    """Where evidence comes from, most trusted first."""
-
-    RECEIPT = "receipt"
-    MARKER = "marker"
-    COMMIT = "commit"
-    FILE = "file"
+from dq.contracts.extension import EvidenceSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +19,7 @@ class Evidence:
     which cycle it is for, so that nothing has to be guessed from its time.
     """
 
-    source: Source
+    source: EvidenceSource
     delivered_at: datetime | None = None
     first_seen: datetime | None = None
     readable: bool = True

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dq.contracts.access.hive_path import partition_folder
+from dq.contracts.extension import EvidenceSource
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.errors import DqError
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.evidence import Evidence, Source
+from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.files import Files
 
 # A folder whose newest file is younger than this may still be written to.
@@ -60,11 +61,11 @@ def look(
     stronger one gives evidence with `readable=False`. A cycle of several partitions has arrived when the
     last of them has.
     """
-    sources: dict[str, Callable[[Partition], Evidence | None]] = {
-        Source.RECEIPT: lambda partition: _receipt(cycle, partition, receipts),
-        Source.MARKER: lambda partition: _marker(slo, partition, place, files),
-        Source.COMMIT: lambda _: _commit(place),
-        Source.FILE: lambda partition: _file(slo, partition, place, files, now),
+    sources: dict[EvidenceSource, Callable[[Partition], Evidence | None]] = {
+        "receipt": lambda partition: _receipt(cycle, partition, receipts),
+        "marker": lambda partition: _marker(slo, partition, place, files),
+        "commit": lambda _: _commit(place),
+        "file": lambda partition: _file(slo, partition, place, files, now),
     }
     decided: Evidence | None = None
     notes: list[str] = []
@@ -84,13 +85,13 @@ def look(
 
 
 def _asked(
-    name: str, source: Callable[[Partition], Evidence | None], partition: Partition
+    name: EvidenceSource, source: Callable[[Partition], Evidence | None], partition: Partition
 ) -> Evidence | None:
     try:
         return source(partition)
     except Exception as error:  # noqa: BLE001  # one guard per probe: no path and no storage may end a tick
         problem = error.message.rstrip(".") if isinstance(error, DqError) else type(error).__name__
-        return Evidence(Source(name), readable=False, problem=problem)
+        return Evidence(name, readable=False, problem=problem)
 
 
 def _whole(parts: Iterable[Evidence | None]) -> Evidence | None:
@@ -114,12 +115,12 @@ def _receipt(cycle: Cycle, partition: Partition, receipts: Receipts) -> Evidence
     found = named or receipts.get(label(partition))
     if found is None:
         return None
-    return Evidence(Source.RECEIPT, found.delivered_at, rows=found.rows, names_cycle=named is not None)
+    return Evidence("receipt", found.delivered_at, rows=found.rows, names_cycle=named is not None)
 
 
 def _marker(slo: Slo, partition: Partition, place: DeliveryPlace, files: Files) -> Evidence | None:
     seen = files.stat(f"{folder(slo, partition, place)}/{place.marker}")
-    return Evidence(Source.MARKER, seen.modified_at) if seen else None
+    return Evidence("marker", seen.modified_at) if seen else None
 
 
 def _commit(place: DeliveryPlace) -> Evidence | None:
@@ -127,7 +128,7 @@ def _commit(place: DeliveryPlace) -> Evidence | None:
     if place.format not in LAKEHOUSE:
         return None
     problem = f"commits of {place.format} tables are not read by this version; publish with 'dq publish'"
-    return Evidence(Source.COMMIT, readable=False, problem=problem)
+    return Evidence("commit", readable=False, problem=problem)
 
 
 def _file(
@@ -140,7 +141,7 @@ def _file(
     newest = max(one.modified_at for one in data)
     if now - newest < STABLE_AFTER:
         return None
-    return Evidence(Source.FILE, newest)
+    return Evidence("file", newest)
 
 
 def folder(slo: Slo, partition: Partition, place: DeliveryPlace) -> str:

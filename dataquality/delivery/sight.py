@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from dq.contracts.shared.errors import DqError
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.evidence import Evidence, Source
+from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.files import Files
 from dq.dataquality.delivery.probe import DeliveryPlace
 
-_LOOKED_AT = (Source.MARKER, Source.COMMIT, Source.FILE)
+_LOOKED_AT = ("marker", "commit", "file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Sight:
         if slo.key not in self.known:
             self.known[slo.key] = self._problem(slo, place.path.rstrip("/"), files)
         problem = self.known[slo.key]
-        return Evidence(Source(source), readable=False, problem=problem) if problem else None
+        return Evidence(source, readable=False, problem=problem) if problem else None
 
     def _problem(self, slo: Slo, path: str, files: Files) -> str:
         try:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dq.contracts.schedule import Cycle, Note, Schedule, cycles, parse
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import Duration, parse_duration
-from dq.dataquality.delivery.evidence import Evidence, Source
+from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.status import CycleVerdict, judge
 
 CASES = cases("cron-cases.yaml")
@@ -33,7 +33,7 @@ def test_the_deadline_case_has_its_breach_and_status(row: dict[str, Any]) -> Non
     )
     assert isinstance(schedule, Schedule)
     assert isinstance(grace, Duration)
-    delivered = Evidence(Source.RECEIPT, utc(row["delivered_at"])) if row["delivered_at"] else None
+    delivered = Evidence("receipt", utc(row["delivered_at"])) if row["delivered_at"] else None
 
     before = due_at - timedelta(seconds=1)
     (cycle,) = cycles(schedule, before, due_at, contract="c", object="o", slo="s", grace=grace.elapsed)
@@ -49,10 +49,10 @@ SECOND = timedelta(seconds=1)
 
 
 def marker(delivered: str | None, first_seen: str | None = None) -> Evidence:
-    return Evidence(Source.MARKER, delivered and utc(delivered), first_seen and utc(first_seen))
+    return Evidence("marker", delivered and utc(delivered), first_seen and utc(first_seen))
 
 
-UNREADABLE = Evidence(Source.MARKER, readable=False, problem="403 from the bucket")
+UNREADABLE = Evidence("marker", readable=False, problem="403 from the bucket")
 LATER = utc("2026-05-09T00:00")
 
 
@@ -152,7 +152,7 @@ INSTANTS = st.datetimes(
 def test_a_cycle_once_delivered_keeps_its_status_for_ever(
     delivered: datetime, instants: list[datetime]
 ) -> None:
-    evidence = Evidence(Source.COMMIT, delivered, first_seen=delivered)
+    evidence = Evidence("commit", delivered, first_seen=delivered)
     afterwards = [instant for instant in instants if instant >= delivered]
 
     found = {judge(CYCLE, evidence, now, give_up_at=GIVE_UP) for now in afterwards}
