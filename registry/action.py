@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from dq.registry.table import SPEC_HASH, Key, TableSpec
+from dq.registry.table import Key, TableSpec
 
 
 class Grade(StrEnum):
@@ -114,6 +115,13 @@ class Action:
         )
 
     @property
+    def fingerprint(self) -> str:
+        """The same for actions that do the same to the same state of a table: 32 hexadecimal digits."""
+        seen = self.before.version if self.before else ""
+        made = json.dumps(self.after.as_json(), sort_keys=True) if self.after else ""
+        return hashlib.sha256(f"{self.kind} {self.key} {seen} {made}".encode()).hexdigest()[:32]
+
+    @property
     def grade(self) -> Grade:
         """The gravest of its changes."""
         if self.kind in (ActionKind.CREATE, ActionKind.ORPHAN):
@@ -152,10 +160,5 @@ class CatalogPlan:
     @property
     def fingerprint(self) -> str:
         """The same for plans that do the same to the same state; a saved plan with another one is stale."""
-        facts = [
-            f"{action.kind} {action.key} {action.before.version if action.before else ''} "
-            f"{action.after.parameter(SPEC_HASH) if action.after else ''}"
-            for action in self.actions
-            if action.kind is not ActionKind.NOOP
-        ]
+        facts = [action.fingerprint for action in self.actions if action.kind is not ActionKind.NOOP]
         return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:32]

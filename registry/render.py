@@ -39,19 +39,24 @@ def _action(action: Action) -> Iterator[str]:
     grade = f" ({action.grade})" if action.writes else ""
     note = f": {action.note}" if action.note else ""
     yield f"{_MARKS[action.kind]} {action.kind} {database}.{name}{grade}{note}"
+    yield from (f"    {line}" for line in change_lines(action))
+
+
+def change_lines(action: Action) -> Iterator[str]:
+    """What is made or changed of one table, a line for each part."""
     if action.kind is ActionKind.CREATE and action.after is not None:
         yield from _created(action.after)
     for change in action.changes:
         if change.name not in _BOOKKEEPING:
-            yield f"    {_change(change)}"
+            yield _change(change)
 
 
 def _created(spec: TableSpec) -> Iterator[str]:
-    yield f"    + {spec.format} at {spec.location or 'a place that the catalog chooses'}"
+    yield f"+ {spec.format} at {spec.location or 'a place that the catalog chooses'}"
     for column in spec.columns:
-        yield f"    + column {column.name}: {column.type}"
+        yield f"+ column {column.name}: {column.type}"
     for column in spec.partitions:
-        yield f"    + partition key {column.name}: {column.type}"
+        yield f"+ partition key {column.name}: {column.type}"
 
 
 def _change(change: TableChange) -> str:

@@ -8,24 +8,26 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.gating.column_changes import column_judge
 from dq.cli.gating.registry_name import registry_name
 from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
 from dq.cli.loading.whole import Specify, doubts, whole
+from dq.cli.registering.column_changes import column_judge
+from dq.cli.registering.saved import agreed, save
+from dq.cli.registering.shown import PlanFormat, as_dict, as_markdown, describe
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
 from dq.cli.world.environment import World, here, located, registry_root
 from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.registry.action import CatalogPlan, Grade
-from dq.registry.apply import Ending, Result, apply, propose
+from dq.registry.apply import apply, propose
 from dq.registry.catalog import Catalog
+from dq.registry.memory import recall
 from dq.registry.orphans import limit
-from dq.registry.render import render
 from dq.registry.specify import specs
 from dq.registry.table import RETIRED, TableSpec
 from dq.store.engine import Store
@@ -54,7 +56,16 @@ def command(
     allow_destructive: bool = typer.Option(
         False, "--allow-destructive", help="Allow changes that lose data."
     ),
-    format: output.Format = output.FORMAT,
+    out: Path = typer.Option(None, "--out", help="Keep the plan in this file, for --plan."),
+    agreed_plan: Path = typer.Option(
+        None, "--plan", help="Apply only what this kept plan says, and nothing that has moved since."
+    ),
+    refresh_only: bool = typer.Option(
+        False, "--refresh-only", help="Only show what others changed since dq applied; writes nothing."
+    ),
+    format: PlanFormat = typer.Option(
+        PlanFormat.TEXT, "--format", help="text for people, json for machines, markdown for a comment."
+    ),
 ) -> None:
     """Show what the catalog lacks to be as the contracts say; with --apply, make it so.
 
@@ -67,11 +78,16 @@ def command(
     refused. One table may go without more words, up to five where that is no more than a tenth of the
     registry's tables; for more, say --prune-limit.
 
+    A plan that was kept with --out is applied with --apply --plan: what has moved since, in the catalog or
+    in the contracts, is left alone and told. --refresh-only compares the catalog with what dq applied last,
+    whatever the contracts say by now.
+
     Exit codes: 0 done or nothing to do, 1 changes are pending (--check), 3 something was refused, is not
-    ours to touch, or could not be read.
+    ours to touch, has moved since the plan was kept, or could not be read.
 
     Example: dq register registry --apply
     """
+    _refuse_together(refresh_only, apply_it, adopt, prune, out, agreed_plan)
     world = here(paths=paths or [Path()])
     store = world.store()
     places = paths or [Path()]
@@ -86,7 +102,14 @@ def command(
     unclear = doubts(places, loaded, findings)
     all_of_it = None if unclear else whole(registry, loaded.contracts, server, specify)
     judge = column_judge(world.now().date())
+    if refresh_only:
+        wanted, all_of_it = applied_last(wanted, store, target.id), None
     plan = propose(target, target.id, wanted, store, adopt=adopt, whole=all_of_it, judge=judge)
+    if out is not None:
+        save(out, plan, registry, target.id)
+    stale: list[DqError] = []
+    if agreed_plan is not None:
+        plan, stale = agreed(agreed_plan, plan, registry, target.id)
     unpruned = (unclear or _too_many(plan, prune_limit)) if prune else []
     results = (
         apply(
@@ -100,7 +123,9 @@ def command(
         if apply_it
         else []
     )
-    if format is output.Format.JSON:
+    if format is PlanFormat.MARKDOWN:
+        output.block(as_markdown(plan, findings, unclear))
+    elif format is PlanFormat.JSON:
         orphans = {"judged": not unclear, "reasons": unclear or unpruned}
         rows = [as_row(finding) for finding in findings]
         output.as_json({**as_dict(plan, results), "orphans": orphans, "findings": rows})
@@ -110,9 +135,32 @@ def command(
             output.line(f"Orphans are not judged: {reason}.")
     for reason in unpruned:
         output.note(f"dq: nothing is pruned: {reason}.")
-    if unpruned or findings or plan.conflicts or any(one.error is not None for one in results):
+    for error in stale:
+        output.note(f"dq: {error}")
+    if unpruned or findings or stale or plan.conflicts or any(one.error is not None for one in results):
         raise typer.Exit(3)
     raise typer.Exit(1 if check and not apply_it and any(action.writes for action in plan.actions) else 0)
+
+
+def _refuse_together(
+    refresh_only: bool, apply_it: bool, adopt: bool, prune: bool, out: Path | None, plan: Path | None
+) -> None:
+    if refresh_only and (apply_it or adopt or prune or out or plan):
+        raise UsageError("--refresh-only writes nothing.", "Leave the other options out.")
+    if plan is not None and not apply_it:
+        raise UsageError("--plan says what --apply may do.", "Add --apply.")
+    if plan is not None and out is not None:
+        raise UsageError("--out keeps a plan, and --plan applies one.", "Choose one of the two.")
+
+
+def applied_last(wanted: Iterable[TableSpec], store: Store, catalog: str) -> list[TableSpec]:
+    """What dq applied last to these tables, as far as the store remembers."""
+    applied = recall(store, catalog)
+    wanted = list(wanted)
+    unknown = sum(spec.key not in applied for spec in wanted)
+    if unknown:
+        output.note(f"dq: this store remembers nothing of {unknown} of {len(wanted)} tables.")
+    return [applied[spec.key] for spec in wanted if spec.key in applied]
 
 
 def tables(
@@ -173,48 +221,3 @@ def run(world: World, contracts: list[Contract], store: Store, catalog: Catalog,
     wanted, _ = tables(contracts, None, partial(_specs, world, world.folder.name, "local", catalog))
     plan = propose(catalog, name, wanted, store)
     describe(plan, apply(catalog, name, plan, store), applied=True)
-
-
-def describe(plan: CatalogPlan, results: list[Result], *, applied: bool) -> None:
-    """The plan as a diff, and what became of it."""
-    for text in render(plan):
-        output.line(f"  {text}")
-    for one in results:
-        if one.error is not None:
-            output.line(f"  {output.mark(False)} {one.error}")
-    if applied:
-        done = sum(one.ending is Ending.DONE for one in results)
-        output.line(f"Applied {done} of {sum(action.writes for action in plan.actions)} changes.")
-    elif any(action.writes for action in plan.actions):
-        output.line("Nothing was written. Add --apply to make it so.")
-
-
-def as_dict(plan: CatalogPlan, results: list[Result]) -> dict[str, object]:
-    """The plan and its results for machines."""
-    # Several actions may be about one table, where several contracts want it.
-    endings: list[Result | None] = [*results] or [None] * len(plan.actions)
-    return {
-        "actions": [
-            {
-                "table": ".".join(action.key),
-                "kind": action.kind,
-                "grade": action.grade,
-                "note": action.note,
-                "changes": [
-                    {
-                        "field": change.field,
-                        "name": change.name,
-                        "before": change.before,
-                        "after": change.after,
-                        "grade": change.grade,
-                        "rule": change.rule,
-                        "drift": change.drift,
-                    }
-                    for change in action.changes
-                ],
-                "ending": result.ending if result else None,
-                "error": str(result.error) if result and result.error else None,
-            }
-            for action, result in zip(plan.actions, endings, strict=True)
-        ]
-    }

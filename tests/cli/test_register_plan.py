@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+
+from dq.registry.action import Action, ActionKind
+from dq.registry.catalog import CatalogSettings
+from dq.registry.catalogs import open_catalog
+from dq.store.engine import open_store
 
 CONTRACT = """\
 apiVersion: v3.2.0
@@ -108,3 +115,108 @@ def test_a_table_with_a_new_name_is_linked_to_the_old_one(registry):
 
     assert "It takes the place of orders.orders, which stays until it is pruned." in out
     assert "orders.sales_orders takes its place." in out
+
+
+NARROWED = ("varchar(10)", "varchar(20)")
+
+
+def test_a_kept_plan_is_applied_while_nothing_has_moved(registry):
+    plan = registry(NARROWED)
+
+    assert plan("--out", "plan.json").code == 0
+    done = plan("--apply", "--plan", "plan.json")
+
+    assert (done.code, "Applied 1 of 1 changes." in done.out) == (0, True)
+    assert plan("--apply", "--plan", "plan.json").code == 0  # it is done already
+
+
+def test_a_kept_plan_is_stale_when_the_contract_moved(registry):
+    registry(NARROWED)("--out", "plan.json")
+    plan = registry(("varchar(10)", "varchar(30)"))
+
+    done = plan("--apply", "--plan", "plan.json")
+
+    assert done.code == 3
+    assert "orders.orders: it has moved since, so it is left alone." in done.err
+    assert plan("--check").code == 1
+
+
+def test_a_kept_plan_is_stale_when_the_catalog_moved(registry):
+    plan = registry(NARROWED)
+    plan("--out", "plan.json")
+    registry(("bigint", "bigint, description: Other"))("--apply")
+
+    done = registry(NARROWED)("--apply", "--plan", "plan.json")
+
+    assert (done.code, "it has moved since" in done.err) == (3, True)
+
+
+def test_what_is_not_in_a_kept_plan_is_left_alone_and_the_rest_is_done(registry):
+    plan = registry(NARROWED)
+    plan("--out", "plan.json")
+    registry(("id: orders", "id: new"), ("name: orders", "name: news"), name="new.odcs.yaml")
+
+    done = plan("--apply", "--plan", "plan.json")
+
+    assert done.code == 3
+    assert "new.news: it is not in the plan, so it is left alone." in done.err
+    assert "Applied 1 of 1 changes." in done.out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no json", "is no JSON"),
+        ("[]", "is no plan"),
+        ('{"form": "dq register plan 1", "registry": "other"}', "a plan for the registry 'other'"),
+        ('{"form": "dq register plan 1", "registry": "shop", "catalog": "glue"}', "for the catalog 'glue'"),
+    ],
+)
+def test_a_file_that_is_no_plan_for_this_is_refused(registry, folder, text, said):
+    plan = registry(NARROWED)
+    (folder / "plan.json").write_text(text)
+
+    done = plan("--apply", "--plan", "plan.json")
+
+    assert (done.code, said in done.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--plan", "p.json"), ("--apply", "--plan", "p.json", "--out", "q"), ("--refresh-only", "--apply")],
+    ids=lambda one: one[0],
+)
+def test_options_that_do_not_go_together_are_refused(registry, options):
+    assert registry()(*options).code == 2
+
+
+def test_refresh_only_shows_what_others_changed_and_not_the_contract(registry, folder):
+
+    plan = registry(NARROWED)
+    assert plan("--refresh-only", "--check").code == 0
+    with_store = open_store(f"sqlite:///{folder}/.dq/store.db")
+    catalog = open_catalog("local", CatalogSettings(store=with_store))
+    live = catalog.read("orders", "orders")
+    theirs = replace(live.spec, columns=live.spec.columns[1:])
+    catalog.apply(Action(ActionKind.UPDATE, live.spec.key, before=live, after=theirs))
+    with_store.close()
+
+    done = plan("--refresh-only", "--check")
+
+    assert done.code == 1
+    assert "drift orders.orders" in done.out
+    assert "varchar" not in done.out
+
+
+def test_a_plan_is_a_comment_on_a_pull_request(registry):
+    plan = registry(NARROWED, ("bigint", "bigint, description: '@team | <b>'"))
+
+    lines = plan("--format", "markdown").out.splitlines()
+
+    assert lines[0] == "<!-- dq register -->"
+    assert lines[2] == "## Catalog: 1 update"
+    row = next(line for line in lines if "orders.orders" in line)
+    assert row.startswith("| update | `orders.orders` | additive | ")
+    assert "type-length-increased" in row
+    assert "<b>" not in row
+    assert "`'@team" in row

@@ -1,0 +1,107 @@
+"""A plan for people, for machines, and as a comment on a pull request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+
+from dq.cli.terminal import output
+from dq.contracts.shared.outcome import Finding
+from dq.registry.action import Action, ActionKind, CatalogPlan
+from dq.registry.apply import Ending, Result
+from dq.registry.render import change_lines, render
+from dq.validators.reports.markdown import code, escaped, table
+
+# The first line of the comment, by which the next run finds it again.
+MARKER = "<!-- dq register -->"
+# A comment on GitHub holds 65,536 characters.
+_ROOM = 50_000
+_HEADER = ("", "table", "grade", "what")
+
+
+class PlanFormat(StrEnum):
+    """How a plan is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+def describe(plan: CatalogPlan, results: list[Result], *, applied: bool) -> None:
+    """The plan as a diff, and what became of it."""
+    for text in render(plan):
+        output.line(f"  {text}")
+    for one in results:
+        if one.error is not None:
+            output.line(f"  {output.mark(False)} {one.error}")
+    if applied:
+        done = sum(one.ending is Ending.DONE for one in results)
+        output.line(f"Applied {done} of {sum(action.writes for action in plan.actions)} changes.")
+    elif any(action.writes for action in plan.actions):
+        output.line("Nothing was written. Add --apply to make it so.")
+
+
+def as_dict(plan: CatalogPlan, results: list[Result]) -> dict[str, object]:
+    """The plan and its results for machines."""
+    # Several actions may be about one table, where several contracts want it.
+    endings: list[Result | None] = [*results] or [None] * len(plan.actions)
+    return {
+        "actions": [
+            {
+                "table": ".".join(action.key),
+                "kind": action.kind,
+                "grade": action.grade,
+                "note": action.note,
+                "changes": [
+                    {
+                        "field": change.field,
+                        "name": change.name,
+                        "before": change.before,
+                        "after": change.after,
+                        "grade": change.grade,
+                        "rule": change.rule,
+                        "drift": change.drift,
+                    }
+                    for change in action.changes
+                ],
+                "ending": result.ending if result else None,
+                "error": str(result.error) if result and result.error else None,
+            }
+            for action, result in zip(plan.actions, endings, strict=True)
+        ]
+    }
+
+
+def as_markdown(plan: CatalogPlan, findings: Sequence[Finding], unclear: Sequence[str]) -> str:
+    """The plan as the one comment on a pull request that is kept; what does not fit is counted."""
+    counts = Counter(action.kind for action in plan.actions)
+    said = ", ".join(f"{counts[kind]} {kind}" for kind in ActionKind if counts[kind])
+    parts = [MARKER, f"## Catalog: {said or 'nothing to do'}"]
+    rows = [_row(action) for action in plan.actions if action.kind is not ActionKind.NOOP]
+    parts += _fitting(_HEADER, rows, "tables")
+    if findings:
+        parts.append("### Not registered")
+        wrong = [(code(str(one.at)), escaped(f"{one.message} {one.mend}".strip())) for one in findings]
+        parts += _fitting(("where", "why"), wrong, "findings")
+    parts += [f"Orphans are not judged: {escaped(reason)}." for reason in unclear[:1]]
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(action: Action) -> tuple[str, ...]:
+    grade = escaped(action.grade) if action.writes else ""
+    lines = [action.note] if action.note else []
+    lines += change_lines(action)
+    return escaped(action.kind), code(".".join(action.key)), grade, "<br>".join(map(escaped, lines))
+
+
+def _fitting(header: Sequence[str], rows: Sequence[Sequence[str]], what: str) -> list[str]:
+    room, fitting = _ROOM // 2, []
+    for row in rows:
+        room -= sum(len(cell) + 3 for cell in row)
+        if room < 0:
+            break
+        fitting.append(row)
+    left = len(rows) - len(fitting)
+    made = [table(header, fitting)] if fitting else []
+    return [*made, f"{left} more {what} did not fit here; `dq register` lists all of them."] if left else made
