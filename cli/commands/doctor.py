@@ -19,7 +19,7 @@ from dq.cli.world.settings import TABLE, unknown
 from dq.contracts.access.discovery import find
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.install import NAME, install_command
-from dq.dataquality.spark.jars import JARS, PACKAGES, line
+from dq.dataquality.model.jars import JARS, PACKAGES, line
 
 # What each extra brings, by the distribution that shows whether it is there.
 EXTRAS = {

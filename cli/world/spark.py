@@ -13,7 +13,7 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import World, hand_down
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.contracts.shared.install import install_command
-from dq.dataquality.spark import jars as lakehouse
+from dq.dataquality.model import jars as lakehouse
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,11 @@ def partly(files: int, all_files: int) -> dict[str, Any]:
     return _metadata({"note": f"in {files} of {all_files} files, NULL in the others"})
 
 
+def unreadable(reason: str) -> dict[str, Any]:
+    """Metadata of a column that Spark does not read: every clause about it is an error, for this reason."""
+    return _metadata({"unreadable": reason})
+
+
 def _metadata(note: dict[str, Any]) -> dict[str, Any]:
     # Spark knows no lists of lists there.
     return {_KEY: json.dumps(note)}
@@ -55,9 +61,17 @@ def with_notes(
     return {path: _noted(result, notes, masked) for path, result in results.items()}
 
 
+def _unreadable(result: CheckResult, reason: str) -> CheckResult:
+    message = f"{result.message.split(':', 1)[0]}: {reason}"
+    shown = replace(result, status=Status.ERROR, observed="not readable", message=message)
+    return replace(shown, value=None, samples=())
+
+
 def _noted(result: CheckResult, notes: Mapping[str, Any], masked: bool) -> CheckResult:
-    note = notes.get(result.property.lower()) if result.check == "columns" else None
-    if note is None:
+    note = notes.get(re.split(r"[.\[{]", result.property.lower(), maxsplit=1)[0])
+    if note is not None and "unreadable" in note:
+        return _unreadable(result, note["unreadable"])
+    if note is None or result.check != "columns":
         return result
     if "note" in note:
         return replace(

@@ -17,14 +17,15 @@ from dq.contracts.shared.data_formats import FORMATS
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
+from dq.dataquality.model import jars
 from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.spark import jars
 from dq.dataquality.spark.csv_reader import csv_frame
 from dq.dataquality.spark.error_redaction import attempt
+from dq.dataquality.spark.file_schemas import typed_by_files
 from dq.dataquality.spark.json_reader import json_frame
 from dq.dataquality.spark.partitions import only
-from dq.dataquality.spark.schema import data_type, ddl
+from dq.dataquality.spark.schema import ddl
 from dq.dataquality.spark.text_files import base_of, listing, within
 from dq.dataquality.text.text_types import carried, text_row_type
 
@@ -198,11 +199,7 @@ def _read(spark: SparkSession, dataset: Dataset, scope: Sequence[Mapping[str, st
     if base != dataset.path:
         # Without it, a path with a glob loses the partition columns that stand where the glob does.
         reader = reader.option("basePath", base)
-    found = reader.load(dataset.path)
-    schema = data_type(found.schema.jsonValue())
-    # What the files do not say themselves.
-    wanted = _with_types(schema, dataset, {name.lower() for name in dataset.partitions})
-    return found if wanted == schema else reader.schema(ddl(wanted)).load(dataset.path)
+    return typed_by_files(spark, reader, dataset.path, dataset.format, scope, _partition_types(dataset))
 
 
 def _partition_types(dataset: Dataset) -> dict[str, StructField]:
@@ -214,14 +211,6 @@ def _partition_types(dataset: Dataset) -> dict[str, StructField]:
         for name, kind in kinds
         if kind is not None and not kind.parts
     }
-
-
-def _with_types(schema: DataType, dataset: Dataset, told: set[str]) -> DataType:
-    parts = tuple(
-        field(dataset.columns, name) or part if name.lower() in told else part
-        for name, part in zip(schema.names, schema.parts, strict=True)
-    )
-    return replace(schema, parts=parts)
 
 
 _PATH = "Check the server's path in the contract, and that something was delivered."

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dq.dataquality.spark import jars
+from dq.dataquality.model import jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -149,7 +149,7 @@ ALLOWED = {
     ("alerts/channels/file.py", "output"): ("os.write", "the file that a route names"),
     ("dataquality/delivery/files.py", "file"): (".is_file .iterdir", "door: single paths of a local lake"),
     ("dataquality/delivery/files.py", "host"): ("pyarrow.fs.FileSelector", "door: single paths of the lake"),
-    ("dataquality/shortcuts/statistics/parquet.py", "host"): (
+    ("dataquality/spark/file_schemas.py", "host"): (
         "pyarrow.fs.LocalFileSystem",
         "the files that Spark lists for a table",
     ),

@@ -12,8 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access.filesystem import is_remote, split
-from dq.contracts.access.filesystem import opened as file_system
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, field, resolve
 from dq.dataquality.model.metric import Failure
@@ -22,6 +20,7 @@ from dq.dataquality.shortcuts.statistics.facts import Facts, File, Partitions, S
 from dq.dataquality.shortcuts.statistics.footer import Asked, read
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.error_redaction import attempt
+from dq.dataquality.spark.file_schemas import opened
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.partitions import NULL_PARTITION
 
@@ -253,18 +252,3 @@ def read_footers(paths: Iterable[str], asked: tuple[Asked, ...]) -> list[File] |
         except (OSError, ValueError, NotImplementedError):
             return None
     return found
-
-
-def opened(path: str) -> Any:
-    """A file of a file system that pyarrow knows, by the address that Spark has for it.
-
-    Raises OSError or ValueError when it cannot be opened.
-    """
-    if not is_remote(path):
-        from pyarrow.fs import LocalFileSystem
-
-        return LocalFileSystem().open_input_file(unquote(urlsplit(path).path))
-    # The address is encoded, the path is not: a name with a `?` is a name and no query.
-    root, inside = split(path)
-    system, before = file_system(root)
-    return system.open_input_file(before + unquote(inside))

@@ -1,0 +1,248 @@
+"""The columns of Parquet and ORC files, file by file: Spark looks at one file and takes it for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from dq.contracts.access.filesystem import is_remote, split
+from dq.contracts.access.filesystem import opened as file_system
+from dq.contracts.shared.errors import MissingTool
+from dq.dataquality.model.metric import Failure
+from dq.dataquality.spark.column_notes import partly, unreadable
+from dq.dataquality.spark.error_redaction import attempt, spark_errors
+from dq.dataquality.spark.partitions import only
+from dq.dataquality.spark.text_files import Scope, listing, within
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import DataType, StructField, StructType
+
+# More files than this are merged by Spark's own tasks, which do not say in how many a column stands.
+MOST_FILES = 2_000
+_AT_A_TIME = 16
+FORMATS = ("parquet", "orc")
+# What Spark says of a type that it does not read.
+ILLEGAL = "PARQUET_TYPE_ILLEGAL"
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumns:
+    """The names of the columns of one file, in their order."""
+
+    address: str
+    names: tuple[str, ...]
+
+
+def opened(path: str) -> Any:
+    """A file of a file system that pyarrow knows, by the address that Spark has for it.
+
+    Raises OSError or ValueError when it cannot be opened.
+    """
+    if not is_remote(path):
+        from pyarrow.fs import LocalFileSystem
+
+        return LocalFileSystem().open_input_file(unquote(urlsplit(path).path))
+    # The address is encoded, the path is not: a name with a `?` is a name and no query.
+    root, inside = split(path)
+    system, before = file_system(root)
+    return system.open_input_file(before + unquote(inside))
+
+
+def typed_by_files(
+    spark: SparkSession,
+    reader: DataFrameReader,
+    path: str,
+    form: str,
+    scope: Scope,
+    types: Mapping[str, StructField],
+) -> DataFrame:
+    """The rows at a path, with the columns of every file in these partitions (none: of all), by their names.
+
+    `types` are the contract's of partition columns, by their lower case. Raises what Spark raises where it
+    cannot read the files.
+    """
+    from pyspark.sql.types import StructType
+
+    try:
+        found = reader.load(path)
+        schema = found.schema
+    except spark_errors() as error:
+        whole = listing(spark, path, types)
+        told = without_illegal(whole.files[0]) if form == "parquet" and ILLEGAL in str(error) else None
+        if told is None:
+            raise
+        found, schema = None, StructType([*told.fields, *whole.partitions])
+    wanted = StructType([_typed(field, types) for field in schema.fields])
+    if form in FORMATS:
+        if scope and types:
+            files: Sequence[str] = within(spark, listing(spark, path, types), scope, only)
+        else:
+            files = found.inputFiles() if found is not None else whole.files
+        looked_at = columns_of(files, form) if 1 < len(files) <= MOST_FILES else None
+        if looked_at is not None:
+            wanted = merged(spark, form, wanted, looked_at) or wanted
+        elif len(files) > 1:
+            return _merged_by_spark(reader, path, types) or _read(reader, path, found, wanted)
+    return _read(reader, path, found, wanted)
+
+
+def _typed(field: StructField, types: Mapping[str, StructField]) -> StructField:
+    from pyspark.sql.types import StructField
+
+    known = types.get(field.name.lower())
+    return field if known is None else StructField(field.name, known.dataType)
+
+
+def _read(reader: DataFrameReader, path: str, found: DataFrame | None, wanted: StructType) -> DataFrame:
+    """What was read, or once more, where the columns are others or have notes."""
+
+    def told(schema: StructType) -> list[tuple[Any, ...]]:
+        return [(field.name, field.dataType, field.metadata or {}) for field in schema.fields]
+
+    return (
+        found
+        if found is not None and told(found.schema) == told(wanted)
+        else reader.schema(wanted).load(path)
+    )
+
+
+def _merged_by_spark(
+    reader: DataFrameReader, path: str, types: Mapping[str, StructField]
+) -> DataFrame | None:
+    """By Spark's tasks, which do not merge files that differ in a type; None then."""
+    from pyspark.sql.types import StructType
+
+    found = attempt(lambda: reader.option("mergeSchema", "true").load(path))
+    reader.option("mergeSchema", "false")
+    if isinstance(found, Failure):
+        return None
+    return _read(reader, path, found, StructType([_typed(field, types) for field in found.schema.fields]))
+
+
+def columns_of(files: Sequence[str], form: str) -> list[FileColumns] | None:
+    """The columns of each file; None where one cannot be looked at, which Spark will say better."""
+    remote = any(is_remote(file) for file in files)
+    try:
+        with ThreadPoolExecutor(_AT_A_TIME if remote else 1) as pool:
+            return list(pool.map(lambda file: FileColumns(file, _names(file, form)), files))
+    except (OSError, ValueError, NotImplementedError, MissingTool):
+        return None
+
+
+def _names(file: str, form: str) -> tuple[str, ...]:
+    import pyarrow.orc as orc
+    import pyarrow.parquet as pq
+
+    with opened(file) as source:
+        schema = pq.read_metadata(source).schema if form == "parquet" else orc.ORCFile(source).schema
+        if form == "orc":
+            return tuple(schema.names)
+        # The first step of every leaf's path, each once.
+        return tuple(dict.fromkeys(schema.column(at).path.split(".")[0] for at in range(len(schema))))
+
+
+def merged(
+    spark: SparkSession, form: str, schema: StructType, looked_at: list[FileColumns]
+) -> StructType | None:
+    """The columns of one file with those that only others have, as Spark reads these; None if all are alike.
+
+    A column that some files lack has a note that says how many have it. Names are compared without case.
+    """
+    from pyspark.sql.types import StructType
+
+    held: dict[str, list[str]] = {}
+    for file in looked_at:
+        for name in {name.lower() for name in file.names}:
+            held.setdefault(name, []).append(file.address)
+    if all(len(files) == len(looked_at) for files in held.values()):
+        return None
+    own = {field.name.lower() for field in schema.fields}
+    spelled = {name.lower(): name for file in reversed(looked_at) for name in file.names}
+    later = [spelled[name] for name in held if name not in own]
+    more = list(_fields(spark, form, later, held))
+    # Partition columns stand in no file, and last.
+    inside = [field for field in schema.fields if field.name.lower() in held]
+    paths = [field for field in schema.fields if field.name.lower() not in held]
+    return StructType([_noted(field, held, len(looked_at)) for field in (*inside, *more)] + paths)
+
+
+def _fields(
+    spark: SparkSession, form: str, names: Sequence[str], held: Mapping[str, Sequence[str]]
+) -> Iterator[StructField]:
+    for name in names:
+        found = _schema_of(spark, form, held[name.lower()][0])
+        yield from (field for field in found.fields if field.name.lower() == name.lower())
+
+
+def _schema_of(spark: SparkSession, form: str, file: str) -> StructType:
+    try:
+        return spark.read.format(form).option("__globPaths__", "false").load([unquote(file)]).schema
+    except spark_errors() as error:
+        told = without_illegal(file) if form == "parquet" and ILLEGAL in str(error) else None
+        if told is None:
+            raise
+        return told
+
+
+def _noted(field: StructField, held: Mapping[str, Sequence[str]], files: int) -> StructField:
+    from pyspark.sql.types import StructField
+
+    number = len(held[field.name.lower()])
+    metadata = field.metadata if number == files else {**partly(number, files), **(field.metadata or {})}
+    return StructField(field.name, field.dataType, nullable=True, metadata=metadata)
+
+
+def without_illegal(file: str) -> StructType | None:
+    """The columns of a Parquet file of which Spark refuses a type; None where pyarrow cannot tell the others.
+
+    A column of such a type is one of bytes here, with a note that says why: Spark reads the others, and no
+    clause about this one has an answer.
+    """
+    import pyarrow.parquet as pq
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    try:
+        with opened(file) as source:
+            schema = pq.ParquetFile(source).schema
+            known = schema.to_arrow_schema()
+    except (OSError, ValueError, NotImplementedError, MissingTool):
+        return None
+    stored = {schema.column(at).path: schema.column(at).physical_type for at in range(len(schema))}
+    fields = []
+    for field in known:
+        kind = _spark_type(field.type, stored.get(field.name, ""))
+        if kind is not None:
+            fields.append(StructField(field.name, kind))
+        else:
+            note = unreadable(f"Spark does not read {stored.get(field.name, '')} as {field.type}")
+            fields.append(StructField(field.name, BinaryType(), nullable=True, metadata=note))
+    return StructType(fields)
+
+
+def _spark_type(kind: Any, stored: str) -> DataType | None:
+    """What Spark makes of a column of Parquet, by pyarrow's type of it; None for what it refuses."""
+    import pyarrow as pa
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.types import DecimalType, IntegerType, LongType, ShortType, TimestampType
+
+    unsigned = {pa.uint8(): ShortType(), pa.uint16(): IntegerType(), pa.uint32(): LongType()}
+    if kind in unsigned:
+        return unsigned[kind]
+    if kind == pa.uint64():
+        return DecimalType(20, 0)
+    if pa.types.is_time(kind) or pa.types.is_float16(kind):
+        return None
+    if pa.types.is_timestamp(kind):
+        if stored == "INT96":
+            return TimestampType()
+        if kind.unit == "ns":
+            return None
+    try:
+        return from_arrow_type(kind, prefer_timestamp_ntz=True)
+    except PySparkException:
+        return None

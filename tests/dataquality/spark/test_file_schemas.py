@@ -1,0 +1,180 @@
+"""The columns of Parquet and ORC data are those of every file, and a type that Spark refuses costs itself."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+from fakes.reach import anywhere
+
+from dq.contracts.shared.outcome import CheckResult
+from dq.contracts.yaml.parse import parse
+from dq.dataquality import Request, check
+from dq.dataquality.shortcuts.levers import ALL, NONE
+from dq.dataquality.spark.dataset import locate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+HEAD = """
+apiVersion: v3.2.0
+kind: DataContract
+id: shop
+version: 1.0.0
+status: active
+servers: [{server: lake, type: local, path: '${LAKE}', format: %s}]
+schema:
+  - name: orders
+    customProperties: [{property: dataset, vendor: dq, value: {additionalColumns: forbid}}]
+    properties:
+"""
+ID = "      - {name: id, logicalType: integer, required: true}\n"
+DAY = "      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}\n"
+NOTE = "      - {name: note, logicalType: string, required: true}\n"
+AT = "      - {name: at, logicalType: time, required: true, unique: true}\n"
+
+
+def results(
+    spark: SparkSession, lake: Path, body: str, form: str = "parquet", *partitions: dict[str, str]
+) -> dict[str, CheckResult]:
+    """By column and check, the same with and without levers."""
+    parsed = parse((HEAD % form + body).encode(), "shop.odcs.yaml")
+    assert parsed.contract is not None, parsed.findings
+    data = locate(parsed.contract, parsed.contract.objects[0], None, anywhere(LAKE=str(lake)))
+    found, scanned = (
+        check(Request(parsed.contract, data, spark=spark, partitions=partitions or None, levers=some))
+        for some in (ALL, NONE)
+    )
+    assert found.results == scanned.results
+    return {f"{one.property} {one.check}".strip(): one for one in found.results}
+
+
+def write(form: str, place: Path, **columns: pa.Array) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    (pq.write_table if form == "parquet" else orc.write_table)(pa.table(columns), place)
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+@pytest.mark.parametrize("first", ["a", "z"])
+def test_a_column_that_one_file_has_is_an_additional_one(
+    spark: SparkSession, tmp_path: Path, form: str, first: str
+) -> None:
+    write(form, tmp_path / f"{first}.{form}", id=pa.array([1]), ssn=pa.array(["123"]))
+    write(form, tmp_path / f"m.{form}", id=pa.array([2]))
+
+    found = results(spark, tmp_path, ID, form)
+
+    assert found["additional_columns"].status == "fail"
+    assert "ssn" in found["additional_columns"].message
+    assert found["id required"].status == "pass"
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_a_column_that_only_the_last_file_has_is_there_and_said_so(
+    spark: SparkSession, tmp_path: Path, form: str
+) -> None:
+    write(form, tmp_path / f"a.{form}", id=pa.array([1]))
+    write(form, tmp_path / f"b.{form}", id=pa.array([2]))
+    write(form, tmp_path / f"c.{form}", id=pa.array([3]), note=pa.array(["x"]))
+
+    found = results(spark, tmp_path, ID + NOTE, form)
+
+    assert found["note columns"].status == "pass"
+    assert "in 1 of 3 files, NULL in the others" in found["note columns"].message
+    assert found["note required"].observed == "2 of 3 rows"
+    assert found["id columns"].message.count("files") == 0
+
+
+def test_only_the_files_of_the_partitions_are_looked_at(spark: SparkSession, tmp_path: Path) -> None:
+    write("parquet", tmp_path / "day=2026-01-01" / "a.parquet", id=pa.array([1]), ssn=pa.array(["123"]))
+    write("parquet", tmp_path / "day=2026-01-02" / "a.parquet", id=pa.array([2]))
+
+    whole = results(spark, tmp_path, ID + DAY)
+    first = results(spark, tmp_path, ID + DAY, "parquet", {"day": "2026-01-01"})
+
+    assert (whole["additional_columns"].status, first["additional_columns"].status) == ("fail", "fail")
+    assert first["id required"].status == "pass"
+    assert whole["day columns"].status == "pass"
+
+
+def test_columns_are_merged_without_case(spark: SparkSession, tmp_path: Path) -> None:
+    write("parquet", tmp_path / "a.parquet", id=pa.array([1]), NOTE=pa.array(["x"]))
+    write("parquet", tmp_path / "b.parquet", id=pa.array([2]), note=pa.array(["y"]))
+
+    found = results(spark, tmp_path, ID + NOTE)
+
+    assert {one.status for one in found.values()} == {"pass"}
+
+
+TIMES = {"millis": pa.time32("ms"), "micros": pa.time64("us")}
+
+
+@pytest.mark.parametrize("kind", TIMES.values(), ids=TIMES)
+def test_a_column_of_times_costs_only_itself(spark: SparkSession, tmp_path: Path, kind: pa.DataType) -> None:
+    times = pa.array([dt.time(1), None], kind)
+    write("parquet", tmp_path / "a.parquet", id=pa.array([1, None]), at=times)
+    write("parquet", tmp_path / "b.parquet", id=pa.array([2, 3]), at=times, ssn=pa.array(["1", "2"]))
+
+    found = results(spark, tmp_path, ID + AT)
+
+    assert {name: one.status.value for name, one in found.items()} == {
+        "additional_columns": "fail",
+        "id columns": "pass",
+        "id required": "fail",
+        "at columns": "error",
+        "at logical_type": "error",
+        "at required": "error",
+        "at unique": "error",
+    }
+    assert {one.message for name, one in found.items() if name.startswith("at ")} == {
+        f"orders.at: Spark does not read {'INT32' if 'ms' in str(kind) else 'INT64'} as {kind}"
+    }
+
+
+def test_what_one_file_alone_has_of_a_type_that_spark_refuses_costs_itself(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    write("parquet", tmp_path / "a.parquet", id=pa.array([1]))
+    write("parquet", tmp_path / "b.parquet", id=pa.array([2]), at=pa.array([dt.time(1)], pa.time32("ms")))
+
+    found = results(spark, tmp_path, ID + AT)
+
+    assert (found["id required"].status, found["at columns"].status) == ("pass", "error")
+    assert found["additional_columns"].status == "pass"
+
+
+OTHERS = {
+    "unsigned": pa.array([1, 2], pa.uint32()),
+    "instants": pa.array([0, 1], pa.timestamp("us", tz="UTC")),
+    "times without zone": pa.array([0, 1], pa.timestamp("us")),
+    "lists": pa.array([[1], None]),
+    "structs": pa.array([{"x": 1}, None]),
+    "decimals": pa.array([1, 2], pa.decimal128(9, 2)),
+    "bytes": pa.array([b"a", None]),
+    "small numbers": pa.array([1, 2], pa.int8()),
+    "flags": pa.array([True, None]),
+}
+
+
+def test_beside_a_column_of_times_the_others_have_the_types_that_spark_gives_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    from dq.dataquality.spark.file_schemas import without_illegal
+
+    plain, timed = tmp_path / "plain.parquet", tmp_path / "timed.parquet"
+    columns = {name.replace(" ", "_"): values for name, values in OTHERS.items()}
+    write("parquet", plain, **columns)
+    write("parquet", timed, **columns, at=pa.array([dt.time(1)] * 2, pa.time32("ms")))
+
+    told = without_illegal(str(timed))
+
+    assert told is not None
+    assert [field.dataType.simpleString() for field in told.fields[:-1]] == [
+        field.dataType.simpleString() for field in spark.read.parquet(str(plain)).schema.fields
+    ]
