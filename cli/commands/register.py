@@ -8,18 +8,18 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.gating.registry_name import registry_name
+from dq.cli.gating.registry_name import registry_name, servers_in
 from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
-from dq.cli.loading.whole import Specify, doubts, whole
+from dq.cli.loading.whole import ServerOf, Specify, doubts, whole
 from dq.cli.registering.column_changes import column_judge
 from dq.cli.registering.saved import agreed, save
 from dq.cli.registering.shown import PlanFormat, as_dict, as_markdown, describe
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
 from dq.cli.world.environment import World, here, located, registry_root
-from dq.contracts.access.data_location import DataPlace, resolve
+from dq.contracts.access.data_location import DataPlace, resolve, server_in
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Finding
@@ -44,6 +44,9 @@ def command(
     catalog_id: str = ACCOUNT,
     server: str = typer.Option(
         None, "--server", help="The server to register, where a contract has several."
+    ),
+    environment: str = typer.Option(
+        None, "--env", help="Register each contract's server of this environment, such as prod."
     ),
     adopt: bool = typer.Option(False, "--adopt", help="Take over tables that stand there and are nobody's."),
     prune: bool = typer.Option(
@@ -78,6 +81,9 @@ def command(
     refused. One table may go without more words, up to five where that is no more than a tenth of the
     registry's tables; for more, say --prune-limit.
 
+    With --env each contract's server with that 'environment' is taken; where that does not tell, 'servers'
+    in dq-policy.yaml does: servers: {prod: {orders: lake}}.
+
     A plan that was kept with --out is applied with --apply --plan: what has moved since, in the catalog or
     in the contracts, is left alone and told. --refresh-only compares the catalog with what dq applied last,
     whatever the contracts say by now.
@@ -95,12 +101,13 @@ def command(
     loaded = settled(world, store, load(places))
     target = opened(world, store, catalog, role_arn, catalog_id)
     specify = partial(_specs, world, registry, catalog, target)
-    wanted, refused = tables(loaded.contracts, server, specify)
+    server_of = _server_of(registry_root(places[0]), server, environment)
+    wanted, refused = tables(loaded.contracts, server_of, specify)
     findings = [*loaded.findings, *refused]
     for finding in findings:
         output.note(str(finding))
     unclear = doubts(places, loaded, findings)
-    all_of_it = None if unclear else whole(registry, loaded.contracts, server, specify)
+    all_of_it = None if unclear else whole(registry, loaded.contracts, server_of, specify)
     judge = column_judge(world.now().date())
     if refresh_only:
         wanted, all_of_it = applied_last(wanted, store, target.id), None
@@ -164,7 +171,7 @@ def applied_last(wanted: Iterable[TableSpec], store: Store, catalog: str) -> lis
 
 
 def tables(
-    contracts: Iterable[Contract], server: str | None, specify: Specify
+    contracts: Iterable[Contract], server_of: ServerOf, specify: Specify
 ) -> tuple[list[TableSpec], list[Finding]]:
     """The tables that these contracts want, and what is wrong with those that cannot be registered.
 
@@ -180,11 +187,20 @@ def tables(
             output.note(f"dq: {contract.id} is {contract.status}, so it is not registered.")
         else:
             in_force.append(contract)
-    found, refused = each(in_force, lambda one: one, lambda one: specify(one, server))
-    over, _ = each(retired, lambda one: one, lambda one: specify(one, server))
+    found, refused = each(in_force, lambda one: one, lambda one: specify(one, server_of(one)))
+    over, _ = each(retired, lambda one: one, lambda one: specify(one, server_of(one)))
     wanted = [spec for specs in found for spec in specs]
     taken = {spec.key for spec in wanted}
     return wanted + [spec for specs in over for spec in specs if spec.key not in taken], refused
+
+
+def _server_of(root: Path, server: str | None, environment: str | None) -> ServerOf:
+    if environment is None:
+        return lambda _: server
+    if server is not None:
+        raise UsageError("--server and --env both say which server.", "Choose one of the two.")
+    named = servers_in(root, environment)
+    return lambda contract: server_in(contract, environment, named)
 
 
 def _specs(
@@ -218,6 +234,6 @@ def _allowed(breaking: bool, destructive: bool) -> frozenset[Grade]:
 
 def run(world: World, contracts: list[Contract], store: Store, catalog: Catalog, name: str) -> None:
     """Plans and applies, and shows both: what the demonstration does."""
-    wanted, _ = tables(contracts, None, partial(_specs, world, world.folder.name, "local", catalog))
+    wanted, _ = tables(contracts, lambda _: None, partial(_specs, world, world.folder.name, "local", catalog))
     plan = propose(catalog, name, wanted, store)
     describe(plan, apply(catalog, name, plan, store), applied=True)

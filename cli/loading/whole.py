@@ -24,6 +24,10 @@ Specify = Callable[[Contract, str | None], list[TableSpec]]
 """The tables that a contract wants on a server. Raises DqError where that cannot be told."""
 
 
+ServerOf = Callable[[Contract], str | None]
+"""The server of a contract that is registered: None for its only one. Raises UsageError where it is open."""
+
+
 def doubts(paths: Sequence[Path], loaded: Loaded, findings: Sequence[Finding]) -> list[str]:
     """Why nobody can say which tables are orphans; empty when all of the registry is understood."""
     found = [reason for reason in (_not_whole(paths),) if reason]
@@ -54,7 +58,7 @@ def _not_whole(paths: Sequence[Path]) -> str:
 
 
 def whole(
-    registry: str, contracts: Sequence[Contract], server: str | None, specify: Specify
+    registry: str, contracts: Sequence[Contract], server_of: ServerOf, specify: Specify
 ) -> WholeRegistry:
     """The registry, with the tables that stay although this run does not want them.
 
@@ -68,7 +72,7 @@ def whole(
             by_contract[contract.id] = f"Contract {contract.id!r} is {contract.status}, and its tables stay."
         elif not contract.objects:
             by_contract[contract.id] = f"Contract {contract.id!r} has no schema, and its tables stay."
-        elif server is not None:
+        elif (server := server_of(contract)) is not None:
             for other in contract.servers:
                 if other.server != server and is_lake(other):
                     _elsewhere(contract, other.server, specify, held, by_contract)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dq.contracts.access.address import parse
@@ -83,6 +83,26 @@ def server_of(contract: Contract, name: str | None) -> Server:
     raise UsageError(
         f"contract {contract.id!r} has no server {name!r}.",
         f"Did you mean {hint}?",
+        at=contract.at("servers"),
+    )
+
+
+def server_in(contract: Contract, environment: str, named: Mapping[str, str]) -> str:
+    """The name of the contract's server in an environment: what `named` says of its id, else the only one.
+
+    Raises UsageError where there is none, or where the choice is open.
+    """
+    if contract.id in named:
+        return server_of(contract, named[contract.id]).server
+    found = [one.server for one in contract.servers if one.environment == environment and is_lake(one)]
+    if len(found) == 1:
+        return found[0]
+    here = sorted({one.environment for one in contract.servers if one.environment})
+    raise UsageError(
+        f"contract {contract.id!r} has {len(found) or 'no'} servers with 'environment: {environment}'"
+        + (f", and such with {', '.join(here)}." if here and not found else "."),
+        f"Say which one in dq-policy.yaml: servers: {{{environment}: {{{contract.id}: "
+        f"{found[0] if found else 'NAME'}}}}}.",
         at=contract.at("servers"),
     )
 

@@ -220,3 +220,49 @@ def test_a_plan_is_a_comment_on_a_pull_request(registry):
     assert "type-length-increased" in row
     assert "<b>" not in row
     assert "`'@team" in row
+
+
+SERVERS = """\
+servers:
+  - {server: new, environment: prod, type: local, path: "prod/{object}", format: parquet}
+  - {server: test, environment: dev, type: local, path: "dev/{object}", format: parquet}
+"""
+OF_ONE = 'servers:\n  - {server: lake, type: local, path: "lake/{object}", format: parquet}\n'
+
+
+def test_an_environment_chooses_the_server_of_each_contract(registry, folder):
+    registry(
+        (OF_ONE, SERVERS), ("id: orders", "id: two"), ("name: orders", "name: twos"), name="two.odcs.yaml"
+    )
+    (folder / "dq-policy.yaml").write_text("registry: shop\nservers: {prod: {orders: lake}}\n")
+
+    prod, dev = registry()("--env", "prod"), registry()("--env", "dev")
+
+    assert (prod.code, dev.code) == (0, 3)
+    assert "+ parquet at prod/twos" in prod.out
+    assert "+ parquet at dev/twos" in dev.out
+    assert "contract 'orders' has no servers with 'environment: dev'." in dev.err
+
+
+def test_two_servers_of_one_environment_are_refused_for_that_contract_alone(registry):
+    both = SERVERS.replace("dev", "prod")
+    registry((OF_ONE, both), ("id: orders", "id: two"), ("name: orders", "name: twos"), name="two.odcs.yaml")
+
+    done = registry((OF_ONE, SERVERS))("--env", "prod")
+
+    assert done.code == 3
+    assert "contract 'two' has 2 servers with 'environment: prod'." in done.err
+    assert "Say which one in dq-policy.yaml: servers: {prod: {two: new}}." in done.err
+    assert "orders.orders" in done.out
+
+
+def test_a_map_of_servers_that_is_none_is_a_mistake_of_the_policy(registry, folder):
+    (folder / "dq-policy.yaml").write_text("registry: shop\nservers: {prod: lake}\n")
+
+    done = registry()("--env", "prod")
+
+    assert (done.code, "servers of 'prod' must be names by contract." in done.err) == (2, True)
+
+
+def test_a_server_and_an_environment_are_one_too_many(registry):
+    assert registry()("--server", "lake", "--env", "prod").code == 2

@@ -62,6 +62,7 @@ def read(data: bytes, file: str, rules: Rules, also: Collection[str] = ()) -> tu
         tuple(_waivers(made.waivers, known, also, findings)),
         dict(_schemas(made.custom_properties, findings)),
         made.registry or "",
+        dict(_servers(made.servers, findings)),
     )
     return policy, sorted(findings, key=lambda finding: finding.at)
 
@@ -114,6 +115,18 @@ def _model(rule: Rule) -> type[SettingForm]:
         for one in rule.arguments
     }
     return create_model("SettingForm", __base__=SettingForm, **fields)
+
+
+def _servers(written: Mapping[str, Any], findings: list[Finding]) -> Iterator[tuple[str, dict[str, str]]]:
+    for environment, value, place in _entries(written):
+        names = plain(value)
+        if isinstance(names, dict) and all(isinstance(name, str) and name for name in names.values()):
+            yield environment, {str(contract): name for contract, name in names.items()}
+            continue
+        message = f"servers of {environment!r} must be names by contract."
+        mend = f"Write {environment}: {{orders: lake}}."
+        path = place.below(environment)
+        findings.append(_finding("wrong-type", message, mend, place.at(environment), path))
 
 
 def _schemas(written: SchemasForm | None, findings: list[Finding]) -> Iterator[tuple[str, object]]:

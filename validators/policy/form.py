@@ -161,6 +161,10 @@ class PolicyForm(_Form):
     registry: Filled | None = Field(
         None, description="What this registry is called in catalogs; else the Git remote names it."
     )
+    servers: dict[str, Open] = Field(
+        {},
+        description="By environment: the server of a contract (by its id) where `environment` does not tell.",
+    )
     profile: Literal["default", "strict"] = Field(
         "default", description="strict makes infos warnings, and warnings errors."
     )

@@ -63,7 +63,8 @@ class Policy:
     """A profile, what differs from it by rule id, sections for some contracts, own rules and waivers.
 
     `schemas` are JSON Schemas of custom properties by level, see `custom_schemas.py`. `registry` is what the
-    registry is called in catalogs, "" where the policy does not say.
+    registry is called in catalogs, "" where the policy does not say. `servers` are names of servers by
+    environment and contract.
     """
 
     profile: Profile = "default"
@@ -73,6 +74,7 @@ class Policy:
     waivers: tuple[PolicyWaiver, ...] = ()
     schemas: Mapping[str, object] = field(default_factory=dict)
     registry: str = ""
+    servers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def severity(self, rule: Rule) -> Severity | None:
         """How much the rule's fault matters here; None when it is off."""
