@@ -14,6 +14,7 @@ from dq.cli.world.settings import Settings
 from dq.contracts import extension
 from dq.contracts.access.alert_target import FILES, hears, target_fault
 from dq.contracts.model import Contract, SupportChannel
+from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Finding, Severity
 
@@ -30,6 +31,20 @@ def routes(contract: Contract, channel: str, settings: Settings) -> list[AlertRo
         name, _, target = channel.partition(":")
         return [AlertRoute(name, target)]
     return [made for one in _heard(contract) if isinstance(made := _route(one, settings), AlertRoute)]
+
+
+def platform_route(channel: str, settings: Settings) -> AlertRoute:
+    """Who is told when the watcher cannot see: what the operator names, or the one channel for all.
+
+    Raises UsageError for a channel that is none.
+    """
+    named = channel if channel != FROM_CONTRACT else settings.platform_channel
+    name, _, target = named.partition(":")
+    known = channels.load()
+    if name not in known:
+        mend = f"Write one of {', '.join(known)}: DQ_PLATFORM_CHANNEL=slack:#data-platform"
+        raise UsageError(f"platform_channel {named!r} is no channel.", mend)
+    return AlertRoute(name, target)
 
 
 def refused(contracts: Iterable[Contract], channel: str, settings: Settings) -> list[Finding]:

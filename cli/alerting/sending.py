@@ -15,7 +15,7 @@ from dq.alerts import channels
 from dq.alerts.channel import Channel, ChannelSetting, Open
 from dq.alerts.deliver import Drained, drain
 from dq.alerts.record import record
-from dq.cli.alerting.routing import FROM_CONTRACT, routes
+from dq.cli.alerting.routing import FROM_CONTRACT, platform_route, routes
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.contracts.access.alert_target import FILES
@@ -23,6 +23,7 @@ from dq.contracts.access.files import FileRefused, read_own
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Breach, Recovery
+from dq.dataquality.delivery.blindness import PLATFORM
 from dq.store.engine import Store
 
 
@@ -37,9 +38,13 @@ def teller(
     elif name != FROM_CONTRACT:
         choice = ", ".join((FROM_CONTRACT, *known))
         raise UsageError(f"there is no channel {channel!r}.", f"Choose one of {choice}.")
+    platform = platform_route(channel, world.settings)
     by_key = {contract.key: contract for contract in contracts}
 
     def tell(tx: Connection, event: Breach | Recovery) -> None:
+        if event.key.contract == PLATFORM:
+            record(tx, event, [platform], world.now())
+            return
         contract = by_key[event.key.contract]
         if isinstance(event, Breach):
             event = replace(event, facts=(*event.facts, *_help(contract, event)))

@@ -115,6 +115,11 @@ class Settings:
     file_channels: str = _is(
         "", FOLDER, "The folder in which contracts may name files for their alerts. By default none."
     )
+    platform_channel: str = _is(
+        "console",
+        TEXT,
+        "Who is told when deliveries cannot be seen, such as `slack:#data-platform`. By default the console.",
+    )
     rule_seconds: int = _is(1800, SECONDS, "How long one rule may run on Spark.")
     store_url: str = _is(
         "", TEXT, "The state store. By default an SQLite file in `.dq` of the working folder."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 
 from dq.contracts.shared.outcome import CycleStatus
 
@@ -16,7 +16,8 @@ from dq.contracts.shared.outcome import CycleStatus
 class Budget:
     """Cycles of a rolling window against an objective.
 
-    `allowed` is how many of `good + bad` may be bad. `excluded` cycles (excused, unknown, pending) do
+    `allowed` is how many of `good + bad` may be bad, and `first_miss_at` of how many cycles the first one is
+    allowed; None: of none, however many there are. `excluded` cycles (excused, unknown, pending) do
     not count. `next_returns_at` is when the oldest miss leaves the window, None without a miss.
     """
 
@@ -25,6 +26,7 @@ class Budget:
     allowed: int
     excluded: int
     next_returns_at: datetime | None
+    first_miss_at: int | None = None
 
     @property
     def used(self) -> Fraction | None:
@@ -51,10 +53,15 @@ class Budget:
         """One line for people: `1 of 4 misses used, the next returns 2026-12-03`."""
         if self.attainment is None:
             return "no cycle counted yet"
-        misses = "miss" if self.allowed == 1 else "misses"
-        text = f"{self.bad} of {self.allowed} {misses} used"
-        if self.exhausted:
-            text += ", the budget is exhausted"
+        if self.allowed:
+            text = f"{self.bad} of {self.allowed} {_misses(self.allowed)} used"
+            text += ", the budget is exhausted" if self.exhausted else ""
+        elif self.first_miss_at is None:
+            text = f"{self.bad} {_misses(self.bad)}, and none is allowed"
+        else:
+            cycles = self.good + self.bad
+            text = f"{self.bad} {_misses(self.bad)} in {cycles} cycle{'' if cycles == 1 else 's'}"
+            text += f"; too young for one, which is allowed in {self.first_miss_at}"
         if self.next_returns_at is not None:
             text += f", the next returns {self.next_returns_at:%Y-%m-%d}"
         return text
@@ -83,4 +90,9 @@ def budget(
         allowed=floor((good + len(misses)) * (1 - target)),
         excluded=len(counted) - good - len(misses),
         next_returns_at=min(misses) + window if misses else None,
+        first_miss_at=ceil(1 / (1 - target)) if target < 1 else None,
     )
+
+
+def _misses(number: int) -> str:
+    return "miss" if number == 1 else "misses"

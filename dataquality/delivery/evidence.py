@@ -16,7 +16,8 @@ class Evidence:
     clock; None: the source was read and nothing is there. `first_seen` is when a watcher first saw it.
     `readable` is False when the source could not be read; `problem` then says why, without secrets.
     `rows` is the delivered row count where the source knows it. `names_cycle`: the source says itself
-    which cycle it is for, so that nothing has to be guessed from its time.
+    which cycle it is for, so that nothing has to be guessed from its time. `settled`: it could not be read,
+    and never will be.
     """
 
     source: EvidenceSource
@@ -27,3 +28,4 @@ class Evidence:
     rows: int | None = None
     detail: str = ""
     names_cycle: bool = False
+    settled: bool = False

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, Row, and_, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, insert, not_, or_, select, update
 
 from dq.contracts.schedule import Cycle, Note
 from dq.contracts.schedule.cycle import Partition
@@ -99,9 +99,10 @@ def open_cycles(tx: Connection, now: datetime) -> dict[tuple[str, str, str], lis
         columns.due_at > now - STILL_LOOKED_AT,
     )
     found: dict[tuple[str, str, str], list[Kept]] = {}
-    rows = tx.execute(
-        select(cycles_table).where(or_(columns.status.in_(OPEN), given_up)).order_by(columns.due_at)
-    )
+    # What has been unknown for so long stays so.
+    too_old = and_(columns.status == CycleStatus.UNKNOWN, columns.due_at <= now - STILL_LOOKED_AT)
+    open_ = and_(columns.status.in_(OPEN), not_(too_old))
+    rows = tx.execute(select(cycles_table).where(or_(open_, given_up)).order_by(columns.due_at))
     for row in rows:
         found.setdefault((row.contract, row.object, row.slo), []).append(kept(row))
     return found

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery import blindness, ledger
 from dq.dataquality.delivery.budget import budget
 from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.files import Files
@@ -94,7 +94,8 @@ def tick(
         if kept.status is not CycleStatus.NEVER or result.lateness is not None
     ]
     known = [(one, kept, _as_known(kept, result), evidence) for one, kept, result, evidence in judged]
-    changes = _write(store, known, now, tell)
+    blind = tuple(blindness.events(known, now, SETTLE))
+    changes = _write(store, known, blind, now, tell)
     closed = sum(1 for change in changes if change.after not in ledger.OPEN)
     return Tick(
         at=now,
@@ -103,8 +104,10 @@ def tick(
         changes=tuple(change for change in changes if change.after is not change.kept.status),
         unknown=tuple(
             Turn(kept, result.status, result.reason)
-            for _, kept, result, _ in judged
+            for _, kept, result, evidence in judged
             if result.status is CycleStatus.UNKNOWN
+            # What will never be known is said once.
+            if evidence is None or not evidence.settled or kept.status is not CycleStatus.UNKNOWN
         ),
         open=len(judged) - closed,
     )
@@ -179,7 +182,11 @@ def _snapshot(
     if evidence.delivered_at < opens:
         return None, give_up_at
     if closes is not None and evidence.delivered_at >= closes:
-        # What is there now belongs to a later cycle, and what came for this one, if anything, is overwritten.
+        # What is there now belongs to a later cycle, and what came for this one, if anything, is overwritten:
+        # only who looked in time knows that nothing did.
+        if kept.status is not CycleStatus.MISSING:
+            problem = "a later update has overwritten what may have come for it, and nobody looked before"
+            return Evidence(evidence.source, readable=False, problem=problem, settled=True), give_up_at
         return None, min(give_up_at or closes, closes)
     return evidence, give_up_at
 
@@ -187,7 +194,9 @@ def _snapshot(
 Judged = tuple[Watched, Kept, CycleVerdict, Evidence | None]
 
 
-def _write(store: Store, judged: Iterable[Judged], now: datetime, tell: Tell) -> list[Turn]:
+def _write(
+    store: Store, judged: Iterable[Judged], blind: Sequence[Breach | Recovery], now: datetime, tell: Tell
+) -> list[Turn]:
     moved = [
         (one, kept, result, evidence, event)
         for one, kept, result, evidence in judged
@@ -195,16 +204,18 @@ def _write(store: Store, judged: Iterable[Judged], now: datetime, tell: Tell) ->
         if event is not None or result.status is not kept.status
     ]
     changes: list[Turn] = []
-    if not moved:
+    if not moved and not blind:
         return changes
     with store.write() as tx:
-        for one, kept, result, evidence, event in moved:
-            told = kept.told or isinstance(event, Breach)
+        for event in blind:
+            tell(tx, event)
+        for one, kept, result, evidence, own in moved:
+            told = kept.told or isinstance(own, Breach)
             if not ledger.change(tx, kept, result, evidence, now, told=told):
                 continue
             changes.append(Turn(kept, result.status, result.reason))
-            if event is not None:
-                tell(tx, replace(event, facts=(*event.facts, ("budget", _budget(tx, one.slo, now)))))
+            if own is not None:
+                tell(tx, replace(own, facts=(*own.facts, ("budget", _budget(tx, one.slo, now)))))
     return changes
 
 

@@ -14,6 +14,7 @@ from dq.contracts.shared.errors import MissingTool
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.blindness import PLATFORM
 from dq.dataquality.delivery.files import LocalFiles, Seen
 from dq.dataquality.delivery.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched, tick
@@ -82,6 +83,7 @@ class Watcher:
         self.store = store
         self.watched = [Watched(slos[0], DeliveryPlace(str(lake.root), "parquet", "_SUCCESS"), LocalFiles())]
         self.told: list[Breach | Recovery] = []
+        self.platform: list[Breach | Recovery] = []
 
     def tick(self, when: str, since: str | None = None) -> list[CycleStatus]:
         """The statuses of all cycles, oldest first, after a tick at an instant."""
@@ -89,7 +91,7 @@ class Watcher:
             self.store,
             self.watched,
             at(when),
-            lambda _, event: self.told.append(event),
+            lambda _, event: (self.platform if event.key.contract == PLATFORM else self.told).append(event),
             since=at(since) if since else None,
         )
         with self.store.read() as tx:
@@ -126,7 +128,9 @@ def test_a_missing_delivery_is_told_once_after_the_settle_time_and_resolves_late
     assert breach.at == at("2026-05-11T04:30")
     assert breach.title == "orders is missing: day=2026-05-10"
     assert dict(breach.facts)["promised"] == "day=2026-05-10 by 2026-05-11 06:00 CEST, 30 min grace"
-    assert dict(breach.facts)["budget"].startswith("1 of 0 misses used")
+    assert dict(breach.facts)["budget"].startswith(
+        "1 miss in 1 cycle; too young for one, which is allowed in 2"
+    )
 
     lake.deliver("day=2026-05-10", "2026-05-11T07:12")
     assert watcher.tick("2026-05-11T08:00") == [CycleStatus.LATE]
@@ -245,18 +249,108 @@ def test_the_first_delivery_of_a_table_can_be_missing_before_it_has_a_folder(
     assert new.tick("2026-05-12T05:00") == [CycleStatus.MISSING, CycleStatus.UNKNOWN]
 
 
-def test_a_storage_that_cannot_be_read_is_unknown_and_tells_nobody(store: Store, tmp_path: Path) -> None:
+def test_a_storage_that_cannot_be_read_is_unknown_and_tells_the_platform_team(
+    store: Store, tmp_path: Path
+) -> None:
     lake = Lake(tmp_path / "loop")
     lake.root.symlink_to(lake.root)
     watcher = Watcher(store, lake)
     watcher.tick("2026-05-10T12:00")
 
-    assert watcher.tick("2026-05-11T05:00") == [CycleStatus.UNKNOWN]
-    assert watcher.told == []
+    assert watcher.tick("2026-05-11T04:30:30") == [CycleStatus.UNKNOWN]
+    assert watcher.platform == []
+    watcher.tick("2026-05-11T05:00")
+    (blind,) = watcher.platform
+    assert isinstance(blind, Breach)
+    assert (blind.key.object, dict(blind.facts)["unknown"]) == (str(tmp_path), "1 delivery of orders")
+    assert "symbolic links" in dict(blind.facts)["problem"]
 
     lake.root.unlink()
     lake.deliver("day=2026-05-10", "2026-05-11T03:00")
     assert watcher.tick("2026-05-11T06:00") == [CycleStatus.ON_TIME]
+    watcher.tick("2026-05-11T07:00")
+    assert [type(event) for event in watcher.platform] == [Breach, Recovery]
+    assert watcher.told == []
+
+
+def second(watcher: Watcher, other: Watcher) -> Watcher:
+    """Watches what the other one watches, too, as a promise of its own."""
+    watcher.watched += [replace(one, slo=named(one.slo, "second")) for one in other.watched]
+    return watcher
+
+
+def named(slo: promise.Slo, name: str) -> promise.Slo:
+    return replace(slo, id=name)
+
+
+def test_one_cause_is_told_once_however_many_promises_are_behind_it(store: Store, tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "loop")
+    lake.root.symlink_to(lake.root)
+    watcher = second(Watcher(store, lake), Watcher(store, lake))
+    watcher.tick("2026-05-10T12:00")
+
+    watcher.tick("2026-05-11T05:00")
+
+    told = [event for event in watcher.platform if isinstance(event, Breach)]
+    assert [dict(event.facts)["unknown"] for event in told] == ["2 deliveries of orders"]
+
+
+def test_while_one_delivery_is_blind_sight_has_not_returned(store: Store, tmp_path: Path) -> None:
+    lost, fine = Lake(tmp_path / "lost"), Lake(tmp_path / "fine")
+    for one in (lost, fine):
+        one.root.symlink_to(one.root)
+    watcher = second(Watcher(store, lost), Watcher(store, fine))
+    watcher.tick("2026-05-10T12:00")
+    watcher.tick("2026-05-11T05:00")
+
+    fine.root.unlink()
+    fine.deliver("day=2026-05-10", "2026-05-11T03:00")
+    watcher.tick("2026-05-11T06:00")
+
+    assert [type(event) for event in watcher.platform] == [Breach, Breach]
+
+
+def test_commits_that_nobody_reads_are_told_by_format(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake, 'partition: {day: "{due:%Y-%m-%d}"}, evidence: [commit]')
+    watcher.watched = [replace(one, place=replace(one.place, format="hudi")) for one in watcher.watched]
+    watcher.tick("2026-05-10T12:00")
+
+    assert watcher.tick("2026-05-11T05:00") == [CycleStatus.UNKNOWN]
+    assert [event.key.object for event in watcher.platform] == ["commits of hudi"]
+
+
+def test_a_snapshot_of_a_downtime_that_was_overwritten_is_unknown_and_not_charged(
+    store: Store, lake: Lake
+) -> None:
+    watcher = Watcher(store, lake, "evidence: [marker]")
+    watcher.tick("2026-05-10T12:00")
+    lake.deliver(".", "2026-05-13T03:30")
+
+    statuses = watcher.tick("2026-05-13T12:00")
+
+    assert statuses == [CycleStatus.UNKNOWN, CycleStatus.UNKNOWN, CycleStatus.ON_TIME]
+    assert (watcher.told, watcher.platform) == ([], [])
+
+
+def test_a_snapshot_that_was_seen_missing_stays_so_when_the_next_one_comes(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake, "evidence: [marker]")
+    lake.deliver(".", "2026-05-10T03:30")
+    watcher.tick("2026-05-10T12:00")
+    watcher.tick("2026-05-11T12:00")
+    lake.deliver(".", "2026-05-12T03:30")
+
+    assert watcher.tick("2026-05-12T12:00") == [CycleStatus.NEVER, CycleStatus.ON_TIME]
+
+
+def test_what_will_never_be_known_is_said_once(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake, "evidence: [marker]")
+    watcher.tick("2026-05-10T12:00")
+    lake.deliver(".", "2026-05-13T03:30")
+
+    first = tick(store, watcher.watched, at("2026-05-13T12:00"), lambda *_: None)
+    again = tick(store, watcher.watched, at("2026-05-13T12:05"), lambda *_: None)
+
+    assert (len(first.unknown), len(again.unknown)) == (2, 0)
 
 
 def test_a_young_file_is_not_a_delivery_before_it_has_settled(store: Store, lake: Lake) -> None:
