@@ -12,7 +12,7 @@ from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, s
 from dq.dataquality.model.metric import Answers, Metric
 from dq.dataquality.report import Report
 from dq.dataquality.request import Prepared, Request, prepare
-from dq.dataquality.shortcuts.folder_counts import recalled
+from dq.dataquality.shortcuts.folder_counts import Recalled, recalled
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
 from dq.dataquality.spark.column_notes import with_notes
@@ -62,6 +62,7 @@ def check(request: Request) -> Report:
         proven=proven,
         at=request.now,
         rules=tuple(request.rules),
+        notes=tuple(dict.fromkeys(note for hearing in hearings for note in hearing.known.notes)),
         verification=verification(request.verify_statistics, hearings),
     )
 
@@ -75,7 +76,9 @@ def _shortcut(metrics: Mapping[Metric, None], table: DataFrame, request: Request
         return shortcut(metrics, table, source, parts, levers, request.tasks_from, request.limit_seconds)
     tasks_from, limit_seconds = request.tasks_from, request.limit_seconds
     told = shortcut(metrics, table, source, parts, levers & {Lever.STATISTICS}, tasks_from, limit_seconds)
-    kept = recalled([one for one in metrics if one not in told.answers], table, source, memory, now)
+    rest = [one for one in metrics if one not in told.answers]
+    # Rows that Spark keeps are not those of the files that counts are kept for.
+    kept = recalled(rest, table, source, memory, now) if not told.notes else Recalled()
     known = {**told.answers, **kept.answers}
     rest = [one for one in metrics if one not in known]
     last = (
@@ -84,7 +87,8 @@ def _shortcut(metrics: Mapping[Metric, None], table: DataFrame, request: Request
         else Shortcut()
     )
     passes = told.passes + kept.passes + last.passes
-    return Shortcut({**known, **last.answers}, told.proven, passes, told.files)
+    notes = tuple(dict.fromkeys((*told.notes, *last.notes)))
+    return Shortcut({**known, **last.answers}, told.proven, passes, told.files, notes)
 
 
 def _by_statistics(clause: Clause, proven: frozenset[Metric], kinds: Shelf) -> bool:

@@ -44,7 +44,8 @@ class Report:
     passes over the data that the measurement took, without those for samples; `proven` is the number of
     clauses that statistics answered without one. `at` is the time that the caller gave. `quarantine` is
     there when bad rows were to be written apart. `rules` are the words that chose the clauses; empty: all.
-    `verification` is there when a share of the proofs was to be verified.
+    `verification` is there when a share of the proofs was to be verified. `notes` say why more was read than
+    need be.
     """
 
     contract: str
@@ -59,6 +60,7 @@ class Report:
     quarantine: Quarantined | None = None
     rules: tuple[str, ...] = ()
     verification: Verification | None = None
+    notes: tuple[str, ...] = ()
 
     def of(self, *statuses: Status) -> tuple[CheckResult, ...]:
         """The results with one of these statuses."""
@@ -136,6 +138,7 @@ class Report:
             "results": [_result(result) for result in self.results],
             "clauses": [account.as_dict() for account in self.accounts],
             "quarantine": asdict(self.quarantine) if self.quarantine else None,
+            "notes": list(self.notes),
             "verification": asdict(self.verification) if self.verification else None,
         }
 

@@ -111,6 +111,8 @@ def describe(report: Report, *, quiet: bool = False) -> None:
     proven = f", {report.proven} proven without reading" if report.proven else ""
     passes = f"{report.passes} pass{'' if report.passes == 1 else 'es'}"
     output.line(f"  {said}{proven}, in {passes}. Clauses: {clauses}.")
+    for note in report.notes:
+        output.line(f"  {note}")
     if report.verification is not None:
         output.line(f"  {_verified(report.verification)}")
     if report.rules:

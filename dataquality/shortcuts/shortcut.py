@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Answers, Metric, reads
 from dq.dataquality.shortcuts.kernels import run as kernels
+from dq.dataquality.shortcuts.kernels.workers import unfit
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.statistics import parquet
 from dq.dataquality.shortcuts.statistics.facts import File, Partitions, Wanted
 from dq.dataquality.shortcuts.statistics.prove import prove, wanted
+from dq.dataquality.shortcuts.statistics.relation import cached
 from dq.dataquality.shortcuts.statistics.sources import source_of
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import schema_of
@@ -21,6 +23,10 @@ from dq.dataquality.spark.plan import plan
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_CACHED = (
+    "The rows are those that Spark keeps in its cache, and all are read: its files may be others by now."
+)
+_NO_FILES = "All rows are read: the frame is not the files of one table as they stand."
 _IN_TASKS = frozenset({Lever.KERNELS, Lever.LOCAL_KEYS})
 
 
@@ -28,13 +34,14 @@ _IN_TASKS = frozenset({Lever.KERNELS, Lever.LOCAL_KEYS})
 class Shortcut:
     """What is known before Spark scans: the answers, those that statistics proved, and the passes it took.
 
-    `files` are those whose statistics were looked at.
+    `files` are those whose statistics were looked at. `notes` say why more is read than need be.
     """
 
     answers: Answers = field(default_factory=dict)
     proven: frozenset[Metric] = frozenset()
     passes: int = 0
     files: tuple[File, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def shortcut(
@@ -54,8 +61,13 @@ def shortcut(
     schema = schema_of(table)
     failing = {metric for metric, _ in plan(metrics, schema).failures}
     asked = [metric for metric in dict.fromkeys(metrics) if metric not in failing]
+    if not asked or not levers or not hasattr(table, "_jdf"):
+        # Through Spark Connect nothing can be seen of a plan.
+        return Shortcut()
+    if cached(table):
+        return Shortcut(notes=(_CACHED,))
     source = source_of(table, dataset)
-    if not asked or not levers or source is None:
+    if source is None:
         return Shortcut()
     facts = wanted(asked, schema) if Lever.STATISTICS in levers else Wanted()
     in_tasks = levers & _IN_TASKS if source is parquet.SOURCE else frozenset()
@@ -63,11 +75,14 @@ def shortcut(
         facts = replace(facts, bounds=facts.bounds | _read_by(asked))
     files = source(table, dataset, partitions, facts)
     if files is None:
-        return Shortcut()
+        return Shortcut(notes=(_NO_FILES,) if dataset is None else ())
     proven = prove(asked, table, files, limit_seconds) if Lever.STATISTICS in levers else {}
     rest = [metric for metric in asked if metric not in proven]
     if not in_tasks or not rest or not _worth(files, tasks_from):
         return Shortcut(proven, frozenset(proven), files=tuple(files))
+    reason = unfit(table.sparkSession.sparkContext)
+    if reason is not None:
+        return Shortcut(proven, frozenset(proven), files=tuple(files), notes=(f"Spark scans: {reason}.",))
     counted = kernels.answers(
         rest, table, files, keys=Lever.LOCAL_KEYS in levers, values=Lever.KERNELS in levers
     )

@@ -22,6 +22,12 @@ def relation(frame: DataFrame, kind: str) -> Any | None:
     return plan if plan.getClass().getSimpleName() == kind else None
 
 
+def cached(frame: DataFrame) -> bool:
+    """Whether Spark answers from rows that it keeps: these may be older than the files."""
+    level = frame.storageLevel
+    return bool(level.useMemory or level.useDisk or level.useOffHeap)
+
+
 def certain(question: Callable[[], T]) -> T | None:
     """What the question gives; None when Spark or the table's format cannot answer, whatever the reason.
 

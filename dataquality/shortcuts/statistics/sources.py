@@ -22,11 +22,8 @@ SOURCES: dict[str, Source] = {
 def source_of(frame: DataFrame, dataset: Dataset | None) -> Source | None:
     """The source for a frame: by the format of the path, else, and for a table by its name, by its plan.
 
-    The contract need not say the format of a table that Spark's catalog knows. Through Spark Connect
-    nothing can be seen of a plan.
+    The contract need not say the format of a table that Spark's catalog knows.
     """
-    if not hasattr(frame, "_jdf"):
-        return None
     if dataset is not None and dataset.path is not None:
         return SOURCES.get(dataset.format or "")
     return SOURCES[certain(lambda: _format(frame)) or "parquet"]
