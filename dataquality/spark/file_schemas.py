@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -78,16 +79,57 @@ def typed_by_files(
         found, schema = None, StructType([*told.fields, *whole.partitions])
     wanted = StructType([_typed(field, types) for field in schema.fields])
     if form in FORMATS:
-        if scope and types:
-            files: Sequence[str] = within(spark, listing(spark, path, types), scope, only)
-        else:
-            files = found.inputFiles() if found is not None else whole.files
-        looked_at = columns_of(files, form) if 1 < len(files) <= MOST_FILES else None
+        files: Sequence[str] = found.inputFiles() if found is not None else whole.files
+        several = len(files) > 1
+        if scope and types and several:
+            files = _within(spark, path, files, scope, types)
+        looked_at = columns_of(files, form) if several and len(files) <= MOST_FILES else None
         if looked_at is not None:
-            wanted = merged(spark, form, wanted, looked_at) or wanted
-        elif len(files) > 1:
+            wanted = (merged(spark, form, wanted, looked_at) if looked_at else None) or wanted
+        elif several:
             return _merged_by_spark(reader, path, types) or _read(reader, path, found, wanted)
     return _read(reader, path, found, wanted)
+
+
+def _within(
+    spark: SparkSession, path: str, files: Sequence[str], scope: Scope, types: Mapping[str, StructField]
+) -> Sequence[str]:
+    """The files of these partitions by the names of their folders; by Spark, where one does not tell."""
+    held = [[_held(file, one, types) for one in scope] for file in files]
+    if any(None in each for each in held):
+        return within(spark, listing(spark, path, types), scope, only)
+    return [file for file, each in zip(files, held, strict=True) if True in each]
+
+
+def _held(file: str, partition: Mapping[str, str], types: Mapping[str, StructField]) -> bool | None:
+    """Whether a file lies in a partition; None where the text of its folder may be read in several ways."""
+    told, answers = _folders(file), []
+    for name, wanted in partition.items():
+        text, kind = told.get(name.lower()), types.get(name.lower())
+        canonical = _CANONICAL.get(kind.dataType.typeName()) if kind is not None else None
+        if (
+            text is None
+            or canonical is None
+            or not canonical.fullmatch(text)
+            or not canonical.fullmatch(wanted)
+        ):
+            return None
+        answers.append(text == wanted)
+    return all(answers)
+
+
+def _folders(file: str) -> dict[str, str]:
+    """What the names of a file's folders say of columns, by their lower case."""
+    segments = [segment.partition("=") for segment in urlsplit(file).path.split("/")[:-1]]
+    return {unquote(name).lower(): unquote(text) for name, equals, text in segments if equals}
+
+
+# Texts of which no other one means the same.
+_CANONICAL = {
+    "string": re.compile(r"[A-Za-z0-9 .:_-]*"),
+    "date": re.compile(r"\d{4}-\d\d-\d\d"),
+    **dict.fromkeys(("byte", "short", "integer", "long"), re.compile(r"0|-?[1-9]\d*")),
+}
 
 
 def _typed(field: StructField, types: Mapping[str, StructField]) -> StructField:
@@ -158,15 +200,16 @@ def merged(
     for file in looked_at:
         for name in {name.lower() for name in file.names}:
             held.setdefault(name, []).append(file.address)
-    if all(len(files) == len(looked_at) for files in held.values()):
-        return None
+    placed = {name for file in looked_at for name in _folders(file.address)} - held.keys()
     own = {field.name.lower() for field in schema.fields}
+    if own - placed == held.keys() and all(len(files) == len(looked_at) for files in held.values()):
+        return None
     spelled = {name.lower(): name for file in reversed(looked_at) for name in file.names}
     later = [spelled[name] for name in held if name not in own]
     more = list(_fields(spark, form, later, held))
     # Partition columns stand in no file, and last.
     inside = [field for field in schema.fields if field.name.lower() in held]
-    paths = [field for field in schema.fields if field.name.lower() not in held]
+    paths = [field for field in schema.fields if field.name.lower() in placed]
     return StructType([_noted(field, held, len(looked_at)) for field in (*inside, *more)] + paths)
 
 

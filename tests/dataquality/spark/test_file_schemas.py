@@ -91,14 +91,18 @@ def test_a_column_that_only_the_last_file_has_is_there_and_said_so(
     assert found["id columns"].message.count("files") == 0
 
 
-def test_only_the_files_of_the_partitions_are_looked_at(spark: SparkSession, tmp_path: Path) -> None:
-    write("parquet", tmp_path / "day=2026-01-01" / "a.parquet", id=pa.array([1]), ssn=pa.array(["123"]))
-    write("parquet", tmp_path / "day=2026-01-02" / "a.parquet", id=pa.array([2]))
+@pytest.mark.parametrize("second", ["2026-01-02", "2026-1-2"])
+def test_only_the_files_of_the_partitions_are_looked_at(
+    spark: SparkSession, tmp_path: Path, second: str
+) -> None:
+    write("parquet", tmp_path / "day=2026-01-01" / "a.parquet", id=pa.array([1]))
+    write("parquet", tmp_path / f"day={second}" / "a.parquet", id=pa.array([2]), ssn=pa.array(["123"]))
 
     whole = results(spark, tmp_path, ID + DAY)
     first = results(spark, tmp_path, ID + DAY, "parquet", {"day": "2026-01-01"})
+    later = results(spark, tmp_path, ID + DAY, "parquet", {"day": "2026-01-02"})
 
-    assert (whole["additional_columns"].status, first["additional_columns"].status) == ("fail", "fail")
+    assert [one["additional_columns"].status for one in (whole, first, later)] == ["fail", "pass", "fail"]
     assert first["id required"].status == "pass"
     assert whole["day columns"].status == "pass"
 
