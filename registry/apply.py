@@ -13,6 +13,7 @@ from dq.registry.diff import breaking, changes
 from dq.registry.memory import recall, remember
 from dq.registry.orphans import WholeRegistry
 from dq.registry.plan import plan
+from dq.registry.run_log import RegisterRun, record
 from dq.registry.table import Key, TableSpec
 from dq.store.engine import Store
 
@@ -79,25 +80,32 @@ def apply(
     *,
     allow: frozenset[Grade] = frozenset(),
     prune: bool = False,
+    run: RegisterRun | None = None,
 ) -> list[Result]:
     """One result per action, in the plan's order. One that fails does not stop the others.
 
     Metadata and additive changes are always allowed, breaking and destructive ones with `allow`, removing
     orphans with `prune`: last of all, and only when nothing else was refused or failed. A table that moved
     since the plan gives a StalePlan, unless it moved to where the plan wanted it. Can be run again after a
-    kill at any point. Unchanged tables cost no write.
+    kill at any point. Unchanged tables cost no write. What becomes of the others is logged as the `run`'s.
     """
     results: dict[int, Result] = {}
+
+    def keep(number: int, result: Result) -> None:
+        results[number] = result
+        if run is not None and result.ending is not Ending.UNCHANGED:
+            record(store, run, catalog_id, result.action, result.ending, str(result.error or ""))
+
     for number, action in enumerate(made.actions):
         if action.kind is not ActionKind.ORPHAN:
-            results[number] = _carry_out(catalog, catalog_id, action, store, allow)
+            keep(number, _carry_out(catalog, catalog_id, action, store, allow))
             if action.key in made.forgotten:
                 # A kill came between making it and noting so.
                 remember(store, catalog_id, action.key, action.wanted)
     clean = all(result.error is None for result in results.values())
     for number, action in enumerate(made.actions):
         if action.kind is ActionKind.ORPHAN:
-            results[number] = _pruned(catalog, catalog_id, action, store, prune, clean)
+            keep(number, _pruned(catalog, catalog_id, action, store, prune, clean))
     return [results[number] for number in sorted(results)]
 
 

@@ -44,6 +44,25 @@ catalog_applied = Table(
     Column("spec", Json, nullable=False),
 )
 
+# What runs did, as it happened: rows are only added.
+catalog_log = Table(
+    "catalog_log",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("run_id", String(36), nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("registry", Text, nullable=False),
+    Column("catalog", Text, nullable=False),
+    Column("database_name", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("grade", Text, nullable=False),
+    Column("ending", Text, nullable=False),
+    Column("before", Text, nullable=False),
+    Column("after", Text, nullable=False),
+    Column("error", Text, nullable=False),
+)
+
 # The journal of publishing: one row per step that is done.
 publish_step = Table(
     "publish_step",

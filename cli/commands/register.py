@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from dq.cli.loading.refusal import as_row, each
 from dq.cli.loading.whole import ServerOf, Specify, doubts, whole
 from dq.cli.registering.column_changes import column_judge
 from dq.cli.registering.saved import agreed, save
-from dq.cli.registering.shown import PlanFormat, as_dict, as_markdown, describe
+from dq.cli.registering.shown import PlanFormat, as_dict, as_markdown, describe, show_log
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
 from dq.cli.world.environment import World, here, located, registry_root
@@ -28,6 +29,7 @@ from dq.registry.apply import apply, propose
 from dq.registry.catalog import Catalog
 from dq.registry.memory import recall
 from dq.registry.orphans import limit
+from dq.registry.run_log import RegisterRun, latest
 from dq.registry.specify import specs
 from dq.registry.table import RETIRED, TableSpec
 from dq.store.engine import Store
@@ -63,6 +65,9 @@ def command(
     agreed_plan: Path = typer.Option(
         None, "--plan", help="Apply only what this kept plan says, and nothing that has moved since."
     ),
+    log: int = typer.Option(
+        None, "--log", min=1, help="Only show the last so many changes that runs made to the catalog."
+    ),
     refresh_only: bool = typer.Option(
         False, "--refresh-only", help="Only show what others changed since dq applied; writes nothing."
     ),
@@ -88,6 +93,8 @@ def command(
     in the contracts, is left alone and told. --refresh-only compares the catalog with what dq applied last,
     whatever the contracts say by now.
 
+    Every change, and every refusal, is kept in the store as it happens: --log 20 shows the last ones.
+
     Exit codes: 0 done or nothing to do, 1 changes are pending (--check), 3 something was refused, is not
     ours to touch, has moved since the plan was kept, or could not be read.
 
@@ -97,6 +104,9 @@ def command(
     world = here(paths=paths or [Path()])
     store = world.store()
     places = paths or [Path()]
+    if log is not None:
+        show_log(latest(store, opened(world, store, catalog, role_arn, catalog_id).id, log), format)
+        return
     registry = registry_name(registry_root(places[0]))
     loaded = settled(world, store, load(places))
     target = opened(world, store, catalog, role_arn, catalog_id)
@@ -126,6 +136,7 @@ def command(
             store,
             allow=_allowed(allow_breaking, allow_destructive),
             prune=prune and not unpruned,
+            run=RegisterRun(str(uuid.uuid4()), world.now(), registry),
         )
         if apply_it
         else []

@@ -11,6 +11,7 @@ from dq.contracts.shared.outcome import Finding
 from dq.registry.action import Action, ActionKind, CatalogPlan
 from dq.registry.apply import Ending, Result
 from dq.registry.render import change_lines, render
+from dq.registry.run_log import Logged
 from dq.validators.reports.markdown import code, escaped, table
 
 # The first line of the comment, by which the next run finds it again.
@@ -86,6 +87,41 @@ def as_markdown(plan: CatalogPlan, findings: Sequence[Finding], unclear: Sequenc
         parts += _fitting(("where", "why"), wrong, "findings")
     parts += [f"Orphans are not judged: {escaped(reason)}." for reason in unclear[:1]]
     return "\n\n".join(parts) + "\n"
+
+
+def show_log(lines: Sequence[Logged], form: PlanFormat) -> None:
+    """What runs did with the tables of a catalog, oldest first."""
+    if form is PlanFormat.JSON:
+        output.as_json([_logged(one) for one in lines])
+        return
+    rows = [
+        (f"{one.run.at:%Y-%m-%d %H:%M}Z", one.run.id[:8], ".".join(one.key), one.kind, one.grade, one.ending)
+        for one in lines
+    ]
+    if form is PlanFormat.MARKDOWN:
+        header = ("when", "run", "table", "action", "grade", "ending")
+        output.block(table(header, [[escaped(cell) for cell in row] for row in rows]) + "\n")
+        return
+    for row, one in zip(rows, lines, strict=True):
+        output.line(f"  {'  '.join(row)}{f': {one.error}' if one.error else ''}")
+    if not lines:
+        output.line("No run has changed anything here, as far as this store remembers.")
+
+
+def _logged(one: Logged) -> dict[str, object]:
+    return {
+        "at": one.run.at.isoformat(),
+        "run": one.run.id,
+        "registry": one.run.registry,
+        "catalog": one.catalog,
+        "table": ".".join(one.key),
+        "kind": one.kind,
+        "grade": one.grade,
+        "ending": one.ending,
+        "before": one.before,
+        "after": one.after,
+        "error": one.error,
+    }
 
 
 def _row(action: Action) -> tuple[str, ...]:

@@ -266,3 +266,30 @@ def test_a_map_of_servers_that_is_none_is_a_mistake_of_the_policy(registry, fold
 
 def test_a_server_and_an_environment_are_one_too_many(registry):
     assert registry()("--server", "lake", "--env", "prod").code == 2
+
+
+def test_every_change_and_refusal_is_logged_and_nothing_else(registry):
+    registry()("--apply")  # nothing to do
+    plan = registry(("varchar(10)", "varchar(5)"))
+    plan("--apply")
+    plan("--apply", "--allow-breaking")
+
+    lines = plan("--log", "10", "--format", "json").json
+
+    assert [(one["kind"], one["grade"], one["ending"]) for one in lines] == [
+        ("create", "additive", "done"),
+        ("update", "breaking", "refused"),
+        ("update", "breaking", "done"),
+    ]
+    assert {one["table"] for one in lines} == {"orders.orders"}
+    assert len({one["run"] for one in lines}) == 3
+    assert [one["before"] for one in lines] == ["", "1", "1"]
+    assert "--allow-breaking" in lines[1]["error"]
+    assert len(plan("--log", "1").out.splitlines()) == 1
+
+
+def test_a_plan_alone_logs_nothing(registry):
+    plan = registry(NARROWED)
+    plan()
+
+    assert len(plan("--log", "10", "--format", "json").json) == 1

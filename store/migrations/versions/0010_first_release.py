@@ -15,6 +15,7 @@ from dq.store.schema import Json, UtcDateTime
 revision = "0010"
 down_revision = None
 
+_LOGGED = ("registry", "catalog", "database_name", "name", "kind", "grade", "ending", "before", "after")
 _OPEN = sa.text("resolved_at IS NULL")
 
 
@@ -280,6 +281,14 @@ def _catalog() -> None:
         sa.Column("name", sa.Text, nullable=False),
         sa.Column("spec", Json, nullable=False),
         sa.PrimaryKeyConstraint("catalog", "database_name", "name", name="pk_catalog_applied"),
+    )
+    op.create_table(
+        "catalog_log",
+        sa.Column("number", sa.Integer, nullable=False, autoincrement=True),
+        sa.Column("run_id", sa.String(36), nullable=False),
+        sa.Column("at", UtcDateTime, nullable=False),
+        *(sa.Column(name, sa.Text, nullable=False) for name in (*_LOGGED, "error")),
+        sa.PrimaryKeyConstraint("number", name="pk_catalog_log"),
     )
     op.create_table(
         "publish_step",
