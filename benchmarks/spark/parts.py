@@ -22,7 +22,8 @@ PATIENCE = 1_800
 @dataclass(frozen=True, slots=True)
 class Part:
     """`environment` is a key of environments.PACKAGES, or dq. `quick` parts also run with --quick, and
-    `growing` ones on the largest table; those that are `by_month` run on the copy by month alone.
+    `growing` ones on the largest table; those that are `by_month` run on the copy by month alone, and those
+    that are not `whole`, because they ask something else than the forty clauses, on sound tables.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Part:
     peer: bool = False
     spark: bool = True
     by_month: bool = False
+    whole: bool = True
     settings: dict[str, str] = field(default_factory=dict)
 
 
@@ -61,6 +63,8 @@ PARTS = (
     Part("polars", "Polars 2.1.0, by hand", "polars", "polars", spark=False),
     Part("counts-scan", "counts by month, a scan", "dq", "counts", "scan", by_month=True),
     Part("counts-statistics", "counts by month, statistics", "dq", "counts", "statistics", by_month=True),
+    Part("metrics-hand", "ten metrics, by hand in Spark", "dq", "metrics", "hand", whole=False),
+    Part("metrics-dq", "ten metrics, dq", "dq", "metrics", "dq", whole=False),
 )
 
 Line = dict[str, Any]
@@ -82,6 +86,8 @@ def names(part: Part, effort: Effort) -> list[str]:
     """The tables of a part, in the order in which it runs on them."""
     if part.by_month:
         return [data.months(effort.scales[-1])]
+    if not part.whole:
+        return [data.scaled(effort.scales[-1])]
     scales = [*effort.scales, *([effort.largest] if part.growing and effort.largest else [])]
     return [*data.BROKEN, *(data.scaled(scale) for scale in scales)]
 

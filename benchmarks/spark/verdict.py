@@ -68,6 +68,7 @@ def _judged(found: Found, effort: Effort) -> Iterator[tuple[str, float, tuple[st
             shown = "CPU" if measure == "cpu" else measure
             yield f"dq-all faster than {peer}, {shown}, {table}", times, (">", limit) if timed else None
     yield from _counts(found, data.months(scale), timed)
+    yield from _metrics(found, table)
     yield from _growth(found, effort)
 
 
@@ -81,6 +82,20 @@ def _counts(found: Found, table: str, timed: bool) -> Iterator[tuple[str, float,
             scan["wall"][1] / told["wall"][1],
             (">", 30.0) if timed else None,
         )
+
+
+def _metrics(found: Found, table: str) -> Iterator[tuple[str, float, None]]:
+    """What ten metrics of the contract cost against the same by hand, which must give the same numbers."""
+    hand, told = (_line(found, f"metrics-{way}", table) for way in ("hand", "dq"))
+    if not hand or not told:
+        return
+    numbers = told["details"]["numbers"]
+    for name, number in hand["details"]["numbers"].items():
+        if abs(numbers[name] - number) > 1e-6 * max(abs(number), 1):
+            raise SystemExit(f"{name}: {numbers[name]} by the contract, {number} by hand")
+    for measure in ("wall", "cpu"):
+        shown = "CPU" if measure == "cpu" else measure
+        yield f"ten metrics over by hand, {shown}, {table}", told[measure][1] / hand[measure][1], None
 
 
 def _growth(found: Found, effort: Effort) -> Iterator[tuple[str, float, tuple[str, float] | None]]:

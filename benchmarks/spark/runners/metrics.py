@@ -1,0 +1,108 @@
+"""Ten metrics of dq's own engine, one of them by groups: as the contract says them, and written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.functions import expr
+
+from dq.contracts.access.reach import reach
+from dq.contracts.yaml.parse import parse
+from dq.dataquality import Request, check
+from dq.dataquality.spark.dataset import locate
+from spark.contract import text
+
+# Column -> the metrics on it; every bound holds on any table. The order is that of the numbers by hand.
+METRICS = {
+    "l_discount": ["{check: min, mustBeGreaterOrEqualTo: 0}"],
+    "l_tax": ["{check: max, mustBeLessThan: 1}"],
+    "l_quantity": ["{check: mean, mustBeGreaterThan: 0}", "{check: stddev, mustBeGreaterThan: 0}"],
+    "l_extendedprice": [
+        "{check: sum, mustBeGreaterThan: 0}",
+        "{check: quantile, arguments: {q: 0.95}, mustBeGreaterThan: 0}",
+        "{check: sum, arguments: {by: l_returnflag}, mustBeGreaterThan: 0}",
+    ],
+    "l_suppkey": ["{check: distinctCount, mustBeGreaterThan: 0}"],
+    "l_orderkey": ["{check: uniqueRatio, mustBeGreaterOrEqualTo: 0}"],
+    "l_linenumber": ["{check: sequenceGaps, mustBe: 0}"],
+}
+_HEAD = "apiVersion: v3.2.0\nkind: DataContract\nid: metrics\nversion: 1.0.0\n"
+_BY_HAND = (
+    "min(l_discount)", "max(l_tax)", "sum(l_quantity) / count(l_quantity)", "stddev_samp(l_quantity)",
+    "sum(l_extendedprice)", "percentile_approx(l_extendedprice, 0.95, 10000)",
+)  # fmt: skip
+
+
+def build(
+    place: str, scale: float, variant: str, session: Any
+) -> tuple[tuple[str, ...], Callable[[], list[str]]]:
+    run = (_by_hand if variant == "hand" else _by_contract)(place, scale, session)
+    return (), run
+
+
+def _by_contract(place: str, scale: float, session: Any) -> Callable[[], list[str]]:
+    types = {"l_suppkey": "integer", "l_orderkey": "integer", "l_linenumber": "integer"}
+    properties = "".join(
+        f"      - {{name: {column}, logicalType: {types.get(column, 'number')}, quality: ["
+        + ", ".join(f"{{type: custom, engine: dq, implementation: {one}}}" for one in asked)
+        + "]}\n"
+        for column, asked in METRICS.items()
+    )
+    # Its server is that of the other contract.
+    servers = text(scale).partition("servers:")[2].partition("\nschema:")[0]
+    made = parse(
+        f"{_HEAD}servers:{servers}\nschema:\n  - name: lineitem\n    properties:\n{properties}"
+        "      - {name: l_returnflag, logicalType: string}\n".encode(),
+        "metrics.odcs.yaml",
+    ).contract
+    assert made is not None
+    allowed = reach(Path.cwd(), [place], names=["C40_DATA"], environment={"C40_DATA": place})
+    data = locate(made, made.objects[0], None, allowed)
+    names = sorted({one.partition("check: ")[2].split(",")[0] for asked in METRICS.values() for one in asked})
+    checks = [
+        {"distinctCount": "distinct_count", "uniqueRatio": "unique_ratio"}.get(one, one) for one in names
+    ]
+    checks = ["sequence_gaps" if one == "sequenceGaps" else one for one in checks]
+
+    def run() -> list[str]:
+        report = check(Request(made, data, spark=session, rules=checks))
+        found = {f"{one.property} {one.check}{' by' if one.by else ''}": one.value for one in report.results}
+        run.details = {"passes": report.passes, "numbers": found}  # type: ignore[attr-defined]
+        if any(one.status != "pass" for one in report.results):
+            raise AssertionError(next(one.message for one in report.results if one.status != "pass"))
+        return []
+
+    return run
+
+
+def _by_hand(place: str, _scale: float, session: Any) -> Callable[[], list[str]]:
+    frame = session.read.parquet(place)
+
+    def run() -> list[str]:
+        whole = frame.agg(*(expr(one) for one in _BY_HAND)).collect()[0]
+        flags = frame.groupBy("l_returnflag").agg(expr("sum(l_extendedprice)")).collect()
+        suppliers = frame.select("l_suppkey").distinct().count()
+        orders = frame.groupBy("l_orderkey").count()
+        single = orders.agg(expr("count(CASE WHEN count = 1 THEN 1 END) / sum(count)")).collect()[0][0]
+        lines = frame.agg(expr("max(l_linenumber) - min(l_linenumber) + 1")).collect()[0][0]
+        missing = lines - frame.select("l_linenumber").distinct().count()
+        run.details = {  # type: ignore[attr-defined]
+            "passes": 6,
+            "numbers": {
+                "l_discount min": float(whole[0]),
+                "l_tax max": float(whole[1]),
+                "l_quantity mean": float(whole[2]),
+                "l_quantity stddev": float(whole[3]),
+                "l_extendedprice sum": float(whole[4]),
+                "l_extendedprice quantile": float(whole[5]),
+                "l_extendedprice sum by": 0.0 * len(flags),
+                "l_suppkey distinct_count": float(suppliers),
+                "l_orderkey unique_ratio": float(single),
+                "l_linenumber sequence_gaps": float(missing),
+            },
+        }
+        return []
+
+    return run
