@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here, instant
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import parse_duration
@@ -43,6 +44,8 @@ def command(
     from any scheduler every few minutes, or with --every. Two at once are safe, and a run that was
     killed is made good by the next one.
 
+    With --every, a store or a file that is gone for a moment costs its ticks alone.
+
     A contract that cannot be read, or whose place cannot be known, stops no other: it is a finding.
 
     Exit codes: 0 all in order, 1 a delivery is missing, 2 a channel is not set up, 3 something could not be
@@ -51,11 +54,25 @@ def command(
     Example: dq watch registry --every 1m
     """
     pause = _pause(every)
+
+    def once() -> int:
+        return _once(here(as_of, paths or [Path()]), paths or [Path()], since, server, channel, format)
+
+    code = once()
+    if pause is None:
+        raise typer.Exit(code)
     while True:
-        code = _once(here(as_of, paths or [Path()]), paths or [Path()], since, server, channel, format)
-        if pause is None:
-            raise typer.Exit(code)
         time.sleep(pause.total_seconds())
+        _survive(once)
+
+
+def _survive(once: Callable[[], int]) -> None:
+    """A later tick: what is wrong with the world now (a database that restarts, a file that is gone for a
+    moment) may be well at the next one. At the first tick it would be a mistake, and ends the command."""
+    try:
+        once()
+    except DqError as error:
+        output.note(f"dq: this tick could not be done, the next one tries again: {error}")
 
 
 def _once(
