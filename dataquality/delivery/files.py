@@ -36,6 +36,10 @@ class Files(Protocol):
         """The files directly inside a folder; empty when there is no such folder."""
         ...
 
+    def folders(self, path: str) -> list[str]:
+        """The names of the folders directly inside a folder; empty when there is no such folder."""
+        ...
+
     def holds(self, path: str) -> bool:
         """Whether a folder or bucket is there; a link that leads nowhere raises."""
         ...
@@ -70,6 +74,15 @@ class LocalFiles:
         except OSError as error:
             raise _unreadable(path, error) from error
         return [seen for one in found if (seen := self.stat(str(one))) is not None]
+
+    def folders(self, path: str) -> list[str]:
+        self._stay(path)
+        try:
+            return [one.name for one in _local(path).iterdir() if one.is_dir()]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise _unreadable(path, error) from error
 
     def holds(self, path: str) -> bool:
         self._stay(path)
@@ -108,6 +121,12 @@ class ArrowFiles:
 
     def inside(self, path: str) -> list[Seen]:
         return self._infos(path, folder=True)
+
+    def folders(self, path: str) -> list[str]:
+        from pyarrow import fs
+
+        found = self._asked(path, folder=True)
+        return [info.base_name for info in found if info.type == fs.FileType.Directory]
 
     def holds(self, path: str) -> bool:
         from pyarrow import fs

@@ -147,7 +147,7 @@ ALLOWED = {
     ("alerts/channels/_slack_client.py", "output"): ("logging.Logger", "keeps the client from logging"),
     ("alerts/channels/file.py", "file"): (".is_file .mkdir .open os.open", "the file that a route names"),
     ("alerts/channels/file.py", "output"): ("os.write", "the file that a route names"),
-    ("dataquality/delivery/files.py", "file"): (".is_file .iterdir", "door: single paths of a local lake"),
+    ("dataquality/delivery/files.py", "file"): (".is_dir .is_file .iterdir", "door: paths of a local lake"),
     ("dataquality/delivery/files.py", "host"): ("pyarrow.fs.FileSelector", "door: single paths of the lake"),
     ("dataquality/spark/file_schemas.py", "host"): (
         "pyarrow.fs.LocalFileSystem",

@@ -1,0 +1,124 @@
+"""dq repair"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import typer
+
+from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
+from dq.cli.loading.holding import settled
+from dq.cli.loading.refusal import each
+from dq.cli.terminal import output
+from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
+from dq.cli.world.environment import World, here, located
+from dq.contracts.access.data_location import resolve
+from dq.contracts.access.hive_path import partition_folder
+from dq.contracts.model import Contract
+from dq.contracts.shared.errors import DqError
+from dq.dataquality.delivery.files import files_for
+from dq.registry.catalog import Catalog, no_table
+from dq.registry.publishing.repair import RepairPlan, repair_plan
+from dq.registry.specify import specs
+from dq.registry.table import OPEN_FORMATS, TableSpec
+
+Repaired = tuple[TableSpec, RepairPlan, list[str]]
+
+
+def command(
+    paths: list[Path] = PATHS,
+    apply_it: bool = typer.Option(False, "--apply", help="Add the missing partitions to the catalog."),
+    check: bool = typer.Option(False, "--check", help="Exit with 1 when a partition is missing or gone."),
+    catalog: str = CATALOG,
+    role_arn: str = ROLE,
+    catalog_id: str = ACCOUNT,
+    server: str = typer.Option(None, "--server", help="The server, where a contract has several."),
+    format: output.Format = output.FORMAT,
+) -> None:
+    """Compare the partitions of the lake with those of the catalog; with --apply, add what is missing.
+
+    A partition is a folder such as flight_date=2026-11-20 that holds files and fits the contract's keys.
+    One of the catalog whose folder is gone is only told, and so is one that the catalog has elsewhere.
+    Tables of Iceberg, Delta and Hudi keep their partitions themselves, and are left out.
+
+    Exit codes: 0 done or nothing to do, 1 something is missing or gone (--check), 3 a contract, the catalog
+    or the lake could not be read, or a partition could not be added.
+
+    Example: dq repair registry --apply
+    """
+    world = here(paths=paths or [Path()])
+    store = world.store()
+    loaded = settled(world, store, load(paths or [Path()]))
+    target = opened(world, store, catalog, role_arn, catalog_id)
+    in_force = [one for one in loaded.contracts if one.status not in NOT_IN_FORCE]
+    ask = partial(_repaired, world, target, catalog, server, apply_it)
+    found, refused = each(in_force, lambda one: one, ask)
+    findings = [*loaded.findings, *refused]
+    for finding in findings:
+        output.note(str(finding))
+    tables = [one for several in found for one in several]
+    if format is output.Format.JSON:
+        output.as_json([_as_dict(*one) for one in tables])
+    else:
+        for one in tables:
+            _print(*one, applied=apply_it)
+    if findings or any(errors for _, _, errors in tables):
+        raise typer.Exit(3)
+    pending = any(plan.gone or plan.moved or (plan.missing and not apply_it) for _, plan, _ in tables)
+    raise typer.Exit(1 if check and pending else 0)
+
+
+def _repaired(
+    world: World, target: Catalog, catalog: str, server: str | None, apply_it: bool, contract: Contract
+) -> list[Repaired]:
+    made = specs(contract, lambda one: located(world, resolve(contract, one, server, world.reach), catalog))
+    return [
+        _table(world, target, spec, apply_it)
+        for spec in made
+        if spec.partitions and spec.location and spec.format not in OPEN_FORMATS
+    ]
+
+
+def _table(world: World, target: Catalog, spec: TableSpec, apply_it: bool) -> Repaired:
+    if target.read(*spec.key) is None:
+        raise no_table(*spec.key)
+    files = files_for(spec.location, world.reach)
+    plan = repair_plan(
+        spec, target.partitions(*spec.key), files.folders, lambda folder: bool(files.inside(folder))
+    )
+    errors = []
+    for one in plan.missing if apply_it else ():
+        try:
+            target.add_partition(*spec.key, one.values, one.location)
+        except DqError as error:
+            errors.append(str(error))
+    return spec, plan, errors
+
+
+def _print(spec: TableSpec, plan: RepairPlan, errors: list[str], *, applied: bool) -> None:
+    did = "added" if applied and not errors else "missing"
+    output.line(
+        f"{'.'.join(spec.key)}: {len(plan.missing)} {did}, {len(plan.gone)} gone, {len(plan.moved)} elsewhere"
+    )
+    for one in plan.missing:
+        output.line(f"  + {partition_folder(one.values)}")
+    for one in plan.gone:
+        output.line(f"  - {partition_folder(one.values)}: {one.location} is not there")
+    for one, place in plan.moved:
+        output.line(f"  ! {partition_folder(one.values)}: {one.location}, and the catalog says {place}")
+    for strange in plan.strange:
+        output.line(f"    {strange.folder} is no partition: {strange.reason}")
+    for error in errors:
+        output.line(f"  {output.mark(False)} {error}")
+
+
+def _as_dict(spec: TableSpec, plan: RepairPlan, errors: list[str]) -> dict[str, object]:
+    return {
+        "table": ".".join(spec.key),
+        "missing": [one.location for one in plan.missing],
+        "gone": [one.location for one in plan.gone],
+        "moved": [{"folder": one.location, "catalog": place} for one, place in plan.moved],
+        "strange": [{"folder": one.folder, "reason": one.reason} for one in plan.strange],
+        "errors": errors,
+    }
