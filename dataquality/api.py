@@ -12,20 +12,24 @@ from dq.contracts.yaml.load import read
 from dq.dataquality import object_check, quarantine
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.report import Report
-from dq.dataquality.request import Request
+from dq.dataquality.request import Request, pick
 from dq.dataquality.spark.dataset import Dataset
+from dq.dataquality.spark.frames import as_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+Frame = object
+"""A DataFrame of Spark, pandas or polars, an Arrow table, or a Dataset."""
+
 
 def check(
     contract: Contract | Path | str,
-    data: DataFrame | Dataset,
+    data: Frame,
     object: str | None = None,
     *,
     partitions: Sequence[Mapping[str, str]] | None = None,
-    others: Mapping[str, DataFrame | Dataset] | None = None,
+    others: Mapping[str, Frame] | None = None,
     registry: Sequence[Contract | Path | str] = (),
     spark: SparkSession | None = None,
     now: datetime | None = None,
@@ -35,7 +39,9 @@ def check(
 
     `contract` is the path of its file, its YAML as a text, or one already read; `object` may be left out
     when it has one object. `registry` are the contracts that its relationships lead into; their objects are
-    called `crm/customers` in `others`. The other arguments are those of `dataquality.request.Request`.
+    called `crm/customers` in `others`. A frame of pandas or polars is tested on the Spark session that is
+    given or active (`frames.as_spark` says how its types are read); a streaming one is refused. The other
+    arguments are those of `dataquality.request.Request`.
 
     Raises BrokenContract with every finding for a contract that has errors. What is wrong with the data is
     in the report: call its `raise_for_status()` before you publish.
@@ -45,12 +51,12 @@ def check(
     return object_check.check(
         Request(
             known,
-            data,
+            as_spark(data, pick(known, object), spark),
             object,
             spark=spark,
             partitions=partitions,
             now=now,
-            others=others,
+            others=_others(known, others, beside, spark),
             neighbours=beside,
             verify_statistics=verify_statistics,
         )
@@ -59,10 +65,10 @@ def check(
 
 def split(
     contract: Contract | Path | str,
-    data: DataFrame | Dataset,
+    data: Frame,
     object: str | None = None,
     *,
-    others: Mapping[str, DataFrame | Dataset] | None = None,
+    others: Mapping[str, Frame] | None = None,
     registry: Sequence[Contract | Path | str] = (),
     spark: SparkSession | None = None,
     report: Report | None = None,
@@ -76,5 +82,23 @@ def split(
     known = read(contract)
     beside = Neighbours.of([known, *map(read, registry)])
     return quarantine.split(
-        known, data, object, others=others, spark=spark, report=report, now=now, neighbours=beside
+        known,
+        as_spark(data, pick(known, object), spark),
+        object,
+        others=_others(known, others, beside, spark),
+        spark=spark,
+        report=report,
+        now=now,
+        neighbours=beside,
     )
+
+
+def _others(
+    contract: Contract, given: Mapping[str, Frame] | None, beside: Neighbours, spark: SparkSession | None
+) -> dict[str, DataFrame | Dataset]:
+    """The frames of other objects, each with the types that its own contract promises."""
+    made = {}
+    for name, data in (given or {}).items():
+        one = contract.object(name) or beside.object(name) or contract.objects[0]
+        made[name] = as_spark(data, one, spark)
+    return made

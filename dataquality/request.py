@@ -22,6 +22,7 @@ from dq.dataquality.shortcuts.folder_counts import Memory
 from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
 from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.dataset import Dataset, open_table
+from dq.dataquality.spark.frames import whole
 from dq.dataquality.spark.measure import Others, schema_of
 
 if TYPE_CHECKING:
@@ -149,9 +150,12 @@ def opened(
     spark: SparkSession | None,
     scope: Sequence[Mapping[str, str]] | None = None,
 ) -> DataFrame:
-    """The data as a DataFrame; of a Dataset as `open_table` gives it. Raises UsageError without a session."""
+    """The data as a DataFrame; of a Dataset as `open_table` gives it.
+
+    Raises UsageError without a session, and for a streaming frame.
+    """
     if not isinstance(data, Dataset):
-        return data
+        return whole(data)
     if spark is None:
         raise UsageError("a Dataset needs a Spark session to be opened.", "Give spark=….")
     return open_table(spark, data, scope)

@@ -39,6 +39,12 @@ class Neighbours:
                     objects[name].append(contract)
         return Neighbours(files, {name: tuple(held) for name, held in objects.items()})
 
+    def object(self, name: str) -> SchemaObject | None:
+        """The object that a target calls by this name: `crm/customers`."""
+        key, _, inside = name.rpartition("/")
+        held = (other for other in self.by_object.get(inside, ()) if other.key == key)
+        return next((other.object(inside) for other in held), None)
+
 
 ALONE = Neighbours()
 

@@ -47,17 +47,18 @@ def struct_type(struct: DataType) -> StructType:
 def ddl(struct: DataType) -> str:
     """The columns of a struct type as a schema for Spark, every name quoted."""
     pairs = zip(struct.names, struct.parts, strict=True)
-    return ", ".join(f"{sql.name(name)} {_ddl(part)}" for name, part in pairs)
+    return ", ".join(f"{sql.name(name)} {type_ddl(part)}" for name, part in pairs)
 
 
-def _ddl(kind: DataType) -> str:
+def type_ddl(kind: DataType) -> str:
+    """A type as Spark reads it, every name of a field quoted."""
     if kind.name == "struct":
         return f"struct<{', '.join(_fields(kind))}>"
     if kind.parts:
-        return f"{kind.name}<{', '.join(_ddl(part) for part in kind.parts)}>"
+        return f"{kind.name}<{', '.join(type_ddl(part) for part in kind.parts)}>"
     return str(kind)
 
 
 def _fields(struct: DataType) -> list[str]:
     pairs = zip(struct.names, struct.parts, strict=True)
-    return [f"{sql.name(name)}: {_ddl(part)}" for name, part in pairs]
+    return [f"{sql.name(name)}: {type_ddl(part)}" for name, part in pairs]
