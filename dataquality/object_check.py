@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, second_of
-from dq.dataquality.model.metric import Answers, Metric
+from dq.dataquality.model.metric import Aggregate, Answers, Metric
 from dq.dataquality.report import Report
 from dq.dataquality.request import Prepared, Request, prepare
 from dq.dataquality.shortcuts.folder_counts import Recalled, recalled
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
 from dq.dataquality.spark.column_notes import with_notes
-from dq.dataquality.spark.dataset import Dataset, in_one_task
+from dq.dataquality.spark.dataset import Dataset, gathered, in_one_task
 from dq.dataquality.spark.failing_rows import samples
-from dq.dataquality.spark.measure import implied, measure, schema_of
+from dq.dataquality.spark.measure import COUNT, implied, measure, schema_of
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.plan import plan
 from dq.dataquality.spark.time_limit import time_limit
@@ -46,7 +46,8 @@ def check(request: Request) -> Report:
         known = hearings[-1].known
         answers, ran = _measured(frame, clauses, prepared, known.answers, request.limit_seconds)
         judged = {clause.path: answered(clause, answers, prepared.kinds) for clause in clauses}
-        results |= _sampled(frame, clauses, judged, prepared, request.limit_seconds)
+        few = gathered(frame, answers.get(COUNT))
+        results |= _sampled(few, clauses, judged, prepared, request.limit_seconds)
         passes += ran + known.passes
         proven += sum(_by_statistics(clause, known.proven, prepared.kinds) for clause in clauses)
     results = with_notes(results, prepared.table, prepared.one)
@@ -110,14 +111,24 @@ def _measured(
     if not clauses:
         return {}, 0
     kinds, others, schema = prepared.kinds, prepared.others, schema_of(frame)
-    made = plan((one for one in metrics_of(clauses, kinds) if one not in known), schema)
+    asked = [one for one in metrics_of(clauses, kinds) if one not in known]
+    # It costs nothing beside other counts, and tells whether the session's many tasks pay.
+    more_than_one = any(not isinstance(one, Aggregate) for one in asked)
+    counted = [COUNT] if more_than_one and any(isinstance(one, Aggregate) for one in asked) else []
+    made = plan((one for one in [*asked, *counted] if one not in known), schema)
     small = in_one_task(frame) if made.passes else frame
-    answers = measure(small, made, others, known, limit_seconds)
+    gather = gathered if small is frame else _as_it_is
+    answers = measure(small, made, others, known, limit_seconds, gather)
     passes = sum(not implied(one, answers) for one in made.passes)
     second = plan(second_of(clauses, answers, kinds), schema)
     if second.passes or second.failures:
-        answers = {**answers, **measure(small, second, others, limit_seconds=limit_seconds)}
+        few = gather(small, answers.get(COUNT))
+        answers = {**answers, **measure(few, second, others, limit_seconds=limit_seconds)}
     return answers, passes + len(second.passes)
+
+
+def _as_it_is(frame: DataFrame, _rows: object) -> DataFrame:
+    return frame
 
 
 def _sampled(

@@ -171,6 +171,7 @@ def open_folders(
 # Of so little, one task reads all before several have joined their answers by a shuffle. Counted on Spark
 # 4.0, a key and plain predicates on 1,000 rows: 3 jobs for a table instead of 6.
 SMALL_BYTES, SMALL_FILES = 4 << 20, 8
+SMALL_ROWS = 50_000
 
 
 def in_one_task(frame: DataFrame) -> DataFrame:
@@ -181,6 +182,15 @@ def in_one_task(frame: DataFrame) -> DataFrame:
     # A number of Scala or of Python, by the version of py4j.
     size = int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
     return frame.coalesce(1) if size <= SMALL_BYTES and 0 < len(frame.inputFiles()) <= SMALL_FILES else frame
+
+
+def gathered(frame: DataFrame, rows: object) -> DataFrame:
+    """The frame in one partition where it has few rows: the session's own number is made for many.
+
+    Two hundred tasks for a batch of a stream take seconds for each key. What the rows are made from still
+    runs in as many tasks as it would.
+    """
+    return frame.repartition(1) if isinstance(rows, int) and rows <= SMALL_ROWS else frame
 
 
 def _read(spark: SparkSession, dataset: Dataset, scope: Sequence[Mapping[str, str]]) -> DataFrame | None:

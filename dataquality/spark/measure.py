@@ -19,6 +19,7 @@ from dq.dataquality.model.metric import (
     DistinctKeys,
     Failure,
     Keyed,
+    Kind,
     Metric,
     Number,
     OfRows,
@@ -27,6 +28,7 @@ from dq.dataquality.model.metric import (
     RepeatedKeys,
     SingleKeys,
     UnmatchedKeys,
+    count,
     of_users,
     one_number,
 )
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 NOTHING: Answers = {}
+COUNT = count()
 
 
 def schema_of(frame: DataFrame) -> DataType:
@@ -68,10 +71,12 @@ def measure(
     others: Others = none_given,
     known: Answers = NOTHING,
     limit_seconds: float | None = None,
+    gather: Callable[[DataFrame, object], DataFrame] = lambda frame, _rows: frame,
 ) -> dict[Metric, Answer]:
     """Every metric of the plan with its value, or with a Failure that says why it has none.
 
     `others` gives the objects that relationships refer to; `known` are answers that are there already.
+    `gather` makes of the frame and the number of its rows (None: not asked) one whose keys are found faster.
 
     One Spark job per pass, and one before a look-up that Spark broadcasts; more only when one
     fails: then it is halved until the guilty metrics stand alone and the others have their answers. A key
@@ -86,7 +91,10 @@ def measure(
         if implied(one, answers):
             answers[one.metrics[0]] = 0
         else:
-            answers |= _limited(frame, one.metrics, _runner(others), limit_seconds)
+            # What the rows of another object are joined with stays as it lies.
+            apart = one.kind is Kind.UNMATCHED
+            asked = frame if apart else gather(frame, answers.get(COUNT))
+            answers |= _limited(asked, one.metrics, _runner(others), limit_seconds)
     again = {
         one: one.instead
         for one, answer in answers.items()

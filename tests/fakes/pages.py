@@ -132,4 +132,6 @@ def _matches(shown: str, printed: str) -> bool:
         r"(?:.*\n)*" if line.strip() == "…" else re.escape(line.rstrip()) + r"[ ]*\n"
         for line in shown.splitlines()
     )
-    return re.fullmatch(r"(?:.*\n)*" + pattern, printed.rstrip("\n") + "\n") is not None
+    # Spark's progress is written over, as in a terminal.
+    seen = re.sub(r"[^\n]*\r(?!\n)", "", printed)
+    return re.fullmatch(r"(?:.*\n)*" + pattern, seen.rstrip("\n") + "\n") is not None
