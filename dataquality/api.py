@@ -11,10 +11,10 @@ from dq.contracts.model import Contract
 from dq.contracts.yaml.load import read
 from dq.dataquality import object_check, quarantine
 from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.frames import as_spark
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, pick
 from dq.dataquality.spark.dataset import Dataset
-from dq.dataquality.spark.frames import as_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +40,7 @@ def check(
     `contract` is the path of its file, its YAML as a text, or one already read; `object` may be left out
     when it has one object. `registry` are the contracts that its relationships lead into; their objects are
     called `crm/customers` in `others`. A frame of pandas or polars is tested on the Spark session that is
-    given or active (`frames.as_spark` says how its types are read); a streaming one is refused. The other
+    given or active (`dataquality.frames` says how its types are read); a streaming one is refused. The other
     arguments are those of `dataquality.request.Request`.
 
     Raises BrokenContract with every finding for a contract that has errors. What is wrong with the data is

@@ -16,13 +16,13 @@ from dq.dataquality.clauses.coverage import Account
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
 from dq.dataquality.clauses.kind import Shelf, asked_by
 from dq.dataquality.clauses.preparation import asked_of, select
+from dq.dataquality.frames import whole
 from dq.dataquality.model.metric import Failure, reads
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion
 from dq.dataquality.shortcuts.folder_counts import Memory
 from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
 from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.dataset import Dataset, open_table
-from dq.dataquality.spark.frames import whole
 from dq.dataquality.spark.measure import Others, schema_of
 
 if TYPE_CHECKING:
