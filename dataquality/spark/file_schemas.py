@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 MOST_FILES = 2_000
 _AT_A_TIME = 16
 FORMATS = ("parquet", "orc")
-# What Spark says of a type that it does not read.
-ILLEGAL = "PARQUET_TYPE_ILLEGAL"
+# What Spark 3.5 and 4.0 say of a type that they do not read.
+ILLEGAL = "Illegal Parquet type"
 
 
 @dataclass(frozen=True, slots=True)
