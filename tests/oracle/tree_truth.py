@@ -63,6 +63,9 @@ class Plain:
             return value is not None and _names_a_day(value, node.shape)
         if value is None:
             return None
+        if isinstance(node, p.Compare) and isinstance(node.other, t.Term):
+            other = _value(node.other, subject)
+            return None if other is None else _COMPARED[node.operator](_rank(value, other, None))
         return _of_value(node, value, of)
 
     def _exists(self, node: p.Exists, subject: Any, kind: DataType) -> Truth:

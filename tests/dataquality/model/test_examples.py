@@ -67,7 +67,8 @@ def test_every_check_of_single_rows_is_asked() -> None:
     asked = {check for case in CASES.values() for check in case.predicates.values()}
 
     assert asked == {
-        "bounds", "custom", "enum", "format", "invalid_values", "items", "lengths", "logical_type",
+        "bounds", "compare_columns", "custom",
+        "enum", "format", "invalid_values", "items", "lengths", "logical_type",
         "missing_values", "multiple_of", "null_values", "pattern", "primary_key", "required",
         "required_fields", "vector",
     }  # fmt: skip
