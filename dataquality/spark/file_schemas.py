@@ -180,11 +180,10 @@ def _names(file: str, form: str) -> tuple[str, ...]:
     import pyarrow.parquet as pq
 
     with opened(file) as source:
-        schema = pq.read_metadata(source).schema if form == "parquet" else orc.ORCFile(source).schema
         if form == "orc":
-            return tuple(schema.names)
-        # The first step of every leaf's path, each once.
-        return tuple(dict.fromkeys(schema.column(at).path.split(".")[0] for at in range(len(schema))))
+            return tuple(orc.ORCFile(source).schema.names)
+        # Paths of leaves would not tell a dot in a name from the way into a struct.
+        return tuple(pq.read_metadata(source).schema.to_arrow_schema().names)
 
 
 def merged(

@@ -116,6 +116,18 @@ def test_columns_are_merged_without_case(spark: SparkSession, tmp_path: Path) ->
     assert {one.status for one in found.values()} == {"pass"}
 
 
+def test_a_dot_in_a_name_is_no_way_into_a_struct(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        columns = {"id": pa.array([1]), "x.y": pa.array([2]), "x": pa.array([{"y": 1}])}
+        write("parquet", tmp_path / f"{name}.parquet", **columns)
+    dotted = "      - {name: x.y, logicalType: integer, required: true}\n"
+
+    found = results(spark, tmp_path, ID + dotted)
+
+    assert (found["x.y columns"].status, found["x.y required"].status) == ("pass", "pass")
+    assert found["additional_columns"].observed.count("x") == 1
+
+
 TIMES = {"millis": pa.time32("ms"), "micros": pa.time64("us")}
 
 
