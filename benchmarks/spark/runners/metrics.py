@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql.functions import expr
 
 from dq.contracts.access.reach import reach
+from dq.contracts.shared.outcome import GroupResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.spark.dataset import locate
@@ -68,7 +69,11 @@ def _by_contract(place: str, scale: float, session: Any) -> Callable[[], list[st
 
     def run() -> list[str]:
         report = check(Request(made, data, spark=session, rules=checks))
-        found = {f"{one.property} {one.check}{' by' if one.by else ''}": one.value for one in report.results}
+        found = {
+            f"{one.property} {one.check}" + " by ".join(["", *map(str, group.key)]): group.value
+            for one in report.results
+            for group in one.groups or (GroupResult((), one.status, "", one.value),)
+        }
         run.details = {"passes": report.passes, "numbers": found}  # type: ignore[attr-defined]
         if any(one.status != "pass" for one in report.results):
             raise AssertionError(next(one.message for one in report.results if one.status != "pass"))
@@ -97,7 +102,7 @@ def _by_hand(place: str, _scale: float, session: Any) -> Callable[[], list[str]]
                 "l_quantity stddev": float(whole[3]),
                 "l_extendedprice sum": float(whole[4]),
                 "l_extendedprice quantile": float(whole[5]),
-                "l_extendedprice sum by": 0.0 * len(flags),
+                **{f"l_extendedprice sum by {flag}": float(total) for flag, total in flags},
                 "l_suppkey distinct_count": float(suppliers),
                 "l_orderkey unique_ratio": float(single),
                 "l_linenumber sequence_gaps": float(missing),
