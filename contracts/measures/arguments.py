@@ -17,11 +17,12 @@ from dq.contracts.shared.spelling import nearest
 class Holder:
     """A mapping of the contract whose values are read, with the faults that were found in it."""
 
-    __slots__ = ("_at", "faults", "path", "place", "written")
+    __slots__ = ("_at", "_unknown", "faults", "path", "place", "written")
 
     def __init__(self, raw: object, at: Location, path: str, faults: list[MeasureFault]) -> None:
         self.written: Mapping[str, object] = {}
         self.place: Place | None = None
+        self._unknown = 0
         self._at, self.path, self.faults = at, path, faults
         if isinstance(raw, dict):
             place = raw.get(PLACE)
@@ -42,12 +43,20 @@ class Holder:
         path = f"{self.path}.{key}{item}" if key else self.path
         self.faults.append(MeasureFault(self.at(key or None, index), path, message, mend))
 
+    def missing(self, key: str, mend: str) -> None:
+        """Tells that an argument is needed, unless a key that is none is there in its place."""
+        if self._unknown:
+            self._unknown -= 1
+        else:
+            self.wrong("", f"it needs the argument {key!r}.", mend)
+
     def unknown(self, known: Iterable[str], whose: str) -> None:
         """Tells every key that is none of these, at the key."""
         listed = tuple(known)
         for key in self.written:
             if key in listed:
                 continue
+            self._unknown += 1
             hint = nearest(key, listed)
             mend = f"Did you mean {hint!r}?" if hint else f"It takes {', '.join(listed)}."
             at = self._at if self.place is None else self.place.at_key(key)
@@ -78,7 +87,7 @@ def quantile_share(holder: Holder) -> Decimal:
     if number(value) and 0 <= value <= 1:  # type: ignore[operator]  # a number
         return Decimal(repr(value))
     if "q" not in holder.written:
-        holder.wrong("", "a quantile needs its share.", "Add to the arguments, for the median: q: 0.5")
+        holder.missing("q", "Add to the arguments, for the median: q: 0.5")
     else:
         holder.wrong("q", f"the share of a quantile is {value!r}.", "Write a number from 0 to 1: q: 0.95")
     return Decimal("0.5")

@@ -107,7 +107,7 @@ def _named(given: Holder, key: str, known: Known) -> tuple[Way, ...]:
         if key in given.written:
             given.wrong(key, f"{key} is {value!r}.", f"Write names of properties: {key}: [country]")
         else:
-            given.wrong("", f"it needs the argument {key!r}.", f"Add to the arguments: {key}: …")
+            given.missing(key, f"Add to the arguments: {key}: …")
         return ()
     found: list[Way] = []
     for index, name in enumerate(listed):
@@ -194,7 +194,7 @@ def _own(
         if "operator" in given.written:
             given.wrong("operator", f"operator is {written!r}.", f"Write one of {' '.join(COMPARISONS)}.")
         else:
-            given.wrong("", "it needs the argument 'operator'.", 'Add to the arguments: operator: "<="')
+            given.missing("operator", 'Add to the arguments: operator: "<="')
         return made
     families = [_family(way, known) for way in made.columns]
     told = {family for family in families if family}

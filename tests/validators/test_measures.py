@@ -47,13 +47,19 @@ FINE = [
 # Story -> (implementation, the line of the mistake, words of the message).
 WRONG = {
     "misspelt argument": ("check: sum\narguments:\n  bye: carrier\nmustBe: 1", 18, "takes no 'bye'"),
+    "misspelt argument that is needed": (
+        'check: compareColumns\narguments:\n  operator: "<="\n  other: air_time',
+        19,
+        "takes no 'other'",
+    ),
+    "share by another word": ("check: quantile\narguments:\n  share: 0.5\nmustBe: 1", 18, "takes no 'share'"),
     "share beyond one": (
         "check: quantile\narguments:\n  q: 1.5\nmustBe: 1",
         18,
         "share of a quantile is 1.5",
     ),
     "share as a text": ("check: quantile\narguments:\n  q: median\nmustBe: 1", 18, "is 'median'"),
-    "no share": ("check: quantile\nmustBe: 1", 16, "needs its share"),
+    "no share": ("check: quantile\nmustBe: 1", 16, "needs the argument 'q'"),
     "group that is not there": (
         "check: max\narguments:\n  by:\n    - day\n    - x\nmustBe: 1",
         20,
