@@ -114,10 +114,7 @@ def test_an_added_file_with_other_values_in_its_partition_column_proves_nothing_
     (source / "k=1").mkdir(parents=True)
     columns = {"v": pa.array([1], pa.int32()), "k": pa.array([77], pa.int32())}
     pq.write_table(pa.table(columns), source / "k=1" / "part.parquet")
-    short = name.removeprefix(f"{lakehouse.CATALOG}.")
-    given = f"table => '{short}', source_table => '`parquet`.`{source}`'"
-    spark.sql(f"CALL {lakehouse.CATALOG}.system.add_files({given})")
-    spark.sql(f"REFRESH TABLE {name}")
+    lakehouse.add_file(spark, name, source / "k=1" / "part.parquet", "k=1")
 
     report = both(spark, "iceberg", home, ("bounds",))
 
