@@ -39,6 +39,10 @@ def settings(home: Path) -> dict[str, str]:
         f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
         f"spark.sql.catalog.{CATALOG}.type": "hadoop",
         f"spark.sql.catalog.{CATALOG}.warehouse": str(home / "iceberg"),
+        # The plans over logs are large and read once: a quarter of the CPU went into compiling them. The
+        # session of the other tests compiles, as Spark does by default.
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.codegen.wholeStage": "false",
         # Delta makes 50 tasks of every look at a log, small as it is.
         "spark.databricks.delta.snapshotPartitions": "2",
     }
