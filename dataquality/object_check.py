@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, second_of
-from dq.dataquality.model.metric import Aggregate, Answers, Metric
+from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers, Metric
 from dq.dataquality.report import Report
 from dq.dataquality.request import Prepared, Request, prepare
 from dq.dataquality.shortcuts.folder_counts import Recalled, recalled
@@ -50,7 +52,7 @@ def check(request: Request) -> Report:
         results |= _sampled(few, clauses, judged, prepared, request.limit_seconds)
         passes += ran + known.passes
         proven += sum(_by_statistics(clause, known.proven, prepared.kinds) for clause in clauses)
-    results = with_notes(results, prepared.table, prepared.one)
+    results = with_notes(results, prepared.table, prepared.one, partial(_by_schema, prepared))
     errors = (error for hearing in hearings for error in hearing.errors)
     return Report(
         contract=request.contract.id,
@@ -90,6 +92,16 @@ def _shortcut(metrics: Mapping[Metric, None], table: DataFrame, request: Request
     passes = told.passes + kept.passes + last.passes
     notes = tuple(dict.fromkeys((*told.notes, *last.notes)))
     return Shortcut({**known, **last.answers}, told.proven, passes, told.files, notes)
+
+
+def _by_schema(prepared: Prepared, schema: DataType) -> dict[str, CheckResult]:
+    """The results, for a schema, of the clauses that ask for nothing else."""
+    asking = {clause: asked_by(clause, prepared.kinds) for clause in prepared.clauses}
+    return {
+        clause.path: answered(clause, {SCHEMA: schema}, prepared.kinds)
+        for clause, asked in asking.items()
+        if tuple(asked) == (SCHEMA,)
+    }
 
 
 def _by_statistics(clause: Clause, proven: frozenset[Metric], kinds: Shelf) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,13 @@ from dq.contracts.model import SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
 from dq.dataquality.model.classification import MASK, classified
+from dq.dataquality.spark.schema import data_type, holds, joined, own, wider
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+BySchema = Callable[[DataType], Mapping[str, CheckResult]]
+"""The results of the clauses that ask only for columns and types, by path, for a schema."""
 
 _KEY = "dq"
 MOST_CHARACTERS = 200
@@ -32,9 +36,16 @@ def unfit(count: int, rows: int, kind: DataType, first: list[tuple[object, str]]
     )
 
 
-def partly(files: int, all_files: int) -> dict[str, Any]:
-    """Metadata of a column that some files lack, where it is NULL."""
-    return _metadata({"note": f"in {files} of {all_files} files, NULL in the others"})
+def of_files(number: int, files: int, others: Sequence[tuple[object, int]] = ()) -> dict[str, Any]:
+    """Metadata of a column that only so many files have, being NULL in the rest.
+
+    `others` are types that it has in some of them and that the frame's does not hold, as Spark's JSON, and in
+    how many.
+    """
+    lacking = {"note": f"in {number} of {files} files, NULL in the others"} if number < files else {}
+    own = number - sum(count for _, count in others)
+    differing = {"others": others, "own": f"in {own} of {files} files", "files": files} if others else {}
+    return _metadata({**lacking, **differing}) if lacking or differing else {}
 
 
 def unreadable(reason: str) -> dict[str, Any]:
@@ -48,9 +59,12 @@ def _metadata(note: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_notes(
-    results: Mapping[str, CheckResult], frame: DataFrame, one: SchemaObject
+    results: Mapping[str, CheckResult], frame: DataFrame, one: SchemaObject, by_schema: BySchema
 ) -> dict[str, CheckResult]:
-    """The results of the check `columns` with what the reader saw of their columns."""
+    """The results of the check `columns` with what the reader saw of their columns.
+
+    Where files differ in the type of a column, each type must keep what is promised of it.
+    """
     notes = {
         str(field["name"]).lower(): json.loads(note)
         for field in frame.schema.jsonValue()["fields"]
@@ -58,7 +72,49 @@ def with_notes(
     }
     # A row that is shifted by a column puts what is classified where it is not looked for.
     masked = bool(notes and classified(one))
-    return {path: _noted(result, notes, masked) for path, result in results.items()}
+    seen = {path: _noted(result, notes, masked) for path, result in results.items()}
+    schema = data_type(frame.schema.jsonValue())
+    for name, note in notes.items():
+        for other, count in note.get("others", ()):
+            where = f"in {count} of {note['files']} files"
+            seen |= _of_another_type(seen, schema, name, data_type(other), where, by_schema)
+    return seen
+
+
+def _of_another_type(
+    results: Mapping[str, CheckResult],
+    schema: DataType,
+    name: str,
+    kind: DataType,
+    where: str,
+    by_schema: BySchema,
+) -> Iterator[tuple[str, CheckResult]]:
+    """The results that are others, because a column has this type in some files."""
+    at = [each.lower() for each in schema.names].index(name)
+    whole = schema.parts[at]
+    parts = (*schema.parts[:at], joined(kind, whole, own), *schema.parts[at + 1 :])
+    judged = by_schema(replace(schema, parts=parts))
+    readable = holds(whole, joined(kind, whole, wider))
+    for path, result in results.items():
+        if _top(result) != name:
+            continue
+        if path not in judged:
+            if not readable:
+                yield path, _unreadable(result, f"the column is {kind} {where}, and {whole} in others")
+            continue
+        other = judged[path]
+        # What is skipped has been told with its holder.
+        if result.status is Status.PASS and other.status is not Status.SKIPPED and other != result:
+            yield path, _where(other, where)
+
+
+def _where(result: CheckResult, where: str) -> CheckResult:
+    return replace(result, observed=f"{result.observed}, {where}", message=f"{result.message}, {where}")
+
+
+def _top(result: CheckResult) -> str:
+    """The column that a result is about, or that holds it, in lower case; empty for the whole object."""
+    return re.split(r"[.\[{]", result.property.lower(), maxsplit=1)[0]
 
 
 def _unreadable(result: CheckResult, reason: str) -> CheckResult:
@@ -68,16 +124,16 @@ def _unreadable(result: CheckResult, reason: str) -> CheckResult:
 
 
 def _noted(result: CheckResult, notes: Mapping[str, Any], masked: bool) -> CheckResult:
-    note = notes.get(re.split(r"[.\[{]", result.property.lower(), maxsplit=1)[0])
+    note = notes.get(_top(result))
     if note is not None and "unreadable" in note:
         return _unreadable(result, note["unreadable"])
     if note is None or result.check != "columns":
         return result
     if "note" in note:
-        return replace(
-            result, observed=f"{result.observed}, {note['note']}", message=f"{result.message}, {note['note']}"
-        )
-    if result.status not in (Status.PASS, Status.FAIL):
+        result = _where(result, note["note"])
+    if "others" in note and result.status is Status.FAIL:
+        return _where(result, note["own"])
+    if "first" not in note or result.status not in (Status.PASS, Status.FAIL):
         return result
     shown = tuple({"file": place, result.property: MASK if masked else text} for place, text in note["first"])
     subject = result.message.split(":", 1)[0]

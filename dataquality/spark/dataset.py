@@ -20,13 +20,13 @@ from dq.contracts.types import DataType
 from dq.dataquality.model import jars
 from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.spark.csv_reader import csv_frame
 from dq.dataquality.spark.error_redaction import attempt
-from dq.dataquality.spark.file_schemas import typed_by_files
-from dq.dataquality.spark.json_reader import json_frame
 from dq.dataquality.spark.partitions import only
+from dq.dataquality.spark.readers.csv_reader import csv_frame
+from dq.dataquality.spark.readers.file_schemas import typed_by_files
+from dq.dataquality.spark.readers.json_reader import json_frame
+from dq.dataquality.spark.readers.text_files import base_of, listing, within
 from dq.dataquality.spark.schema import ddl
-from dq.dataquality.spark.text_files import base_of, listing, within
 from dq.dataquality.text.text_types import carried, text_row_type
 
 if TYPE_CHECKING:

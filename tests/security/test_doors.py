@@ -131,7 +131,7 @@ ALLOWED = {
         ".from_uri pyarrow.fs.FileSystem.from_uri",
         "door: a lake, by its root",
     ),
-    ("dataquality/spark/text_files.py", "file"): (
+    ("dataquality/spark/readers/text_files.py", "file"): (
         ".open open",
         "the first and last bytes of the data files that Spark lists at a place that was vouched for",
     ),
@@ -149,7 +149,7 @@ ALLOWED = {
     ("alerts/channels/file.py", "output"): ("os.write", "the file that a route names"),
     ("dataquality/delivery/files.py", "file"): (".is_dir .is_file .iterdir", "door: paths of a local lake"),
     ("dataquality/delivery/files.py", "host"): ("pyarrow.fs.FileSelector", "door: single paths of the lake"),
-    ("dataquality/spark/file_schemas.py", "host"): (
+    ("dataquality/spark/readers/columnar.py", "host"): (
         "pyarrow.fs.LocalFileSystem",
         "the files that Spark lists for a table",
     ),

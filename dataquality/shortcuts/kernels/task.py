@@ -9,7 +9,7 @@ from typing import Any
 
 from dq.contracts.types import DataType
 from dq.dataquality.shortcuts.kernels.condition import Condition
-from dq.dataquality.spark.file_schemas import opened
+from dq.dataquality.spark.readers.columnar import opened
 
 _BATCH = 131_072
 # So many values that may repeat are held before they are thinned out.

@@ -20,9 +20,9 @@ from dq.dataquality.shortcuts.statistics.facts import Facts, File, Partitions, S
 from dq.dataquality.shortcuts.statistics.footer import Asked, read
 from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.error_redaction import attempt
-from dq.dataquality.spark.file_schemas import opened
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.partitions import NULL_PARTITION
+from dq.dataquality.spark.readers.columnar import opened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

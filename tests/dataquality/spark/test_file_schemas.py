@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
+from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.shortcuts.levers import ALL, NONE
 from dq.dataquality.spark.dataset import locate
+from dq.dataquality.spark.readers.file_schemas import MOST_FILES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,9 +58,9 @@ def results(
     return {f"{one.property} {one.check}".strip(): one for one in found.results}
 
 
-def write(form: str, place: Path, **columns: pa.Array) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    (pq.write_table if form == "parquet" else orc.write_table)(pa.table(columns), place)
+def write(form: str, file: Path, /, **columns: pa.Array) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    (pq.write_table if form == "parquet" else orc.write_table)(pa.table(columns), file)
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc"])
@@ -181,7 +184,7 @@ OTHERS = {
 def test_beside_a_column_of_times_the_others_have_the_types_that_spark_gives_them(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from dq.dataquality.spark.file_schemas import without_illegal
+    from dq.dataquality.spark.readers.file_schemas import without_illegal
 
     plain, timed = tmp_path / "plain.parquet", tmp_path / "timed.parquet"
     columns = {name.replace(" ", "_"): values for name, values in OTHERS.items()}
@@ -194,3 +197,152 @@ def test_beside_a_column_of_times_the_others_have_the_types_that_spark_gives_the
     assert [field.dataType.simpleString() for field in told.fields[:-1]] == [
         field.dataType.simpleString() for field in spark.read.parquet(str(plain)).schema.fields
     ]
+
+
+ONLY_TYPE = "      - {name: id, logicalType: integer}\n"
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+@pytest.mark.parametrize("texts", ["a", "z"])
+def test_every_file_keeps_the_type_that_is_promised(
+    spark: SparkSession, tmp_path: Path, form: str, texts: str
+) -> None:
+    write(form, tmp_path / f"m.{form}", id=pa.array([1]), note=pa.array(["x"]))
+    write(form, tmp_path / f"n.{form}", id=pa.array([2]), note=pa.array(["x"]))
+    write(form, tmp_path / f"{texts}.{form}", id=pa.array(["x"]), note=pa.array(["x"]))
+
+    found = results(spark, tmp_path, ID + NOTE, form)
+
+    assert found["id columns"].status == "fail"
+    assert "string cannot hold integer" in found["id columns"].message
+    assert found["id columns"].message.endswith("in 1 of 3 files")
+    # Spark reads one type, and what is not read by it is not known.
+    assert found["id required"].status == "error"
+    assert " of 3 files, and " in found["id required"].message
+    assert (found["note columns"].status, found["note required"].status) == ("pass", "pass")
+
+
+def struct(**fields: str) -> pa.Array:
+    return pa.array([dict(fields)])
+
+
+PLACE = """      - name: place
+        logicalType: object
+        properties:
+          - {name: zip, logicalType: string, required: true}
+          - {name: city, logicalType: string}
+"""
+EXACT = "      - {name: id, logicalType: integer, physicalType: bigint}\n"
+MONEY = "      - {name: id, logicalType: number, required: true}\n"
+DATE = "      - {name: id, logicalType: date, required: true}\n"
+# What stands in two files, the contract, and how clauses end.
+TWO_FILES: dict[str, tuple[pa.Array, pa.Array, str, dict[str, str]]] = {
+    "a field that came later": (
+        struct(zip="1"),
+        struct(zip="2", city="x"),
+        PLACE,
+        {"place columns": "pass", "place.city columns": "pass", "place.zip required": "pass"},
+    ),
+    "a field of another type": (
+        struct(zip="1", city="x"),
+        pa.array([{"zip": "2", "city": 3}]),
+        PLACE,
+        {"place.city columns": "fail", "place.zip columns": "pass", "place.zip required": "error"},
+    ),
+    "a text instead of an object": (
+        struct(zip="1", city="x"),
+        pa.array(["{}"]),
+        PLACE,
+        {"place columns": "pass", "place.zip columns": "error", "place.zip required": "error"},
+    ),
+    "decimals of other lengths": (
+        pa.array([1], pa.decimal128(9, 2)),
+        pa.array([1], pa.decimal128(18, 2)),
+        MONEY,
+        {"id columns": "pass", "id required": "pass"},
+    ),
+    "decimals of other scales": (
+        pa.array([1], pa.decimal128(9, 2)),
+        pa.array([1], pa.decimal128(9, 3)),
+        MONEY,
+        {"id columns": "pass", "id required": "error"},
+    ),
+    "numbers of other widths": (
+        pa.array([1], pa.int32()),
+        pa.array([1], pa.int64()),
+        EXACT,
+        {"id columns": "fail"},
+    ),
+    "a day and an instant": (
+        pa.array([1], pa.date32()),
+        pa.array([1], pa.timestamp("us")),
+        DATE,
+        {"id columns": "fail", "id required": "error"},
+    ),
+    "an instant stored in two ways": (
+        pa.array([1], pa.timestamp("us", tz="UTC")),
+        pa.array([1], pa.timestamp("ns", tz="UTC")),
+        DATE.replace("date", "timestamp"),
+        {"id columns": "error", "id required": "error"},
+    ),
+    "texts with an index of words": (
+        pa.array(["x"]),
+        pa.array(["x"]).dictionary_encode(),
+        DATE.replace("date", "string"),
+        {"id columns": "pass", "id required": "pass"},
+    ),
+}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("first", "second", "body", "expected"), TWO_FILES.values(), ids=TWO_FILES)
+def test_what_two_files_hold_is_told(
+    spark: SparkSession,
+    tmp_path: Path,
+    first: pa.Array,
+    second: pa.Array,
+    body: str,
+    expected: dict[str, str],
+    turned: bool,
+) -> None:
+    column = "place" if body == PLACE else "id"
+    for name, values in zip("ba" if turned else "ab", (first, second), strict=True):
+        write("parquet", tmp_path / f"{name}.parquet", **{column: values})
+
+    found = results(spark, tmp_path, body)
+
+    told = {name: found[name].status.value for name in expected}
+    assert told == expected, {name: one.message for name, one in found.items()}
+
+
+def test_an_empty_file_hides_no_column(spark: SparkSession, tmp_path: Path) -> None:
+    write("parquet", tmp_path / "a.parquet", id=pa.array([1]))
+    write("parquet", tmp_path / "b.parquet", id=pa.array([1]), ssn=pa.array(["1"]))
+    (tmp_path / "z.parquet").touch()
+
+    found = results(spark, tmp_path, ID)
+
+    assert (found["additional_columns"].status, found["id required"].status) == ("fail", "pass")
+
+
+def test_a_file_that_cannot_be_looked_at_may_hold_any_column(spark: SparkSession, tmp_path: Path) -> None:
+    write("parquet", tmp_path / "a.parquet", id=pa.array([1]))
+    write("parquet", tmp_path / "b.parquet", id=pa.array([1]))
+    (tmp_path / "c.parquet").write_bytes(b"PAR1 and no more")
+
+    with pytest.raises(Unreadable, match=r"c\.parquet cannot be looked at"):
+        results(spark, tmp_path, ID)
+
+
+def test_many_files_are_looked_at_where_spark_cannot_merge_them(spark: SparkSession, tmp_path: Path) -> None:
+    plain = tmp_path / "000.parquet"
+    write("parquet", plain, id=pa.array([1]))
+    for number in range(1, MOST_FILES):
+        os.link(plain, tmp_path / f"{number:05}.parquet")
+    write("parquet", tmp_path / "x.parquet", id=pa.array(["1"]))
+    write("parquet", tmp_path / "y.parquet", id=pa.array([1]), ssn=pa.array(["1"]))
+
+    found = results(spark, tmp_path, ONLY_TYPE)
+
+    assert (found["id columns"].status, found["additional_columns"].status) == ("fail", "fail")
+    assert f"in 1 of {MOST_FILES + 2} files" in found["id columns"].message

@@ -19,8 +19,8 @@ from dq.contracts.types import DataType
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark import column_notes
 from dq.dataquality.spark.error_redaction import attempt
+from dq.dataquality.spark.readers.text_files import Listing, heads, load
 from dq.dataquality.spark.schema import ddl, struct_type
-from dq.dataquality.spark.text_files import Listing, heads, load
 from dq.dataquality.text.json_objects import MalformedJson, SeenObjects, in_line, is_array, objects
 from dq.dataquality.text.text_types import STRING, carried
 

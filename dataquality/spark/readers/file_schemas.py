@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access.filesystem import is_remote, split
-from dq.contracts.access.filesystem import opened as file_system
-from dq.contracts.shared.errors import MissingTool
+from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.spark.column_notes import partly, unreadable
+from dq.dataquality.spark.column_notes import of_files, unreadable
 from dq.dataquality.spark.error_redaction import attempt, spark_errors
 from dq.dataquality.spark.partitions import only
-from dq.dataquality.spark.text_files import Scope, listing, within
+from dq.dataquality.spark.readers.columnar import NOT_OPENED, FileColumns, columns_of, opened
+from dq.dataquality.spark.readers.text_files import Scope, listing, within
+from dq.dataquality.spark.schema import data_type, holds, joined, spark_type, wider
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -24,33 +22,9 @@ if TYPE_CHECKING:
 
 # More files than this are merged by Spark's own tasks, which do not say in how many a column stands.
 MOST_FILES = 2_000
-_AT_A_TIME = 16
 FORMATS = ("parquet", "orc")
 # What Spark 3.5 and 4.0 say of a type that they do not read.
 ILLEGAL = "Illegal Parquet type"
-
-
-@dataclass(frozen=True, slots=True)
-class FileColumns:
-    """The names of the columns of one file, in their order."""
-
-    address: str
-    names: tuple[str, ...]
-
-
-def opened(path: str) -> Any:
-    """A file of a file system that pyarrow knows, by the address that Spark has for it.
-
-    Raises OSError or ValueError when it cannot be opened.
-    """
-    if not is_remote(path):
-        from pyarrow.fs import LocalFileSystem
-
-        return LocalFileSystem().open_input_file(unquote(urlsplit(path).path))
-    # The address is encoded, the path is not: a name with a `?` is a name and no query.
-    root, inside = split(path)
-    system, before = file_system(root)
-    return system.open_input_file(before + unquote(inside))
 
 
 def typed_by_files(
@@ -83,11 +57,19 @@ def typed_by_files(
         several = len(files) > 1
         if scope and types and several:
             files = _within(spark, path, files, scope, types)
-        looked_at = columns_of(files, form) if several and len(files) <= MOST_FILES else None
-        if looked_at is not None:
+        # Spark's own way first where there are many.
+        if len(files) > MOST_FILES and (by_spark := _merged_by_spark(reader, path, types)) is not None:
+            return by_spark
+        if several:
+            try:
+                looked_at = columns_of(files, form)
+            except Unreadable:
+                # Spark may know a file system that pyarrow does not.
+                by_spark = _merged_by_spark(reader, path, types)
+                if by_spark is None:
+                    raise
+                return by_spark
             wanted = (merged(spark, form, wanted, looked_at) if looked_at else None) or wanted
-        elif several:
-            return _merged_by_spark(reader, path, types) or _read(reader, path, found, wanted)
     return _read(reader, path, found, wanted)
 
 
@@ -165,59 +147,45 @@ def _merged_by_spark(
     return _read(reader, path, found, StructType([_typed(field, types) for field in found.schema.fields]))
 
 
-def columns_of(files: Sequence[str], form: str) -> list[FileColumns] | None:
-    """The columns of each file; None where one cannot be looked at, which Spark will say better."""
-    remote = any(is_remote(file) for file in files)
-    try:
-        with ThreadPoolExecutor(_AT_A_TIME if remote else 1) as pool:
-            return list(pool.map(lambda file: FileColumns(file, _names(file, form)), files))
-    except (OSError, ValueError, NotImplementedError, MissingTool):
-        return None
-
-
-def _names(file: str, form: str) -> tuple[str, ...]:
-    import pyarrow.orc as orc
-    import pyarrow.parquet as pq
-
-    with opened(file) as source:
-        if form == "orc":
-            return tuple(orc.ORCFile(source).schema.names)
-        # Paths of leaves would not tell a dot in a name from the way into a struct.
-        return tuple(pq.read_metadata(source).schema.to_arrow_schema().names)
-
-
 def merged(
     spark: SparkSession, form: str, schema: StructType, looked_at: list[FileColumns]
 ) -> StructType | None:
     """The columns of one file with those that only others have, as Spark reads these; None if all are alike.
 
-    A column that some files lack has a note that says how many have it. Names are compared without case.
+    A column that some files lack, or have with another type, has a note that says how many. Names are
+    compared without case.
     """
     from pyspark.sql.types import StructType
 
-    held: dict[str, list[str]] = {}
+    held: dict[str, dict[str, list[str]]] = {}
     for file in looked_at:
-        for name in {name.lower() for name in file.names}:
-            held.setdefault(name, []).append(file.address)
-    placed = {name for file in looked_at for name in _folders(file.address)} - held.keys()
+        for name, kind in dict(zip(map(str.lower, file.names), file.types, strict=True)).items():
+            held.setdefault(name, {}).setdefault(kind, []).append(file.address)
+    folders = {name for file in looked_at for name in _folders(file.address)}
     own = {field.name.lower() for field in schema.fields}
-    if own - placed == held.keys() and all(len(files) == len(looked_at) for files in held.values()):
+    alike = all([len(looked_at)] == [len(files) for files in kinds.values()] for kinds in held.values())
+    placed = folders - held.keys()
+    if alike and own - placed == held.keys():
         return None
-    spelled = {name.lower(): name for file in reversed(looked_at) for name in file.names}
-    later = [spelled[name] for name in held if name not in own]
-    more = list(_fields(spark, form, later, held))
+    read: dict[str, dict[str, StructField]] = {}
+
+    def as_read(file: str, name: str) -> StructField:
+        if file not in read:
+            found = _schema_of(spark, form, file)
+            read[file] = {field.name.lower(): field for field in found.fields}
+        return read[file][name]
+
     # Partition columns stand in no file, and last.
-    inside = [field for field in schema.fields if field.name.lower() in held]
+    fields = {field.name.lower(): field for field in schema.fields if field.name.lower() in held}
     paths = [field for field in schema.fields if field.name.lower() in placed]
-    return StructType([_noted(field, held, len(looked_at)) for field in (*inside, *more)] + paths)
-
-
-def _fields(
-    spark: SparkSession, form: str, names: Sequence[str], held: Mapping[str, Sequence[str]]
-) -> Iterator[StructField]:
-    for name in names:
-        found = _schema_of(spark, form, held[name.lower()][0])
-        yield from (field for field in found.fields if field.name.lower() == name.lower())
+    for name, kinds in held.items():
+        by_type = list(kinds.values())
+        field = fields.get(name) or as_read(by_type[0][0], name)
+        # What stands in the names of folders too, Spark takes from there.
+        several = len(by_type) > 1 and name not in folders
+        types = [(as_read(files[0], name), len(files)) for files in by_type] if several else []
+        fields[name] = _joined(field, types, sum(map(len, by_type)), len(looked_at))
+    return StructType([*fields.values(), *paths])
 
 
 def _schema_of(spark: SparkSession, form: str, file: str) -> StructType:
@@ -230,12 +198,27 @@ def _schema_of(spark: SparkSession, form: str, file: str) -> StructType:
         return told
 
 
-def _noted(field: StructField, held: Mapping[str, Sequence[str]], files: int) -> StructField:
+def _joined(
+    field: StructField, types: Sequence[tuple[StructField, int]], number: int, files: int
+) -> StructField:
+    """A column of so many files, of a type that holds as many of `types` as one can, with a note."""
     from pyspark.sql.types import StructField
 
-    number = len(held[field.name.lower()])
-    metadata = field.metadata if number == files else {**partly(number, files), **(field.metadata or {})}
-    return StructField(field.name, field.dataType, nullable=True, metadata=metadata)
+    refused = next((other.metadata for other, _ in types if other.metadata), None)
+    if refused is not None:
+        return StructField(field.name, field.dataType, nullable=True, metadata=refused)
+    kinds = [(data_type(other.dataType.jsonValue()), count) for other, count in types]
+    kind = whole = data_type(field.dataType.jsonValue())
+    for other, _ in kinds:
+        whole = joined(whole, other, wider)
+    others = [
+        (known.dataType.jsonValue(), count)
+        for (known, count), (other, _) in zip(types, kinds, strict=True)
+        if not holds(whole, other)
+    ]
+    merged_type = field.dataType if whole == kind else spark_type(whole)
+    metadata = {**of_files(number, files, others), **(field.metadata or {})}
+    return StructField(field.name, merged_type, nullable=True, metadata=metadata)
 
 
 def without_illegal(file: str) -> StructType | None:
@@ -251,7 +234,7 @@ def without_illegal(file: str) -> StructType | None:
         with opened(file) as source:
             schema = pq.ParquetFile(source).schema
             known = schema.to_arrow_schema()
-    except (OSError, ValueError, NotImplementedError, MissingTool):
+    except NOT_OPENED:
         return None
     stored = {schema.column(at).path: schema.column(at).physical_type for at in range(len(schema))}
     fields = []

@@ -17,7 +17,7 @@ from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark import column_notes
 from dq.dataquality.spark.error_redaction import answered
-from dq.dataquality.spark.text_files import Listing, heads, load, longer_head, tail
+from dq.dataquality.spark.readers.text_files import Listing, heads, load, longer_head, tail
 from dq.dataquality.sql.text_cast import cast
 from dq.dataquality.text.csv_rows import ONE_END, TWO_ENDS, header_of
 from dq.dataquality.text.text_types import STRING, carried
@@ -278,7 +278,7 @@ def _typed(reading: _Reading, files: Sequence[str], unfit: dict[str, int], rows:
         else:
             value = expr(_or_raise(reading, name))
         if 0 < holders < len(files):
-            note = note or column_notes.partly(holders, len(files))
+            note = note or column_notes.of_files(holders, len(files))
         made.append(value.alias(name, metadata=note))
     return made
 
