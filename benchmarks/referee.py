@@ -36,7 +36,7 @@ from dq.contracts.yaml.parse import parse  # noqa: E402
 from dq.dataquality import Report, Request, check  # noqa: E402
 from dq.dataquality.local import sample  # noqa: E402
 from dq.dataquality.shortcuts.levers import ALL, NONE  # noqa: E402
-from dq.dataquality.spark.dataset import locate  # noqa: E402
+from dq.dataquality.spark.readers.dataset import locate  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

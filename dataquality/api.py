@@ -14,7 +14,7 @@ from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.frames import as_spark
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, pick
-from dq.dataquality.spark.dataset import Dataset
+from dq.dataquality.spark.readers.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,7 +11,7 @@ from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
 from dq.contracts.sql import text as sql
 from dq.dataquality.model.column import field
-from dq.dataquality.spark.dataset import Dataset
+from dq.dataquality.spark.readers.dataset import Dataset
 from dq.dataquality.spark.schema import type_ddl
 from dq.dataquality.text.text_types import text_row_type
 

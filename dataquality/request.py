@@ -22,8 +22,8 @@ from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion
 from dq.dataquality.shortcuts.folder_counts import Memory
 from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
 from dq.dataquality.shortcuts.levers import ALL, Lever
-from dq.dataquality.spark.dataset import Dataset, open_table
 from dq.dataquality.spark.measure import Others, schema_of
+from dq.dataquality.spark.readers.dataset import Dataset, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

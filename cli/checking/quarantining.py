@@ -17,7 +17,7 @@ from dq.dataquality.delivery.probe import label
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined
 from dq.dataquality.results import check_runs
-from dq.dataquality.spark.dataset import Dataset, locate
+from dq.dataquality.spark.readers.dataset import Dataset, locate
 
 QUARANTINE = typer.Option(
     None, "--quarantine", help="Write the rows that break a clause to this path, as Parquet, masked."

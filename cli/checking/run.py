@@ -28,7 +28,7 @@ from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.results import check_runs, trials
 from dq.dataquality.shortcuts.folder_counts_store import PartLedger
 from dq.dataquality.shortcuts.levers import ALL, Lever
-from dq.dataquality.spark.dataset import Dataset, locate
+from dq.dataquality.spark.readers.dataset import Dataset, locate
 from dq.store.engine import Store
 
 if TYPE_CHECKING:

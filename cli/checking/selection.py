@@ -23,7 +23,7 @@ from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.probe import label
 from dq.dataquality.results import check_runs
-from dq.dataquality.spark.dataset import locate
+from dq.dataquality.spark.readers.dataset import locate
 from dq.store.engine import Store
 
 Partition = Mapping[str, str]

@@ -20,10 +20,10 @@ from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.contracts.sql.allowlist import FUNCTIONS
 from dq.dataquality.delivery.files import Files, files_for
 from dq.dataquality.model.metric import Aggregate, Answer, Failure, Metric
-from dq.dataquality.spark.dataset import FILES, Dataset, open_folders
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.plan import plan
+from dq.dataquality.spark.readers.dataset import FILES, Dataset, open_folders
 from dq.dataquality.sql.spark_predicate import question
 
 if TYPE_CHECKING:

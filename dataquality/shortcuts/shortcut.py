@@ -16,9 +16,9 @@ from dq.dataquality.shortcuts.statistics.facts import File, Partitions, Wanted
 from dq.dataquality.shortcuts.statistics.prove import prove, wanted
 from dq.dataquality.shortcuts.statistics.relation import cached
 from dq.dataquality.shortcuts.statistics.sources import source_of
-from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.plan import plan
+from dq.dataquality.spark.readers.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

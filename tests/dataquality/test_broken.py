@@ -18,7 +18,7 @@ from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
 from dq.dataquality.model import jars
-from dq.dataquality.spark.dataset import Dataset, locate, open_frame
+from dq.dataquality.spark.readers.dataset import Dataset, locate, open_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.shortcuts.levers import NONE, Lever
-from dq.dataquality.spark.dataset import locate
+from dq.dataquality.spark.readers.dataset import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

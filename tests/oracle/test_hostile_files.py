@@ -19,7 +19,7 @@ from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.shortcuts.levers import ALL, NONE
-from dq.dataquality.spark.dataset import locate
+from dq.dataquality.spark.readers.dataset import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

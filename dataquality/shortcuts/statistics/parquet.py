@@ -18,11 +18,11 @@ from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.term import Inside
 from dq.dataquality.shortcuts.statistics.facts import Facts, File, Partitions, Scalar, Source, Wanted
 from dq.dataquality.shortcuts.statistics.footer import Asked, read
-from dq.dataquality.spark.dataset import Dataset
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.partitions import NULL_PARTITION
 from dq.dataquality.spark.readers.columnar import opened
+from dq.dataquality.spark.readers.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -23,7 +23,7 @@ from dq.dataquality.model.column import Column
 from dq.dataquality.shortcuts.levers import NONE, Lever
 from dq.dataquality.shortcuts.statistics import delta, iceberg
 from dq.dataquality.shortcuts.statistics.facts import UNKNOWN, Facts, File, Wanted
-from dq.dataquality.spark.dataset import Dataset, locate, open_frame
+from dq.dataquality.spark.readers.dataset import Dataset, locate, open_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

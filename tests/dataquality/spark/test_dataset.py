@@ -13,8 +13,8 @@ from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
-from dq.dataquality.spark.dataset import Dataset, locate, open_frame
 from dq.dataquality.spark.partitions import only
+from dq.dataquality.spark.readers.dataset import Dataset, locate, open_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

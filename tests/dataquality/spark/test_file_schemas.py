@@ -18,7 +18,7 @@ from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.shortcuts.levers import ALL, NONE
-from dq.dataquality.spark.dataset import locate
+from dq.dataquality.spark.readers.dataset import locate
 from dq.dataquality.spark.readers.file_schemas import MOST_FILES
 
 if TYPE_CHECKING:

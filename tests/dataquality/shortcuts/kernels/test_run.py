@@ -20,9 +20,9 @@ from dq.dataquality.model.metric import Metric, Need, count, distinct, duplicate
 from dq.dataquality.model.metric import aggregate as ask
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
-from dq.dataquality.spark.dataset import Dataset, open_frame
 from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan
+from dq.dataquality.spark.readers.dataset import Dataset, open_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
