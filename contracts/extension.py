@@ -99,7 +99,9 @@ class Csv(Node):
     """How the CSV files of a server are written; RFC 4180 unless it says otherwise."""
 
     delimiter: Sign | None = Field(None, description="Between two values; the server's own key otherwise.")
-    quote: Sign = Field('"', description="Around a value that holds delimiters, line breaks or quotes.")
+    quote: Sign | Literal["none"] = Field(
+        '"', description="Around a value that holds delimiters, line breaks or quotes; `none`: none is."
+    )
     escape: Sign | None = Field(None, description="Before a quote in quotes; the quote itself otherwise.")
     header: bool = Field(True, description="Whether the first line of every file names its columns.")
     encoding: str | None = Field(None, description="Of the text; the server's own key, else UTF-8.")

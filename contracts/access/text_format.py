@@ -14,9 +14,10 @@ from dq.contracts.shared.errors import UsageError
 class TextFormat:
     """A description of CSV by RFC 4180, with what differs from it; JSON follows its encoding alone.
 
-    Quotes in quotes are written after `escape`, which is the quote itself by default. Nothing between two
-    delimiters is NULL, nothing between quotes the empty text; a value that is `null_text` is NULL, in quotes
-    or not. A line break in quotes is part of its value. A row has as many values as the file has columns.
+    Quotes in quotes are written after `escape`, which is the quote itself by default; both are "" where no
+    value is in quotes, and a quote is a sign like any other. Nothing between two delimiters is NULL, nothing
+    between quotes the empty text; a value that is `null_text` is NULL, in quotes or not. A line break in
+    quotes is part of its value. A row has as many values as the file has columns.
     """
 
     delimiter: str = ","
@@ -26,8 +27,26 @@ class TextFormat:
     encoding: str = "utf-8"
     null_text: str = ""
 
+    @property
+    def charset(self) -> str:
+        """The encoding by the name that Java's engines take; as it is written, where they have none."""
+        known = codecs.lookup(self.encoding).name
+        return _CHARSETS.get(known, self.encoding)
+
 
 RFC_4180 = TextFormat()
+_NO_QUOTE = "none"
+# Python's name of an encoding -> Java's. Spark 4 knows no others.
+_CHARSETS = {
+    "utf-8": "utf-8",
+    "ascii": "us-ascii",
+    "iso8859-1": "iso-8859-1",
+    "utf-16": "utf-16",
+    "utf-16-be": "utf-16be",
+    "utf-16-le": "utf-16le",
+    "utf-32": "utf-32",
+}
+CHARSETS = frozenset(_CHARSETS.values())
 
 
 def text_format(server: Server) -> TextFormat:
@@ -41,10 +60,17 @@ def text_format(server: Server) -> TextFormat:
     delimiter = terms.delimiter or server.get("delimiter") or RFC_4180.delimiter
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter.lower(), delimiter)
     encoding = terms.encoding or server.get("encoding") or RFC_4180.encoding
+    quote = "" if terms.quote == _NO_QUOTE else terms.quote
+    if terms.escape and not quote:
+        raise UsageError(
+            f"server {server.server!r}: without quotes there is nothing to escape.",
+            "Leave 'escape' out of its 'csv' terms, or say which sign is the 'quote'.",
+            at=server.at(),
+        )
     made = TextFormat(
         delimiter,
-        terms.quote,
-        terms.escape or terms.quote,
+        quote,
+        terms.escape or quote,
         terms.header,
         encoding,
         terms.null_text or RFC_4180.null_text,
@@ -60,7 +86,8 @@ def text_format(server: Server) -> TextFormat:
 def _unusable(form: TextFormat) -> str | None:
     if len(form.delimiter) != 1:
         return f"the delimiter {form.delimiter!r} is not one character"
-    if len({form.delimiter, form.quote, "\n", "\r"}) < 4 or form.escape in (form.delimiter, "\n", "\r"):
+    signs = [form.delimiter, "\n", "\r", *form.quote]
+    if len(set(signs)) < len(signs) or form.escape in (form.delimiter, "\n", "\r"):
         return "its delimiter, quote, escape and line break are not different"
     try:
         codecs.lookup(form.encoding)

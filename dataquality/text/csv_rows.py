@@ -21,17 +21,15 @@ def rows(text: str, file: str, form: TextFormat = RFC_4180) -> Iterator[tuple[in
 
     Raises Unreadable for quotes that do not close, and for lines that do not end as the first one does.
     """
-    sign, quote, escape = (re.escape(one) for one in (form.delimiter, form.quote, form.escape))
-    inside = rf"(?:[^{quote}]|{quote}{quote})*" if quote == escape else rf"(?:[^{quote}{escape}]|{escape}.)*"
-    cell = re.compile(rf"(?:{quote}({inside}){quote}|([^{sign}\r\n]*))({sign}|\r\n|\n|\r|\Z)", re.DOTALL)
-    escaped = re.compile(f"{escape}([{quote}{escape}])")
+    cell, escaped = _grammar(form)
     found = _BREAK.search(text)
     own = found.group() if found else ""
     at, line, begun = 0, 1, 1
     row: list[Cell] = []
     while at < len(text) or row:
         match = cell.match(text, at)
-        if match is None or (match[2] is not None and match[2].startswith(form.quote)):
+        bare_quote = match is not None and form.quote and (match[2] or "").startswith(form.quote)
+        if match is None or bare_quote:
             raise Unreadable(
                 f"{file}:{line}: the quotes of a value are not closed, or something follows them.",
                 'Close them; a quote inside of a value is written twice: "".',
@@ -51,6 +49,17 @@ def rows(text: str, file: str, form: TextFormat = RFC_4180) -> Iterator[tuple[in
             row, begun = [], line
             if at >= len(text):
                 return
+
+
+def _grammar(form: TextFormat) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A cell as (in quotes, bare, what ends it), and what is escaped in quotes."""
+    sign, quote, escape = (re.escape(one) for one in (form.delimiter, form.quote, form.escape))
+    rest = rf"([^{sign}\r\n]*))({sign}|\r\n|\n|\r|\Z)"
+    if not quote:
+        return re.compile(rf"(?:(?!)()|{rest}"), re.compile("(?!)")
+    inside = rf"(?:[^{quote}]|{quote}{quote})*" if quote == escape else rf"(?:[^{quote}{escape}]|{escape}.)*"
+    cell = re.compile(rf"(?:{quote}({inside}){quote}|{rest}", re.DOTALL)
+    return cell, re.compile(f"{escape}([{quote}{escape}])")
 
 
 def names_of(header: Sequence[Cell], file: str) -> tuple[str, ...]:

@@ -156,7 +156,7 @@ def _options(form: TextFormat) -> dict[str, str]:
         "sep": form.delimiter,
         "quote": form.quote,
         "escape": form.escape,
-        "encoding": form.encoding,
+        "encoding": form.charset,
         "header": str(form.header).lower(),
         # Spark takes quoted texts for NULL too where they are the one for it: no file has this one.
         "nullValue": _NOTHING,
@@ -227,7 +227,7 @@ def _open_at_end(reading: _Reading, file: str, last: str | None) -> bool:
     """Whether the last value of a file has a quote before it and none behind, which Spark passes over."""
     form = reading.form
     end = tail(reading.spark, file)
-    if last is None or end is None:
+    if last is None or end is None or not form.quote:
         return False
     text = end.decode(form.encoding, "replace").rstrip("\r\n")
     if text.endswith(form.quote):

@@ -178,7 +178,7 @@ def _group(
     from pyspark.sql.types import StructType
 
     own = struct_type(read)
-    reader = spark.read.format("json").option("mode", "FAILFAST").option("encoding", form.encoding)
+    reader = spark.read.format("json").option("mode", "FAILFAST").option("encoding", form.charset)
     reader = reader.option("multiLine", str(whole).lower())
     if not whole:
         reader = reader.option("lineSep", "\n")

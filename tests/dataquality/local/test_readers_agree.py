@@ -84,6 +84,11 @@ CASES = {
     "csv escaped quotes": csv('id,price,note\n1,1.50,"a\\"b"\n', "", "escape: '\\'"),
     "csv escaped escapes": csv('id,price,note\n1,1.50,"a\\\\"\n2,1,"\\n"\n', "", "escape: '\\'"),
     "csv single quotes": csv("id,price,note\n1,1.50,'a,b'\n", "", "quote: \"'\""),
+    "csv without quotes": csv('id,price,note\n1,1.50,"a"\n2,1,"b\n3,1,\\\n', "", "quote: none"),
+    "csv without quotes has no breaks in values": csv(
+        'id,price,note\n1,1.50,"a\nb"\n', UNREADABLE, "quote: none"
+    ),
+    "csv quotes where none should be": csv('id,price,note\n"1",1.50,a\n', ID_TEXT, "quote: none"),
     "csv semicolons": csv("id;price;note\n1;1.50;a,b\n", "", "delimiter: ;"),
     "csv tabs": csv("id\tprice\tnote\n1\t1.50\ta,b\n", "", 'delimiter: "\\t"'),
     "csv too few values": csv("id,price,note\n1,1.50,a\n2\n", UNREADABLE),
