@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from dq.contracts import extension
@@ -71,6 +72,14 @@ def _server(server: Server) -> FlatElement:
         text = server.get(key)
         if text is not None and SERVER_DEFAULTS.get((server.type, key)) != text:
             found[key] = value(server, key, _coordinate(text) if key in COORDINATES else text, text)
+    for key in ("customProperties.csv", "customProperties.dq:csv"):
+        if key in found:
+            raw = found.pop(key)
+            form, wrong = extension.csv(server)
+            stated = form.model_dump(exclude_defaults=True)
+            # To say what holds anyway changes nothing; what is not understood is compared as it is written.
+            if wrong or stated:
+                found["csv"] = replace(raw, normal=raw.normal if wrong else canonical(stated))
     place = "|".join(str(found[key].normal) for key in COORDINATES if key in found)
     keys = (
         ("id", server.id or ""),

@@ -172,3 +172,35 @@ def test_a_small_change_beside_a_great_one_says_both_versions(
     out = capsys.readouterr().out
     assert "It needs a minor version, 1.1.0; all changes together need 2.0.0." in out
     assert "It needs a major version: 2.0.0." in out
+
+
+TERMS = b"""\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+servers:
+  - server: lake
+    type: local
+    path: lake
+    format: csv
+    customProperties: [{property: csv, vendor: dq, value: {@}}]
+schema:
+  - name: orders
+    properties: [{name: id, logicalType: integer}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("terms", "code"), [(b"quote: '\"', header: true", 0), (b"delimiter: ;", 1), (b"quote: none", 1)]
+)
+def test_other_terms_of_csv_are_another_format_and_the_usual_ones_are_none(
+    folder: Path, capsys: pytest.CaptureFixture[str], terms: bytes, code: int
+) -> None:
+    (folder / "one.odcs.yaml").write_bytes(TERMS.replace(b"@", b""))
+    (folder / "two.odcs.yaml").write_bytes(TERMS.replace(b"@", terms))
+
+    found = run(["diff", "one.odcs.yaml", "two.odcs.yaml"])
+
+    assert (found, "server-format-changed" in capsys.readouterr().out) == (code, bool(code))

@@ -221,6 +221,7 @@ _SERVER: Mapping[str, Comparator] = {
     "format": _FORMAT,
     "delimiter": _FORMAT,
     "encoding": _FORMAT,
+    "csv": _FORMAT,
 }
 _ROLE: Mapping[str, Comparator] = {
     **_DOCUMENTATION,
