@@ -49,6 +49,8 @@ class ChangedField(StrEnum):
     PARTITIONS = "partition keys"
     LOCATION = "location"
     FORMAT = "format"
+    READER = "reader's"
+    SPELLING = "spelling of"
     DESCRIPTION = "description"
     PARAMETER = "parameter"
 

@@ -10,6 +10,9 @@ from dq.registry.table import LIFECYCLE, OPEN_FORMATS, OWNED_KEYS, RETIRED, Tabl
 
 # Files of these formats have no names inside: the order of the columns is the schema.
 _POSITIONAL = frozenset({"csv"})
+_TERMS = frozenset({"delimiter", "quote", "escape", "header", "encoding", "null_text"})
+FORMAT_RULE = "server-format-changed"
+"""What `dq diff` calls a change of how the files are written."""
 
 
 def breaking(before: str | None, _after: str | None, _format: str) -> tuple[Grade, str]:
@@ -28,6 +31,7 @@ def changes(
     found: list[TableChange] = []
     if not only_properties(wanted):
         found += _shape(live, wanted, base)
+        found += _reader(live, wanted, base)
         found += _columns(live, wanted, base, judge)
         found += _comments(live, wanted, base)
     was = None if base is None else base.description
@@ -96,6 +100,26 @@ def _shape(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterat
         if is_ != should and not (field is ChangedField.LOCATION and not should):
             drift = was is not None and was != is_
             yield TableChange(field, "", is_, should, Grade.DESTRUCTIVE, drift)
+
+
+def _reader(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
+    """How texts are read. What only the catalog's own words for the same terms are harms nobody."""
+    if live.format != wanted.format:
+        return
+    is_, should = dict(live.reader), dict(wanted.reader)
+    was = dict(base.reader) if base else None
+    for name in sorted({*is_, *should}):
+        before, after = is_.get(name), should.get(name)
+        if before != after:
+            term = name in _TERMS
+            drift = was is not None and was.get(name) != before
+            grade, rule = (Grade.BREAKING, FORMAT_RULE) if term else (Grade.METADATA, "")
+            yield TableChange(ChangedField.READER, name, before, after, grade, drift, rule=rule)
+    for column in wanted.columns:
+        there = live.column(column.name)
+        if there is not None and there.spelled != column.spelled:
+            before, after = there.spelled or None, column.spelled or None
+            yield TableChange(ChangedField.SPELLING, column.name, before, after, Grade.ADDITIVE)
 
 
 def _keys(spec: TableSpec) -> str:

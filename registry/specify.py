@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dq.contracts.access.data_location import DataPlace
+from dq.contracts.access.data_location import DataPlace, server_of
+from dq.contracts.access.text_format import text_format
 from dq.contracts.columns import catalog_type
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import UsageError
 from dq.registry.contract_facts import facts
-from dq.registry.table import TableColumn, TableSpec, marked
+from dq.registry.reader import TEXTS, reader_terms
+from dq.registry.table import ReaderTerms, TableColumn, TableSpec, marked
 
 # What Glue, Hive and Athena all take without quoting; Glue's database names end at 252.
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,254}")
@@ -43,14 +45,21 @@ def specs(
 
 def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str) -> TableSpec:
     keys = one.partition_keys()
-    columns = [_column(prop) for prop in one.properties if not prop.partitioned]
-    partitions = [_column(prop) for prop in keys]
+    columns = [_column(prop, place.format) for prop in one.properties if not prop.partitioned]
+    partitions = [_column(prop, "") for prop in keys]
     _refuse_names(one)
     for prop in keys:
         if catalog_type(prop).name in _NESTED:
             raise UsageError(
                 f"partition key {prop.column!r} has type {catalog_type(prop)}.",
                 "Partition keys are plain values: text, numbers, dates.",
+                at=prop.at(),
+            )
+    for prop in one.properties:
+        if place.format == "csv" and catalog_type(prop).name in _NESTED:
+            raise UsageError(
+                f"column {prop.column!r} has type {catalog_type(prop)}, and CSV holds plain values.",
+                "Write physicalType: string, or deliver JSON or Parquet.",
                 at=prop.at(),
             )
     if not columns:
@@ -75,14 +84,22 @@ def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str
         tuple(columns),
         tuple(partitions),
         description=one.description or "",
+        reader=_reader(contract, place),
     )
     return marked(spec, facts(contract, one, registry))
 
 
-def _column(prop: Property) -> TableColumn:
-    return TableColumn(
-        prop.column.lower(), str(catalog_type(prop)), prop.description or prop.business_name or ""
-    )
+def _reader(contract: Contract, place: DataPlace) -> ReaderTerms:
+    if place.format not in TEXTS:
+        return ()
+    return reader_terms(place.format, text_format(server_of(contract, place.server)))
+
+
+def _column(prop: Property, format: str) -> TableColumn:
+    kind = str(catalog_type(prop))
+    # The keys of JSON are told apart by case; names in other files are not.
+    spelled = f"{prop.column} {kind}" if format == "json" else ""
+    return TableColumn(prop.column.lower(), kind, prop.description or prop.business_name or "", spelled)
 
 
 def _refuse_names(one: SchemaObject) -> None:

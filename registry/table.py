@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from dq.contracts.shared.data_formats import LAKEHOUSE
 
@@ -27,15 +27,21 @@ COMMENT_BYTES = 255
 DESCRIPTION_BYTES = 2048
 
 Key = tuple[str, str]
+ReaderTerms = tuple[tuple[str, str], ...]
+"""How the texts of a table are written, where that differs from RFC 4180: sorted pairs of name and value."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column: its name and its type as Spark DDL, both in lower case, and a comment of one line."""
+    """A column: its name and its type as Spark DDL, both in lower case, and a comment of one line.
+
+    `spelled` is both, with one space between, as the keys of JSON are written; "" where that is the same.
+    """
 
     name: str
     type: str
     comment: str = ""
+    spelled: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,7 @@ class TableSpec:
     partitions: tuple[TableColumn, ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
     description: str = ""
+    reader: ReaderTerms = ()
 
     @property
     def key(self) -> Key:
@@ -69,7 +76,13 @@ class TableSpec:
 
     def as_json(self) -> dict[str, object]:
         """Plain values, for `spec_of`."""
-        return asdict(self) | {"parameters": [list(pair) for pair in self.parameters]}
+        made = asdict(self) | {"parameters": [list(pair) for pair in self.parameters]}
+        # What says nothing is not written: it would change the digest of tables that are as they should be.
+        for column in (*made["columns"], *made["partitions"]):
+            if not column["spelled"]:
+                del column["spelled"]
+        reader = made.pop("reader")
+        return made | ({"reader": [list(pair) for pair in reader]} if reader else {})
 
 
 def spec_of(data: Mapping[str, object]) -> TableSpec:
@@ -77,7 +90,8 @@ def spec_of(data: Mapping[str, object]) -> TableSpec:
     made = json.loads(json.dumps(data))
     for part in ("columns", "partitions"):
         made[part] = tuple(TableColumn(**column) for column in made[part])
-    made["parameters"] = tuple((key, value) for key, value in made["parameters"])
+    for part in ("parameters", "reader"):
+        made[part] = tuple((key, value) for key, value in made.get(part, ()))
     return TableSpec(**made)
 
 
@@ -92,11 +106,14 @@ def folded(spec: TableSpec) -> TableSpec:
         tuple(_fold_column(column) for column in spec.partitions),
         tuple(sorted(spec.parameters)),
         clip(spec.description, DESCRIPTION_BYTES),
+        tuple(sorted(spec.reader)),
     )
 
 
 def _fold_column(column: TableColumn) -> TableColumn:
-    return TableColumn(column.name.lower(), column.type.lower(), clip(column.comment, COMMENT_BYTES))
+    comment = clip(column.comment, COMMENT_BYTES)
+    plain = column.spelled == column.spelled.lower()
+    return TableColumn(column.name.lower(), column.type.lower(), comment, "" if plain else column.spelled)
 
 
 def clip(text: str, size: int) -> str:
@@ -134,13 +151,4 @@ def marked(spec: TableSpec, facts: Mapping[str, str]) -> TableSpec:
 
 
 def _with(spec: TableSpec, parameters: Mapping[str, str]) -> TableSpec:
-    return TableSpec(
-        spec.database,
-        spec.name,
-        spec.location,
-        spec.format,
-        spec.columns,
-        spec.partitions,
-        tuple(parameters.items()),
-        spec.description,
-    )
+    return replace(spec, parameters=tuple(parameters.items()))

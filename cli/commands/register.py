@@ -20,7 +20,7 @@ from dq.cli.registering.shown import PlanFormat, as_dict, as_markdown, describe,
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
 from dq.cli.world.environment import World, here, located, registry_root
-from dq.contracts.access.data_location import DataPlace, resolve, server_in
+from dq.contracts.access.data_location import DataPlace, resolve, server_in, server_of
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Finding
@@ -29,6 +29,7 @@ from dq.registry.apply import apply, propose
 from dq.registry.catalog import Catalog
 from dq.registry.memory import recall
 from dq.registry.orphans import limit
+from dq.registry.reader import UnsayableTerms
 from dq.registry.run_log import RegisterRun, latest
 from dq.registry.specify import specs
 from dq.registry.table import RETIRED, TableSpec
@@ -224,6 +225,9 @@ def _specs(
     for spec, one in zip(made, contract.objects, strict=True):
         try:
             target.vet(spec)
+        except UnsayableTerms as error:
+            at = server_of(contract, place(one).server).at()
+            raise UsageError(error.what, error.mend, error.details, at=at) from error
         except UsageError as error:
             raise UsageError(error.what, error.mend, error.details, at=one.at()) from error
     return made

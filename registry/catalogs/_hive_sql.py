@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dq.contracts.shared.errors import UsageError
 from dq.registry.action import Action, ChangedField
 from dq.registry.catalog import Values
+from dq.registry.catalogs import _hive_text as texts
 from dq.registry.table import TableColumn, TableSpec
 
 # Spark's data source tables keep the exact Spark types; avro needs a module there that Hive's own does not.
@@ -35,7 +36,7 @@ _RESERVED = frozenset(
 _KEY_SIZE, _VALUE_SIZE = 255, 4000
 
 # These need the whole schema to be written anew.
-_REWRITES = (ChangedField.TYPE, ChangedField.ORDER)
+_REWRITES = (ChangedField.TYPE, ChangedField.ORDER, ChangedField.SPELLING)
 _REPLACES = (ChangedField.FORMAT, ChangedField.PARTITIONS)
 
 
@@ -66,6 +67,8 @@ def create(spec: TableSpec) -> str:
     parts = [f"{head} {table(spec)} ({', '.join(_column(column) for column in columns)})"]
     by = f"PARTITIONED BY ({keys})" if keys else ""
     # The two kinds of tables want these in different order.
+    told = texts.options(spec)
+    how += f" OPTIONS ({_pairs(told)})" if told else ""
     parts += [by, how] if spec.format in HIVE_SERDES else [how, by]
     parts.append(f"LOCATION {literal(spec.location)}" if spec.location else "")
     parts.append(f"COMMENT {literal(spec.description)}" if spec.description else "")
@@ -110,6 +113,8 @@ def alter_rest(action: Action, spec: TableSpec) -> Iterator[str]:
             yield f"ALTER TABLE {table(spec)} SET LOCATION {literal(change.after or '')}"
         if change.field is ChangedField.DESCRIPTION:
             yield f"COMMENT ON TABLE {table(spec)} IS {literal(change.after or '')}"
+    if any(change.field is ChangedField.READER for change in action.changes):
+        yield f"ALTER TABLE {table(spec)} SET SERDEPROPERTIES ({_pairs(texts.options(spec))})"
     changed = {
         change.name: change.after for change in action.changes if change.field is ChangedField.PARAMETER
     }
@@ -147,7 +152,8 @@ def literal(text: str) -> str:
 
 def _column(column: TableColumn) -> str:
     comment = f" COMMENT {literal(column.comment)}" if column.comment else ""
-    return f"{quoted(column.name)} {column.type}{comment}"
+    name, _, kind = column.spelled.partition(" ")
+    return f"{quoted(name or column.name)} {kind or column.type}{comment}"
 
 
 def _pairs(parameters: dict[str, str]) -> str:

@@ -26,6 +26,7 @@ from dq.registry.catalog import (
     stale,
 )
 from dq.registry.catalogs import _hive_sql as sql
+from dq.registry.catalogs import _hive_text as texts
 from dq.registry.table import TableColumn, TableSpec, digest, fold_location, folded
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Hive:
 
     def vet(self, spec: TableSpec) -> None:
         sql.refuse_reserved(spec)
+        texts.refuse_encoding(spec)
         _refuse_relative(spec)
 
     def read(self, database: str, name: str) -> LiveTable | None:
@@ -172,19 +174,22 @@ def _refuse_managed(spec: TableSpec, table: Any) -> None:
 def _spec(table: Any) -> TableSpec:
     """Spark's CatalogTable as our specification, folded."""
     schema = json.loads(table.schema().json())
-    columns = {field["name"]: _column(field) for field in schema["fields"]}
     keys = list(_each(table.partitionColumnNames()))
     properties = {pair._1(): pair._2() for pair in _each(table.properties())}
+    told = {pair._1(): pair._2() for pair in _each(table.storage().properties())}
+    format = _format(_option(table.provider()), _option(table.storage().serde()), properties)
+    columns = {field["name"]: _column(field, format) for field in schema["fields"]}
     return folded(
         TableSpec(
             table.database(),
             table.identifier().table(),
             _option(table.storage().locationUri()),
-            _format(_option(table.provider()), _option(table.storage().serde()), properties),
+            format,
             tuple(column for name, column in columns.items() if name not in keys),
             tuple(columns[name] for name in keys),
             tuple(properties.items()),
             _option(table.comment()),
+            texts.terms(format, told),
         )
     )
 
@@ -197,9 +202,10 @@ def _format(provider: str, serde: str, properties: Mapping[str, str]) -> str:
     return next((name for name in _SERDE_FORMATS if name in serde.lower()), "")
 
 
-def _column(field: Mapping[str, Any]) -> TableColumn:
-    raw = field["metadata"].get(_RAW_TYPE)
-    return TableColumn(field["name"], raw or _ddl(field["type"]), field["metadata"].get("comment", ""))
+def _column(field: Mapping[str, Any], format: str) -> TableColumn:
+    name, kind = field["name"], field["metadata"].get(_RAW_TYPE) or _ddl(field["type"])
+    spelled = f"{name} {kind}" if format == "json" else ""
+    return TableColumn(name, kind, field["metadata"].get("comment", ""), spelled)
 
 
 def _ddl(kind: Any) -> str:

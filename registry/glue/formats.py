@@ -1,4 +1,4 @@
-"""TABLE: what makes a table of Glue one of a format: input, output, SerDe and parameters.
+"""TABLE: what makes a table of Glue one of a format: input, output, SerDe.
 
 Source: AWS, "Choose a SerDe for your data" (Athena); the classes are Hive's.
 """
@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dq.registry.glue.text_serdes import LAZY, OPEN_CSV, OPENX
+
 _HIVE = "org.apache.hadoop.hive.ql.io"
 _TEXT_IN = "org.apache.hadoop.mapred.TextInputFormat"
 _TEXT_OUT = f"{_HIVE}.HiveIgnoreKeyTextOutputFormat"
@@ -16,13 +18,12 @@ _TEXT_OUT = f"{_HIVE}.HiveIgnoreKeyTextOutputFormat"
 
 @dataclass(frozen=True, slots=True)
 class GlueFormat:
-    """The classes that read and write a format, and what they have to be told."""
+    """The classes that read and write a format."""
 
     input: str
     output: str
     serde: str
-    serde_parameters: tuple[tuple[str, str], ...] = (("serialization.format", "1"),)
-    parameters: tuple[tuple[str, str], ...] = ()
+    other_serdes: tuple[str, ...] = ()
 
 
 FORMATS = {
@@ -37,21 +38,9 @@ FORMATS = {
         f"{_HIVE}.avro.AvroContainerOutputFormat",
         "org.apache.hadoop.hive.serde2.avro.AvroSerDe",
     ),
-    # Names in files may be upper case, the catalog's never are.
-    "json": GlueFormat(
-        _TEXT_IN,
-        _TEXT_OUT,
-        "org.openx.data.jsonserde.JsonSerDe",
-        (("case.insensitive", "true"), ("serialization.format", "1")),
-    ),
-    # As `dq check` reads CSV: a header, and commas.
-    "csv": GlueFormat(
-        _TEXT_IN,
-        _TEXT_OUT,
-        "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
-        (("field.delim", ","), ("serialization.format", ",")),
-        (("skip.header.line.count", "1"),),
-    ),
+    # How these are told to read is in `text_serdes`.
+    "json": GlueFormat(_TEXT_IN, _TEXT_OUT, OPENX),
+    "csv": GlueFormat(_TEXT_IN, _TEXT_OUT, LAZY, (OPEN_CSV,)),
 }
 
 # A part of a SerDe's class -> the format; some have several SerDes.
@@ -64,10 +53,7 @@ _OPEN = ("iceberg", "delta", "hudi")
 
 def own_parameters(name: str) -> dict[str, str]:
     """The parameters of a table that belong to its format, and not to its contract."""
-    kind = FORMATS.get(name)
-    if kind is None:
-        return {}
-    return {"EXTERNAL": "TRUE", "classification": name, **dict(kind.parameters)}
+    return {"EXTERNAL": "TRUE", "classification": name} if name in FORMATS else {}
 
 
 def format_of(table: Mapping[str, Any]) -> str:

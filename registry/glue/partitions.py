@@ -85,9 +85,10 @@ def fits(raw: Raw, after: TableSpec) -> bool:
     ]
 
 
-def retype(connection: Connection, raw: Raw, columns: Sequence[Raw]) -> None:
-    """Gives every partition these columns: Athena compares its types with those of the table."""
-    types = {column["Name"]: column["Type"] for column in columns}
+def follow(connection: Connection, raw: Raw, table: Raw, *, reader: bool) -> None:
+    """Gives every partition the types of this storage, which Athena compares; with `reader` its SerDe too."""
+    types = {column["Name"]: column["Type"] for column in table["Columns"]}
+    serde = {"SerdeInfo": table["SerdeInfo"]} if reader else {}
     entries: list[dict[str, Any]] = []
     for one in _listed(connection, raw):
         storage = dict(one.get("StorageDescriptor") or {})
@@ -95,9 +96,10 @@ def retype(connection: Connection, raw: Raw, columns: Sequence[Raw]) -> None:
             {**column, "Type": types.get(column["Name"], column["Type"])}
             for column in storage.get("Columns") or []
         ]
-        if changed == storage.get("Columns"):
+        wanted = storage | {"Columns": changed} | serde
+        if wanted == storage:
             continue
-        storage["Columns"] = changed
+        storage = wanted
         made = {key: one[key] for key in ("Values", "Parameters") if one.get(key)}
         entries.append(
             {"PartitionValueList": one["Values"], "PartitionInput": made | {"StorageDescriptor": storage}}

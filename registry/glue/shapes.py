@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dq.registry.action import LiveTable
 from dq.registry.glue.formats import FORMATS, format_of, own_parameters
-from dq.registry.glue.types import EXACT_TYPE, glue_type, spark_type
+from dq.registry.glue.text_serdes import is_own, terms_of, text_serde, without_own
+from dq.registry.glue.types import EXACT_TYPE, SPELLING, glue_type, spark_type
+from dq.registry.reader import TEXTS
 from dq.registry.table import OPEN_FORMATS, TableColumn, TableSpec, fold_location, folded
 
 Raw = Mapping[str, Any]
@@ -32,15 +35,26 @@ def live_table(raw: Raw) -> LiveTable:
         kind,
         tuple(_column(column) for column in storage.get("Columns") or []),
         tuple(_column(column) for column in raw.get("PartitionKeys") or []),
-        tuple((key, text) for key, text in parameters.items() if own.get(key) != text),
+        tuple(
+            (key, text)
+            for key, text in parameters.items()
+            if not (own.get(key) == text or _is_own(kind, key))
+        ),
         raw.get("Description") or "",
     )
-    return LiveTable(folded(spec), str(raw.get("VersionId", "")), raw.get("UpdateTime"))
+    spec = folded(spec)
+    spec = folded(replace(spec, reader=terms_of(raw, spec)))
+    return LiveTable(spec, str(raw.get("VersionId", "")), raw.get("UpdateTime"))
+
+
+def _is_own(format: str, key: str) -> bool:
+    return format in TEXTS and is_own(key)
 
 
 def _column(raw: Raw) -> TableColumn:
-    exact = (raw.get("Parameters") or {}).get(EXACT_TYPE)
-    return TableColumn(raw["Name"], spark_type(raw.get("Type") or "", exact), raw.get("Comment") or "")
+    told = raw.get("Parameters") or {}
+    kind = spark_type(raw.get("Type") or "", told.get(EXACT_TYPE))
+    return TableColumn(raw["Name"], kind, raw.get("Comment") or "", told.get(SPELLING, ""))
 
 
 def new_table(spec: TableSpec) -> dict[str, Any]:
@@ -53,11 +67,11 @@ def new_table(spec: TableSpec) -> dict[str, Any]:
             "Location": _folder(spec.location),
             "NumberOfBuckets": -1,
             "StoredAsSubDirectories": False,
-            **_classes(spec.format),
+            **_classes(spec, {}),
         },
         # Athena wants the member even where there are none.
         "PartitionKeys": [_input(column) for column in spec.partitions],
-        "Parameters": own_parameters(spec.format) | dict(spec.parameters),
+        "Parameters": _own(spec) | dict(spec.parameters),
     }
     return made | ({"Description": spec.description} if spec.description else {})
 
@@ -79,7 +93,9 @@ def changed_table(raw: Raw, after: TableSpec) -> dict[str, Any]:
         if after.format != before.format:
             for key in own_parameters(before.format):
                 parameters.pop(key, None)
-        parameters |= own_parameters(after.format)
+        if not TEXTS.isdisjoint({before.format, after.format}):
+            parameters = {key: text for key, text in parameters.items() if not is_own(key)}
+        parameters |= _own(after)
         made["StorageDescriptor"] = _changed_storage(raw.get("StorageDescriptor") or {}, before, after)
     return made | {"Parameters": parameters}
 
@@ -93,7 +109,10 @@ def _changed_storage(raw: Raw, before: TableSpec, after: TableSpec) -> dict[str,
     if after.location != before.location:
         made["Location"] = _folder(after.location)
     if after.format != before.format:
-        made |= _classes(after.format)
+        made |= _classes(after, {})
+    elif after.format in TEXTS:
+        serde = raw.get("SerdeInfo") or {}
+        made["SerdeInfo"] = {**serde, **_classes(after, serde.get("Parameters") or {})["SerdeInfo"]}
     return made
 
 
@@ -103,11 +122,14 @@ def _changed_column(raw: Raw | None, before: TableColumn | None, after: TableCol
     made = dict(raw)
     if after.comment != before.comment:
         made["Comment"] = after.comment
-    if after.type != before.type:
+    if (after.type, after.spelled) != (before.type, before.spelled):
         fresh = _input(after)
-        others = {key: text for key, text in (raw.get("Parameters") or {}).items() if key != EXACT_TYPE}
+        others = {key: text for key, text in (raw.get("Parameters") or {}).items() if key not in _OWN}
         made |= {"Type": fresh["Type"], "Parameters": others | fresh.get("Parameters", {})}
     return made
+
+
+_OWN = (EXACT_TYPE, SPELLING)
 
 
 def _input(column: TableColumn) -> dict[str, Any]:
@@ -115,15 +137,27 @@ def _input(column: TableColumn) -> dict[str, Any]:
     made: dict[str, Any] = {"Name": column.name, "Type": kind}
     if column.comment:
         made["Comment"] = column.comment
-    return made if kind == column.type else made | {"Parameters": {EXACT_TYPE: column.type}}
+    own = {} if kind == column.type else {EXACT_TYPE: column.type}
+    own |= {SPELLING: column.spelled} if column.spelled else {}
+    return made | ({"Parameters": own} if own else {})
 
 
-def _classes(name: str) -> dict[str, Any]:
-    kind = FORMATS[name]
+def _own(spec: TableSpec) -> dict[str, str]:
+    """The parameters that say the format, and how it is read."""
+    return {**own_parameters(spec.format), **(text_serde(spec).table if spec.format in TEXTS else {})}
+
+
+def _classes(spec: TableSpec, others: Mapping[str, str]) -> dict[str, Any]:
+    """What reads the files; parameters of the SerDe that are others' stay."""
+    kind = FORMATS[spec.format]
+    name, told = kind.serde, {"serialization.format": "1"}
+    if spec.format in TEXTS:
+        serde = text_serde(spec)
+        name, told = serde.name, dict(serde.parameters)
     return {
         "InputFormat": kind.input,
         "OutputFormat": kind.output,
-        "SerdeInfo": {"SerializationLibrary": kind.serde, "Parameters": dict(kind.serde_parameters)},
+        "SerdeInfo": {"SerializationLibrary": name, "Parameters": without_own(others) | told},
     }
 
 

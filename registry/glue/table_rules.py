@@ -13,7 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dq.registry.glue.formats import FORMATS, format_of
+from dq.registry.glue.text_serdes import is_own
 from dq.registry.glue.types import NESTED, fault_of
+from dq.registry.reader import TEXTS
 from dq.registry.table import OPEN_FORMATS
 
 Raw = Mapping[str, Any]
@@ -31,6 +33,7 @@ _RESERVED = re.compile(
     r"(?i)metadata_location|previous_metadata_location|table_type|spark\.sql\..*|numrows|numfiles|totalsize"
     r"|rawdatasize|transient_lastddltime|last_commit_time_sync|updated_by_crawler|crawlerschema.*|comment"
 )
+_KINDS = {name: kind for kind in FORMATS.values() for name in (kind.serde, *kind.other_serdes)}
 _MOST_INDEXES = 3
 _INDEX_TYPES = re.compile(r"(string|tinyint|smallint|int|bigint|date|(var)?char\(\d+\))")
 _PROJECTIONS = frozenset({"enum", "integer", "date", "injected"})
@@ -53,8 +56,9 @@ def created(table: Raw) -> Iterator[str]:
         return
     if not storage.get("Location"):
         yield "TableInput.StorageDescriptor.Location: missing; Athena reads from a folder in S3"
+    texts = format_of(table) in TEXTS
     for key in table.get("Parameters") or {}:
-        if _RESERVED.fullmatch(key):
+        if _RESERVED.fullmatch(key) and not (texts and is_own(key)):
             yield f"TableInput.Parameters: {key!r} is reserved for the engines that write tables"
     yield from written(table)
     columns = [*(storage.get("Columns") or []), *(table.get("PartitionKeys") or [])]
@@ -114,7 +118,7 @@ def storage_faults(storage: Raw, path: str) -> Iterator[str]:
     missing = [name for name, text in classes.items() if not text]
     if missing:
         yield f"{path}: without {', '.join(missing)} no engine reads the files"
-    known = {kind.serde: kind for kind in FORMATS.values()}.get(serde or "")
+    known = _KINDS.get(serde or "")
     if known is not None and not missing and (known.input, known.output) != (
         classes["InputFormat"], classes["OutputFormat"],
     ):  # fmt: skip

@@ -31,6 +31,8 @@ _MOVED = frozenset({"ConcurrentModificationException", "ResourceNotReadyExceptio
 _KEEPS_VERSION = frozenset(
     {ChangedField.COLUMN, ChangedField.TYPE, ChangedField.ORDER, ChangedField.FORMAT, ChangedField.LOCATION}
 )
+# A partition has types and a SerDe of its own, which are those of the table when it was added.
+_OF_PARTITIONS = (ChangedField.TYPE, ChangedField.READER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +158,10 @@ class Glue:
                 )
             made = changed_table(raw, after)
             kinds = {change.field for change in action.changes if not change.kept}
-            if ChangedField.TYPE in kinds:
+            if not kinds.isdisjoint(_OF_PARTITIONS):
                 # First, so that a kill in between leaves the change to be planned again.
-                parts.retype(self.connection, raw, made["StorageDescriptor"]["Columns"])
+                storage, reader = made["StorageDescriptor"], ChangedField.READER in kinds
+                parts.follow(self.connection, raw, storage, reader=reader)
             try:
                 self.connection.client.update_table(
                     DatabaseName=database,

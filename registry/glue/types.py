@@ -20,6 +20,9 @@ NESTED = frozenset({"array", "map", "struct", "uniontype", "binary"})
 EXACT_TYPE = "dq.type"
 """The parameter of a column that keeps the type of the contract, where Glue's is another."""
 
+SPELLING = "dq.spelling"
+"""The parameter of a column that keeps its name and type as the keys of JSON are written."""
+
 
 def glue_type(text: str) -> str:
     """The type as Glue and Athena read it. Raises NotAType, with the reason, for one that they have not."""

@@ -19,7 +19,7 @@ from dq.registry.action import Action, ActionKind, Grade
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
-from dq.registry.table import marked
+from dq.registry.table import TableColumn, marked
 from dq.store.engine import Store
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def test_a_managed_table_is_never_dropped(
 
 
 def test_what_spark_refuses_is_one_sentence(hive: Catalog, tmp_path: Path) -> None:
-    spec = flights(f"{tmp_path}/lake", format="csv", more="      - {name: x, physicalType: 'array<int>'}\n")
+    plain = flights(f"{tmp_path}/lake", format="csv")
+    spec = replace(plain, columns=(*plain.columns, TableColumn("x", "array<int>")))
 
     with pytest.raises(DqError, match=r"Spark's catalog refused: .*CSV datasource doesn't support") as caught:
         hive.apply(Action(ActionKind.CREATE, spec.key, after=spec))
