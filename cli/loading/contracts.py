@@ -20,7 +20,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.delivery.files import files_for
+from dq.dataquality.delivery.lake.files import files_for
 from dq.dataquality.delivery.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched
 

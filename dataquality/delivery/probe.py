@@ -17,7 +17,7 @@ from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.errors import DqError
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.evidence import Evidence
-from dq.dataquality.delivery.files import Files
+from dq.dataquality.delivery.lake.files import Files
 
 # A folder whose newest file is younger than this may still be written to.
 STABLE_AFTER = timedelta(seconds=60)
@@ -53,23 +53,29 @@ def label(partition: Partition) -> str:
 
 
 def look(
-    slo: Slo, cycle: Cycle, place: DeliveryPlace, files: Files, receipts: Receipts, now: datetime
+    slo: Slo,
+    cycle: Cycle,
+    place: DeliveryPlace,
+    files: Files,
+    receipts: Receipts,
+    commit: Callable[[Partition], Evidence | None],
+    now: datetime,
 ) -> Evidence | None:
     """The deciding evidence of a cycle, with weaker sources that disagree told in its detail.
 
     None: every source was read and shows nothing. A source that cannot be read and is not outvoted by a
     stronger one gives evidence with `readable=False`. A cycle of several partitions has arrived when the
-    last of them has.
+    last of them has. `commit` is what the commits of a table with a log say of a partition.
     """
     sources: dict[EvidenceSource, Callable[[Partition], Evidence | None]] = {
         "receipt": lambda partition: _receipt(cycle, partition, receipts),
         "marker": lambda partition: _marker(slo, partition, place, files),
-        "commit": lambda _: _commit(place),
+        "commit": lambda partition: _commit(slo, place, partition, commit),
         "file": lambda partition: _file(slo, partition, place, files, now),
     }
     decided: Evidence | None = None
     notes: list[str] = []
-    for name in slo.delivery.evidence:
+    for name in asked_for(slo, place):
         found = _whole([_asked(name, sources[name], partition) for partition in cycle.partitions or ((),)])
         if found is None:
             continue
@@ -123,12 +129,24 @@ def _marker(slo: Slo, partition: Partition, place: DeliveryPlace, files: Files) 
     return Evidence("marker", seen.modified_at) if seen else None
 
 
-def _commit(place: DeliveryPlace) -> Evidence | None:
-    # Their history is in commits, which this version does not read.
-    if place.format not in LAKEHOUSE:
-        return None
-    problem = f"commits of {place.format} tables are not read by this version; publish with 'dq publish'"
-    return Evidence("commit", readable=False, problem=problem)
+def _commit(
+    slo: Slo, place: DeliveryPlace, partition: Partition, commit: Callable[[Partition], Evidence | None]
+) -> Evidence | None:
+    if place.format in LAKEHOUSE:
+        return commit(partition)
+    if slo.delivery.evidence == ["commit"]:
+        problem = (
+            f"files of {place.format} have no commits; name another evidence, or the format of the table"
+        )
+        return Evidence("commit", readable=False, problem=problem)
+    return None
+
+
+def asked_for(slo: Slo, place: DeliveryPlace) -> list[EvidenceSource]:
+    """The sources that are looked at. Files of a table with commits count when a commit says so."""
+    named = slo.delivery.evidence
+    files_are_commits = place.format in LAKEHOUSE and "commit" in named
+    return [one for one in named if not (one == "file" and files_are_commits)]
 
 
 def _file(

@@ -13,12 +13,17 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from dq.contracts.schedule import Cycle
+from dq.contracts.schedule.cycle import Partition
+from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import blindness, ledger
+from dq.dataquality.delivery import blindness, commit_history, ledger
 from dq.dataquality.delivery.budget import budget
+from dq.dataquality.delivery.commit_evidence import CycleWindow, delivered
+from dq.dataquality.delivery.commit_history import CommitHistory
 from dq.dataquality.delivery.evidence import Evidence
-from dq.dataquality.delivery.files import Files
+from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.probe import DeliveryPlace, Receipts, label, look
 from dq.dataquality.delivery.sight import Sight
@@ -83,19 +88,21 @@ def tick(
             for one in watched
             if one.slo.key in standing
         }
+        logs = [one.place for one in watched if one.slo.key in standing and one.place.format in LAKEHOUSE]
+        history = commit_history.load(tx, {place.path.rstrip("/") for place in logs}, now)
     sight = Sight(lambda slo: _delivered_ever(store, slo))
     judged = [
         (one, kept, result, evidence)
         for one in watched
         for kept in standing.get(one.slo.key, ())
         if kept.cycle.due_at <= now
-        for result, evidence in (_judged(one, kept, receipts[one.slo.key[:2]], now, sight),)
+        for result, evidence in (_judged(one, kept, receipts[one.slo.key[:2]], history, now, sight),)
         # What was given up stays so, unless it came after all.
         if kept.status is not CycleStatus.NEVER or result.lateness is not None
     ]
     known = [(one, kept, _as_known(kept, result), evidence) for one, kept, result, evidence in judged]
     blind = tuple(blindness.events(known, now, SETTLE))
-    changes = _write(store, known, blind, now, tell)
+    changes = _write(store, known, blind, history, now, tell)
     closed = sum(1 for change in changes if change.after not in ledger.OPEN)
     return Tick(
         at=now,
@@ -145,15 +152,23 @@ def _delivered_ever(store: Store, slo: Slo) -> bool:
 
 
 def _judged(
-    one: Watched, kept: Kept, receipts: Receipts, now: datetime, sight: Sight
+    one: Watched, kept: Kept, receipts: Receipts, history: CommitHistory, now: datetime, sight: Sight
 ) -> tuple[CycleVerdict, Evidence | None]:
     slo, cycle = one.slo, kept.cycle
-    evidence = look(slo, cycle, one.place, one.files, receipts, now)
+    # Where a partition's path tells what came, no time does.
+    placed = bool(cycle.partitions) and one.place.format not in LAKEHOUSE
+    window, ahead = (CycleWindow(None, None, None), None) if placed else _window(slo, cycle)
+
+    def commit(partition: Partition) -> Evidence | None:
+        seen = history.of(one.place.path.rstrip("/"), one.place.format, one.files)
+        return delivered(slo, cycle, partition, seen, window)
+
+    evidence = look(slo, cycle, one.place, one.files, receipts, commit, now)
     if evidence is None and now > cycle.breach_at:
         evidence = sight.lost(slo, one.place, one.files)
     give_up_at = cycle.due_at + slo.give_up_after if slo.give_up_after else None
     if not cycle.partitions:
-        evidence, give_up_at = _snapshot(slo, kept, evidence, give_up_at)
+        evidence, give_up_at = _snapshot(kept, evidence, window, give_up_at or ahead)
     if evidence is not None and evidence.rows == 0 and slo.delivery.empty == "forbidden":
         judged = judge(cycle, None, now, give_up_at=give_up_at)
         return replace(judged, reason=f"{judged.reason} An empty delivery came, which is forbidden."), None
@@ -162,25 +177,32 @@ def _judged(
     return judge(cycle, evidence, now, give_up_at=give_up_at), evidence
 
 
+def _window(slo: Slo, cycle: Cycle) -> tuple[CycleWindow, datetime | None]:
+    """When an update without a partition value is meant for a cycle, and when the third next one is due.
+
+    One update serves one cycle: from a quarter of the gap before it is due until a quarter before the
+    next one.
+    """
+    due = cycle.due_at
+    before = slo.schedule.latest(due - timedelta(seconds=1))
+    ahead = [following.at for following, _ in zip(slo.schedule.after(due), range(3), strict=False)]
+    opens = due - (due - before.at) * EARLY if before else None
+    closes = ahead[0] - (ahead[0] - due) * EARLY if ahead else None
+    return CycleWindow(before.at if before else None, opens, closes), ahead[-1] if ahead else None
+
+
 def _snapshot(
-    slo: Slo, kept: Kept, evidence: Evidence | None, give_up_at: datetime | None
+    kept: Kept, evidence: Evidence | None, window: CycleWindow, give_up_at: datetime | None
 ) -> tuple[Evidence | None, datetime | None]:
     """Whether an update without a partition value is meant for this cycle.
 
-    One update serves one cycle: from a quarter of the gap before it is due until a quarter before the
-    next one. After the third next one is due, a snapshot that never came is given up.
+    After the third next one is due, a snapshot that never came is given up.
     """
-    due = kept.cycle.due_at
-    before = slo.schedule.latest(due - timedelta(seconds=1))
-    ahead = [following.at for following, _ in zip(slo.schedule.after(due), range(3), strict=False)]
-    if ahead and give_up_at is None:
-        give_up_at = ahead[-1]
     if evidence is None or evidence.delivered_at is None or evidence.names_cycle:
         return evidence, give_up_at
-    opens = due - (due - before.at) * EARLY if before else datetime.min.replace(tzinfo=due.tzinfo)
-    closes = ahead[0] - (ahead[0] - due) * EARLY if ahead else None
-    if evidence.delivered_at < opens:
+    if window.opens is not None and evidence.delivered_at < window.opens:
         return None, give_up_at
+    closes = window.closes
     if closes is not None and evidence.delivered_at >= closes:
         # What is there now belongs to a later cycle, and what came for this one, if anything, is overwritten:
         # only who looked in time knows that nothing did.
@@ -195,7 +217,12 @@ Judged = tuple[Watched, Kept, CycleVerdict, Evidence | None]
 
 
 def _write(
-    store: Store, judged: Iterable[Judged], blind: Sequence[Breach | Recovery], now: datetime, tell: Tell
+    store: Store,
+    judged: Iterable[Judged],
+    blind: Sequence[Breach | Recovery],
+    history: CommitHistory,
+    now: datetime,
+    tell: Tell,
 ) -> list[Turn]:
     moved = [
         (one, kept, result, evidence, event)
@@ -204,9 +231,10 @@ def _write(
         if event is not None or result.status is not kept.status
     ]
     changes: list[Turn] = []
-    if not moved and not blind:
+    if not moved and not blind and not history.has_news:
         return changes
     with store.write() as tx:
+        history.write(tx)
         for event in blind:
             tell(tx, event)
         for one, kept, result, evidence, own in moved:

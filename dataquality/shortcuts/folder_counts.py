@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.contracts.sql.allowlist import FUNCTIONS
-from dq.dataquality.delivery.files import Files, files_for
+from dq.dataquality.delivery.lake.files import Files, files_for
 from dq.dataquality.model.metric import Aggregate, Answer, Failure, Metric
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of

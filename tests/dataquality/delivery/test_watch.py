@@ -4,48 +4,23 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from fakes.watcher import CONTRACT, TableWatcher, at
 
 from dq.contracts import slo as promise
 from dq.contracts.shared.errors import MissingTool
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.blindness import PLATFORM
-from dq.dataquality.delivery.files import LocalFiles, Seen
+from dq.dataquality.delivery.lake.files import Seen
 from dq.dataquality.delivery.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched, tick
 from dq.store.engine import Store, open_store
 
-CONTRACT = """
-apiVersion: v3.2.0
-kind: DataContract
-id: orders
-version: 1.0.0
-schema:
-  - name: orders
-    properties:
-      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
-slaProperties:
-  - id: daily
-    property: frequency
-    value: 1
-    unit: d
-    element: orders
-    schedule: "0 6 * * *"
-    customProperties:
-      - property: delivery
-        vendor: dq
-        value: {timezone: Europe/Berlin, grace: 30m, objective: 50%, window: 30d, __MORE__}
-"""
 PARTITION = 'partition: {day: "{due - 1d:%Y-%m-%d}"}, evidence: [receipt, marker, file]'
-
-
-def at(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 class Lake:
@@ -62,6 +37,13 @@ class Lake:
         os.utime(file, (at(when).timestamp(),) * 2)
 
 
+class Watcher(TableWatcher):
+    """A watcher of partitions in a lake's folders."""
+
+    def __init__(self, store: Store, lake: Lake, more: str = PARTITION) -> None:
+        super().__init__(store, lake.root, more)
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return open_store(f"sqlite:///{tmp_path / 'store.db'}")
@@ -70,32 +52,6 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     return Lake(tmp_path / "lake")
-
-
-class Watcher:
-    """A watched contract; `told` is what the alerts room heard, in order."""
-
-    def __init__(self, store: Store, lake: Lake, more: str = PARTITION) -> None:
-        parsed = parse(CONTRACT.replace("__MORE__", more).encode(), "orders.odcs.yaml")
-        assert parsed.contract is not None
-        slos, findings = promise.read(parsed.contract)
-        assert findings == []
-        self.store = store
-        self.watched = [Watched(slos[0], DeliveryPlace(str(lake.root), "parquet", "_SUCCESS"), LocalFiles())]
-        self.told: list[Breach | Recovery] = []
-        self.platform: list[Breach | Recovery] = []
-
-    def tick(self, when: str, since: str | None = None) -> list[CycleStatus]:
-        """The statuses of all cycles, oldest first, after a tick at an instant."""
-        tick(
-            self.store,
-            self.watched,
-            at(when),
-            lambda _, event: (self.platform if event.key.contract == PLATFORM else self.told).append(event),
-            since=at(since) if since else None,
-        )
-        with self.store.read() as tx:
-            return [kept.status for kept in ledger.history(tx, ("orders", "orders", "daily"))]
 
 
 def test_a_new_slo_has_no_cycles_of_the_past(store: Store, lake: Lake) -> None:
@@ -310,9 +266,12 @@ def test_while_one_delivery_is_blind_sight_has_not_returned(store: Store, tmp_pa
     assert [type(event) for event in watcher.platform] == [Breach, Breach]
 
 
-def test_commits_that_nobody_reads_are_told_by_format(store: Store, lake: Lake) -> None:
+def test_commits_that_cannot_be_read_are_told_by_format(store: Store, lake: Lake) -> None:
     watcher = Watcher(store, lake, 'partition: {day: "{due:%Y-%m-%d}"}, evidence: [commit]')
     watcher.watched = [replace(one, place=replace(one.place, format="hudi")) for one in watcher.watched]
+    (lake.root / ".hoodie").mkdir(parents=True)
+    (lake.root / ".hoodie" / "hoodie.properties").touch()
+    (lake.root / ".hoodie" / "20260511010203000.commit").write_text("{")
     watcher.tick("2026-05-10T12:00")
 
     assert watcher.tick("2026-05-11T05:00") == [CycleStatus.UNKNOWN]

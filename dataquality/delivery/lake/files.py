@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
 
+MOST_READ = 256 * 1024 * 1024
+"""A larger file is no log of a table, or none that can be read at every tick."""
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """A file: its name inside its folder, its size in bytes, and its modification time in UTC."""
@@ -34,6 +38,10 @@ class Files(Protocol):
 
     def inside(self, path: str) -> list[Seen]:
         """The files directly inside a folder; empty when there is no such folder."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """The content of a file of a table's log, of at most `MOST_READ` bytes."""
         ...
 
     def folders(self, path: str) -> list[str]:
@@ -74,6 +82,14 @@ class LocalFiles:
         except OSError as error:
             raise _unreadable(path, error) from error
         return [seen for one in found if (seen := self.stat(str(one))) is not None]
+
+    def read(self, path: str) -> bytes:
+        self._stay(path)
+        try:
+            with _local(path).open("rb") as file:
+                return _whole(path, file.read(MOST_READ + 1))
+        except OSError as error:
+            raise _unreadable(path, error) from error
 
     def folders(self, path: str) -> list[str]:
         self._stay(path)
@@ -122,6 +138,14 @@ class ArrowFiles:
     def inside(self, path: str) -> list[Seen]:
         return self._infos(path, folder=True)
 
+    def read(self, path: str) -> bytes:
+        try:
+            system, inside = self._system(path)
+            with system.open_input_file(inside) as file:
+                return _whole(path, file.read(MOST_READ + 1))
+        except (OSError, ValueError, NotImplementedError) as error:
+            raise _unreadable(path, error) from error
+
     def folders(self, path: str) -> list[str]:
         from pyarrow import fs
 
@@ -147,23 +171,33 @@ class ArrowFiles:
 
     def _asked(self, uri: str, *, folder: bool) -> list[FileInfo]:
         try:
-            root, path = split(uri)
-            if root not in self._opened:
-                self._opened[root] = opened(root)
+            system, inside = self._system(uri)
             from pyarrow import fs
 
-            system, before = self._opened[root]
-            asked = fs.FileSelector(before + path, allow_not_found=True) if folder else [before + path]
+            asked = fs.FileSelector(inside, allow_not_found=True) if folder else [inside]
             found: list[FileInfo] = system.get_file_info(asked)
             return found
         except (OSError, ValueError, NotImplementedError) as error:
             # What Arrow raises of its own is one of these too.
             raise _unreadable(uri, error) from error
 
+    def _system(self, uri: str) -> tuple[FileSystem, str]:
+        root, path = split(uri)
+        if root not in self._opened:
+            self._opened[root] = opened(root)
+        system, before = self._opened[root]
+        return system, before + path
+
 
 def files_for(path: str, reach: Reach | None = None) -> Files:
     """What reads a path: this machine's own calls for local ones, pyarrow for the rest."""
     return ArrowFiles() if is_remote(path) else LocalFiles(reach)
+
+
+def _whole(path: str, content: bytes) -> bytes:
+    if len(content) > MOST_READ:
+        raise Unreadable(f"{path} has more than {MOST_READ >> 20} MiB.", "Look at this file.")
+    return content
 
 
 def _local(path: str) -> Path:

@@ -1,0 +1,85 @@
+"""Which commit is a cycle's delivery: the first that brought rows into its partition, or in its time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from dq.contracts.schedule import Cycle
+from dq.contracts.schedule.cycle import Partition
+from dq.contracts.slo import Slo
+from dq.dataquality.delivery.commit_history import SeenCommits
+from dq.dataquality.delivery.evidence import Evidence
+from dq.dataquality.delivery.lake.commit import Brought, Commit
+
+
+@dataclass(frozen=True, slots=True)
+class CycleWindow:
+    """When an update of a table without partitions is meant for a cycle: from `opens` until before `closes`.
+
+    `before` is when the cycle before it was due. None is an open end.
+    """
+
+    before: datetime | None
+    opens: datetime | None
+    closes: datetime | None
+
+    def holds(self, at: datetime) -> bool:
+        """Whether an instant lies in it."""
+        return (self.opens is None or self.opens <= at) and (self.closes is None or at < self.closes)
+
+
+def delivered(
+    slo: Slo, cycle: Cycle, partition: Partition, seen: SeenCommits, window: CycleWindow
+) -> Evidence | None:
+    """What the commits of a table say of one partition of a cycle, or of the snapshot where it has none.
+
+    Nothing found shows that nothing came only where no commit since the cycle before is lacking.
+    """
+    unclear = ""
+    for commit in seen.commits:
+        if not partition and not window.holds(commit.at):
+            continue
+        parts = [one for one in commit.brought if one.rows != 0 or slo.delivery.empty == "allowed"]
+        met = [_meets(one, partition) for one in parts]
+        if True in met:
+            counts = [one.rows for one, meets in zip(parts, met, strict=True) if meets]
+            rows = None if None in counts else sum(count for count in counts if count is not None)
+            # In the window there is nothing to guess any more.
+            return Evidence("commit", commit.at, rows=rows, detail=commit.ident, names_cycle=not partition)
+        if None in met and window.holds(commit.at):
+            unclear = unclear or _unclear(commit, partition)
+    if unclear:
+        return Evidence("commit", readable=False, problem=unclear)
+    begins = window.before or cycle.due_at
+    if seen.since is not None and seen.since > begins:
+        problem = f"the log of the table begins {seen.since:%Y-%m-%d %H:%M:%S}Z, and it may have come before"
+        return Evidence("commit", readable=False, problem=problem, settled=True)
+    return None
+
+
+def _meets(brought: Brought, partition: Partition) -> bool | None:
+    """Whether rows came into the partition; None where a column of it is not named there."""
+    there = {name.lower(): value for name, value in brought.partition}
+    told = [
+        _same(there[column.lower()], value) if column.lower() in there else None
+        for column, value in partition
+    ]
+    if False in told:
+        return False
+    if None not in told:
+        return True
+    # An empty commit has no partition at all.
+    return False if brought.rows == 0 else None
+
+
+def _same(stored: str, wanted: str) -> bool:
+    # A path may write the number 5 as 05; logs keep numbers.
+    return stored == wanted or (stored.isdecimal() and wanted.isdecimal() and int(stored) == int(wanted))
+
+
+def _unclear(commit: Commit, partition: Partition) -> str:
+    columns = ", ".join(column for column, _ in partition)
+    return (
+        f"its commits do not name {columns}, by which it would have to be partitioned (commit {commit.ident})"
+    )

@@ -1,0 +1,116 @@
+"""The commits of every table as far as they were seen: those that the store keeps, and what came since.
+
+A log forgets its oldest commits; what was seen of them once is kept, and each is read once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from dq.dataquality.delivery.lake import delta, hudi, iceberg
+from dq.dataquality.delivery.lake.commit import Brought, Commit, Reader, TableLog
+from dq.dataquality.delivery.lake.files import Files
+from dq.dataquality.delivery.tables import table_commit, table_log
+
+READERS: Mapping[str, Reader] = {"delta": delta.read, "iceberg": iceberg.read, "hudi": hudi.read}
+
+# What came long before any cycle that is still looked at decides nothing.
+KEPT_FOR = timedelta(days=90)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenCommits:
+    """The commits of one table by their time; none since `since` is lacking, and None: none at all."""
+
+    commits: tuple[Commit, ...] = ()
+    since: datetime | None = None
+
+
+@dataclass(slots=True)
+class CommitHistory:
+    """One tick's view of the tables' logs, each read once; `write` keeps what was new."""
+
+    kept: Mapping[str, SeenCommits]
+    now: datetime
+    _seen: dict[str, SeenCommits | Exception] = field(default_factory=dict)
+    _new: dict[str, tuple[Commit, ...]] = field(default_factory=dict)
+
+    def of(self, place: str, format: str, files: Files) -> SeenCommits:
+        """The commits of the table at a place. Raises Unreadable, or what its storage raises."""
+        if place not in self._seen:
+            try:
+                self._seen[place] = self._read(place, format, files)
+            except Exception as error:  # noqa: BLE001  # as with every probe; each that asks gets it
+                self._seen[place] = error
+        found = self._seen[place]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _read(self, place: str, format: str, files: Files) -> SeenCommits:
+        before = self.kept.get(place)
+        known = {one.ident for one in before.commits} if before else set()
+        log = READERS[format](files, place, known, self.now - KEPT_FOR)
+        self._new[place] = log.new
+        commits = sorted((*(before.commits if before else ()), *log.new), key=lambda one: (one.at, one.ident))
+        return SeenCommits(tuple(commits), _since(before, log))
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(list(self._news()))
+
+    def _news(self) -> Iterator[tuple[str, SeenCommits, tuple[Commit, ...]]]:
+        for place, new in self._new.items():
+            found, before = self._seen[place], self.kept.get(place)
+            if isinstance(found, SeenCommits) and (before is None or new or before.since != found.since):
+                yield place, found, new
+
+    def write(self, tx: Connection) -> None:
+        """Keeps the new commits; what another watcher has kept meanwhile is the same."""
+        for place, found, new in self._news():
+            here = table_commit.c.place == place
+            there = set(tx.scalars(select(table_commit.c.ident).where(here)))
+            rows = [_row(place, one) for one in new if one.ident not in there]
+            if rows:
+                tx.execute(insert(table_commit), rows)
+            tx.execute(delete(table_commit).where(here, table_commit.c.at < self.now - KEPT_FOR))
+            log = update(table_log).where(table_log.c.place == place).values(since=found.since)
+            if tx.execute(log).rowcount == 0:
+                tx.execute(insert(table_log).values(place=place, since=found.since))
+
+
+def _since(before: SeenCommits | None, log: TableLog) -> datetime | None:
+    """From when on no commit is lacking: since ever for a whole log, or since the kept ones where these and
+    the log's overlap, else since the log begins."""
+    if log.begins is None:
+        return None
+    held = set(log.held)
+    overlap = before is not None and any(one.ident in held for one in before.commits)
+    return before.since if before is not None and overlap else log.begins
+
+
+def load(tx: Connection, places: set[str], now: datetime) -> CommitHistory:
+    """What the store keeps of the tables at these places."""
+    since = {row.place: row.since for row in tx.execute(select(table_log)) if row.place in places}
+    commits = defaultdict(list)
+    if since:
+        rows = select(table_commit).order_by(table_commit.c.at, table_commit.c.ident)
+        for row in tx.execute(rows):
+            if row.place in since:
+                brought = tuple(
+                    Brought(tuple((name, value) for name, value in pairs), count)
+                    for pairs, count in row.brought
+                )
+                commits[row.place].append(Commit(row.ident, row.at, brought))
+    return CommitHistory({place: SeenCommits(tuple(commits[place]), at) for place, at in since.items()}, now)
+
+
+def _row(place: str, commit: Commit) -> dict[str, object]:
+    brought = [[[list(pair) for pair in one.partition], one.rows] for one in commit.brought]
+    return {"place": place, "ident": commit.ident, "at": commit.at, "brought": brought}

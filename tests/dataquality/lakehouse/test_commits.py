@@ -1,0 +1,157 @@
+"""Deliveries are seen in the logs of tables that Spark wrote, and what only rearranges them is none."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from fakes import lakehouse
+
+from dq.contracts import slo as promise
+from dq.contracts.shared.outcome import CycleStatus
+from dq.contracts.yaml.parse import parse
+from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.commit_history import READERS
+from dq.dataquality.delivery.lake.files import LocalFiles
+from dq.dataquality.delivery.probe import DeliveryPlace
+from dq.dataquality.delivery.watch import Watched, tick
+from dq.store.engine import open_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = lakehouse.MARKS
+
+CONTRACT = """
+apiVersion: v3.2.0
+kind: DataContract
+id: t
+version: 1.0.0
+schema:
+  - name: t
+    properties:
+      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+slaProperties:
+  - id: daily
+    property: frequency
+    value: 1
+    unit: d
+    element: t
+    schedule: "0 6 * * *"
+    customProperties:
+      - property: delivery
+        vendor: dq
+        value: {timezone: UTC, grace: 30m, objective: 50%, partition: {day: "{due:%F}"}}
+"""
+HUDI = {
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.recordkey.field": "id,day",
+    "hoodie.datasource.write.partitionpath.field": "day",
+    "hoodie.datasource.write.precombine.field": "id",
+    "hoodie.metadata.enable": "false",
+}
+
+
+# The commits are of the real time, and so are the cycles that they are late for.
+TODAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+FIRST, SECOND = (f"{TODAY - timedelta(days=ago):%F}" for ago in (2, 1))
+
+
+def rows(spark: SparkSession, day: str) -> DataFrame:
+    return spark.range(2).selectExpr("id", f"DATE'{day}' AS day")
+
+
+class Delta:
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.place = spark, str(folder / "t")
+        self.name = f"delta.`{self.place}`"
+        # Partitions then have names in the log that nobody gave them.
+        spark.sql(
+            f"CREATE TABLE {self.name} (id BIGINT, day DATE) USING delta PARTITIONED BY (day)"
+            " TBLPROPERTIES ('delta.columnMapping.mode'='name', 'delta.enableDeletionVectors'='true')"
+        )
+
+    def write(self, day: str) -> None:
+        rows(self.spark, day).write.format("delta").mode("append").save(self.place)
+
+    def maintain(self) -> None:
+        for statement in (
+            "OPTIMIZE {}",
+            "DELETE FROM {} WHERE id = 1",
+            "UPDATE {} SET id = 7 WHERE id = 0",
+            "VACUUM {}",
+        ):
+            self.spark.sql(statement.format(self.name))
+
+
+class Iceberg:
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.name = spark, f"{lakehouse.CATALOG}.{folder.name.replace('-', '_')}.t"
+        spark.sql(f"CREATE TABLE {self.name} (id BIGINT, day DATE) USING iceberg PARTITIONED BY (day)")
+        self.place = str(lakehouse.loaded(spark, self.name).location())
+
+    def write(self, day: str) -> None:
+        rows(self.spark, day).writeTo(self.name).append()
+
+    def maintain(self) -> None:
+        lakehouse.compact(self.spark, self.name)
+        self.spark.sql("DELETE FROM {} WHERE day = DATE'{}'".replace("{}", self.name, 1).replace("{}", FIRST))
+        table = lakehouse.loaded(self.spark, self.name)
+        table.rewriteManifests().commit()
+
+
+class Hudi:
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.place = spark, str(folder / "t")
+
+    def write(self, day: str, **options: str) -> None:
+        writer = rows(self.spark, day).write.format("hudi").options(**HUDI, **options)
+        writer.mode("append").save(self.place)
+
+    def maintain(self) -> None:
+        operation = {"hoodie.datasource.write.operation": "delete_partition"}
+        deleted = {"hoodie.datasource.write.partitions.to.delete": FIRST}
+        self.write(FIRST, **operation, **deleted)
+
+
+TABLES = {"delta": Delta, "iceberg": Iceberg, "hudi": Hudi}
+
+
+@pytest.mark.parametrize("format", [name for name in TABLES if name in lakehouse.FORMATS])
+def test_a_commit_that_brings_rows_is_a_delivery_within_one_tick_and_no_other(
+    spark: SparkSession, tmp_path: Path, format: str
+) -> None:
+    table = TABLES[format](spark, tmp_path)
+    parsed = parse(CONTRACT.encode(), "t.odcs.yaml")
+    assert parsed.contract is not None
+    (slo,), _ = promise.read(parsed.contract)
+    watched = [Watched(slo, DeliveryPlace(table.place, format, "_SUCCESS"), LocalFiles())]
+    store = open_store(f"sqlite:///{tmp_path / 'store.db'}")
+
+    def statuses() -> list[str]:
+        tick(store, watched, datetime.now(UTC), lambda *_: None, since=TODAY - timedelta(hours=60))
+        with store.read() as tx:
+            return [one.status for one in ledger.history(tx, slo.key)[:2]]
+
+    before = statuses()
+    table.write(FIRST)
+    first = statuses()
+    table.maintain()
+    maintained = statuses()
+    table.write(SECOND)
+    second = statuses()
+
+    missing, late = CycleStatus.MISSING, CycleStatus.LATE
+    assert [before, first, maintained, second] == [
+        [missing, missing],
+        [late, missing],
+        [late, missing],
+        [late, late],
+    ]
+    log = READERS[format](LocalFiles(), table.place, (), TODAY)
+    full = [
+        dict(one.partition) | {"rows": one.rows} for commit in log.new for one in commit.brought if one.rows
+    ]
+    assert full == [{"day": FIRST, "rows": 2}, {"day": SECOND, "rows": 2}]

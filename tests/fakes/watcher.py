@@ -1,0 +1,68 @@
+"""A watcher of one contract on a store, in this process; what it told stands in lists."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dq.contracts import slo as promise
+from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
+from dq.contracts.yaml.parse import parse
+from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.blindness import PLATFORM
+from dq.dataquality.delivery.lake.files import LocalFiles
+from dq.dataquality.delivery.probe import DeliveryPlace
+from dq.dataquality.delivery.watch import Watched, tick
+from dq.store.engine import Store
+
+CONTRACT = """
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+schema:
+  - name: orders
+    properties:
+      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+slaProperties:
+  - id: daily
+    property: frequency
+    value: 1
+    unit: d
+    element: orders
+    schedule: "0 6 * * *"
+    customProperties:
+      - property: delivery
+        vendor: dq
+        value: {timezone: Europe/Berlin, grace: 30m, objective: 50%, window: 30d, __MORE__}
+"""
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+class TableWatcher:
+    """A watched contract; `told` is what the alerts room heard, in order."""
+
+    def __init__(self, store: Store, root: Path, more: str, format: str = "parquet") -> None:
+        parsed = parse(CONTRACT.replace("__MORE__", more).encode(), "orders.odcs.yaml")
+        assert parsed.contract is not None
+        slos, findings = promise.read(parsed.contract)
+        assert findings == []
+        self.store = store
+        self.watched = [Watched(slos[0], DeliveryPlace(str(root), format, "_SUCCESS"), LocalFiles())]
+        self.told: list[Breach | Recovery] = []
+        self.platform: list[Breach | Recovery] = []
+
+    def tick(self, when: str, since: str | None = None) -> list[CycleStatus]:
+        """The statuses of all cycles, oldest first, after a tick at an instant."""
+        tick(
+            self.store,
+            self.watched,
+            at(when),
+            lambda _, event: (self.platform if event.key.contract == PLATFORM else self.told).append(event),
+            since=at(since) if since else None,
+        )
+        with self.store.read() as tx:
+            return [kept.status for kept in ledger.history(tx, ("orders", "orders", "daily"))]
