@@ -45,9 +45,12 @@ def teller(
         if event.key.contract == PLATFORM:
             record(tx, event, [platform], world.now())
             return
-        contract = by_key[event.key.contract]
-        if isinstance(event, Breach):
-            event = replace(event, facts=(*event.facts, *_help(contract, event)))
+        contract = by_key.get(event.key.contract)
+        if contract is None or isinstance(event, Recovery):
+            # It goes to whoever heard of the breach; the contract itself may be no more.
+            record(tx, event, (), world.now())
+            return
+        event = replace(event, facts=(*event.facts, *_help(contract, event)))
         record(tx, event, routes(contract, channel, world.settings), world.now())
 
     return tell

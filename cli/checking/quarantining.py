@@ -13,7 +13,7 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError
 from dq.dataquality import Report
 from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.dataquality.delivery.probe import label
+from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined
 from dq.dataquality.results import check_runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import typer
@@ -11,7 +12,7 @@ from sqlalchemy import Connection
 
 from dq.alerts.incident import Incident
 from dq.alerts.ledger import unresolved
-from dq.cli.loading.contracts import PATHS, load, slos
+from dq.cli.loading.contracts import PATHS, Loaded, load, slos
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row
 from dq.cli.terminal import output
@@ -21,6 +22,7 @@ from dq.contracts.shared.outcome import CycleStatus, Status
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget import Budget, budget
+from dq.dataquality.delivery.holder import remembered
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.wording import local, span
 from dq.dataquality.results import check_runs
@@ -34,8 +36,11 @@ _SIGNS = {
     CycleStatus.NEVER: ("○", "red"),
     CycleStatus.EXCUSED: ("-", "blue"),
     CycleStatus.UNKNOWN: ("?", "yellow"),
+    CycleStatus.WITHDRAWN: ("-", "blue"),
 }
 _DRAWN = 30
+# For how long what was withdrawn is still shown.
+_TOLD_FOR = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +82,44 @@ def show_all(world: World, paths: list[Path], form: output.Format) -> int:
             for one in contract.objects
         }
         incidents = unresolved(tx, [contract.key for contract in loaded.contracts])
+        withdrawn = _withdrawn(tx, loaded, world)
     if form is output.Format.JSON:
         output.as_json(
-            {**as_dict(standings, quality, incidents), "findings": [as_row(one) for one in findings]}
+            {
+                **as_dict(standings, quality, incidents),
+                "withdrawn": [
+                    {
+                        **_cycle(one),
+                        "contract": one.cycle.contract,
+                        "slo": one.cycle.slo,
+                        "reason": one.reason,
+                    }
+                    for one in withdrawn
+                ],
+                "findings": [as_row(one) for one in findings],
+            }
         )
     else:
         describe(standings, quality, incidents, loaded.contracts)
+        _describe_withdrawn(withdrawn)
     return 3 if findings else 0
+
+
+def _withdrawn(tx: Connection, loaded: Loaded, world: World) -> list[Kept]:
+    """What was withdrawn lately of these contracts, and of those that are no more."""
+    here, held = {contract.key for contract in loaded.contracts}, remembered(tx)
+    recent = ledger.withdrawn(tx, world.now() - _TOLD_FOR)
+    return [one for one in recent if one.cycle.contract in here or one.cycle.contract not in held]
+
+
+def _describe_withdrawn(cycles: list[Kept]) -> None:
+    if cycles:
+        output.line()
+        output.line(output.styled("Withdrawn", bold=True))
+    for (contract, slo, reason), times in Counter(
+        (one.cycle.contract, one.cycle.slo, one.reason) for one in cycles
+    ).items():
+        output.line(f"  {contract}/{slo}: {times} {'delivery' if times == 1 else 'deliveries'}. {reason}")
 
 
 def _standing(tx: Connection, slo: Slo, world: World) -> Standing:
@@ -160,6 +196,15 @@ def _checks(quality: Quality) -> None:
                 output.line(f"      {sign} {line.scope}  {what}: {line.observed}, promised {line.allowed}")
 
 
+def _cycle(kept: Kept) -> dict[str, object]:
+    return {
+        "due_at": kept.cycle.due_at.isoformat(),
+        "breach_at": kept.cycle.breach_at.isoformat(),
+        "status": kept.status,
+        "delivered_at": kept.delivered_at.isoformat() if kept.delivered_at else None,
+    }
+
+
 def as_dict(standings: list[Standing], quality: Quality, incidents: list[Incident]) -> dict[str, object]:
     """Everything for machines."""
     return {
@@ -174,15 +219,7 @@ def as_dict(standings: list[Standing], quality: Quality, incidents: list[Inciden
                 "bad": one.budget.bad,
                 "allowed": one.budget.allowed,
                 "budget": one.budget.line(),
-                "cycles": [
-                    {
-                        "due_at": kept.cycle.due_at.isoformat(),
-                        "breach_at": kept.cycle.breach_at.isoformat(),
-                        "status": kept.status,
-                        "delivered_at": kept.delivered_at.isoformat() if kept.delivered_at else None,
-                    }
-                    for kept in one.cycles
-                ],
+                "cycles": [_cycle(kept) for kept in one.cycles],
             }
             for one in standings
         ],

@@ -15,14 +15,16 @@ from dq.cli.alerting.sending import CHANNEL
 from dq.cli.loading.contracts import PATHS, load, slos, watched
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
+from dq.cli.loading.withdrawal import close_withdrawn, withdrawals
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here, instant
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import parse_duration
-from dq.dataquality.delivery.probe import label
-from dq.dataquality.delivery.watch import Tick, Turn, tick
+from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.delivery.turn import Turn
+from dq.dataquality.delivery.watch import Tick, tick
 
 
 def command(
@@ -79,8 +81,9 @@ def _once(
     world: World, paths: list[Path], since: str | None, server: str | None, channel: str, form: output.Format
 ) -> int:
     store = world.store()
-    loaded = settled(world, store, load(paths), keep=True)
+    loaded = settled(world, store, load(paths), paths, keep=True)
     promises, wrong = slos(loaded)
+    ended = withdrawals(loaded, promises, wrong)
     wrong += routing.refused(loaded.contracts, channel, world.settings)
     watching, refused = each(
         promises, lambda slo: slo.contract, lambda slo: watched(slo, server, world.reach)
@@ -94,7 +97,9 @@ def _once(
         world.now(),
         sending.teller(world, loaded.contracts, channel),
         since=instant(since) if since else None,
+        withdrawn=ended,
     )
+    close_withdrawn(world, store, loaded)
     write = output.aside if form is output.Format.JSON else output.block
     drained = sending.send(world, store, write, channel)
     if form is output.Format.JSON:

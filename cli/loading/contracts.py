@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import typer
@@ -21,7 +21,7 @@ from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.lake.files import files_for
-from dq.dataquality.delivery.probe import DeliveryPlace
+from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched
 
 PATHS = typer.Argument(None, help="Contract files or folders; the working folder by default.")
@@ -36,6 +36,8 @@ class Loaded:
 
     contracts: list[Contract]
     findings: list[Finding]
+    gone: Mapping[str, str] = field(default_factory=dict)
+    """Why contracts that were watched are no more, by their keys; found out where identities are kept."""
 
 
 def load(paths: Iterable[Path]) -> Loaded:

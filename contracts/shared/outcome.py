@@ -122,6 +122,7 @@ class CycleStatus(StrEnum):
     NEVER = "never"
     EXCUSED = "excused"
     UNKNOWN = "unknown"
+    WITHDRAWN = "withdrawn"
 
     @property
     def good(self) -> bool:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey, Recovery, Severity
-from dq.dataquality.delivery.evidence import Evidence
+from dq.dataquality.delivery.sources.evidence import Evidence
 
 if TYPE_CHECKING:
     from dq.dataquality.delivery.ledger import Kept
@@ -34,41 +33,40 @@ class _Cause:
 
     blind: list[Kept] = field(default_factory=list)
     problem: str = ""
-    returned: bool = False
 
 
 def events(
     judged: Iterable[tuple[Watched, Kept, CycleVerdict, Evidence | None]], now: datetime, settle: timedelta
-) -> Iterator[Breach | Recovery]:
-    """What the platform team has to know of this tick.
+) -> Iterator[Breach]:
+    """What of this tick the platform team has to know.
 
-    A delivery is blind when it is unknown `settle` after its breach. A cause is the root that its data lies
-    under, or the format whose commits cannot be read. Sight has returned where a delivery that was unknown
-    is known, and none of the same cause is blind.
+    A delivery is told as blind when it is unknown `settle` after its breach.
     """
     causes: dict[str, _Cause] = defaultdict(_Cause)
     for one, kept, result, evidence in judged:
-        if result.status is CycleStatus.UNKNOWN:
-            if (
-                evidence is None
-                or evidence.readable
-                or evidence.settled
-                or now < kept.cycle.breach_at + settle
-            ):
-                continue
-            cause = causes[_of_format(one) if evidence.source == "commit" else _root(one)]
-            cause.blind.append(kept)
-            cause.problem = cause.problem or evidence.problem
-        elif kept.status is CycleStatus.UNKNOWN:
-            causes[_root(one)].returned = True
-            if one.place.format in LAKEHOUSE:
-                causes[_of_format(one)].returned = True
+        name = cause_of(one, result, evidence)
+        if name is None or evidence is None or now < kept.cycle.breach_at + settle:
+            continue
+        cause = causes[name]
+        cause.blind.append(kept)
+        cause.problem = cause.problem or evidence.problem
     for name, cause in sorted(causes.items()):
-        key = IncidentKey(PLATFORM, name, GROUP)
-        if cause.blind:
-            yield _breach(key, cause, now)
-        elif cause.returned:
-            yield Recovery(key, _SUBJECT, now, (("seen", "deliveries can be judged again"),))
+        yield _breach(IncidentKey(PLATFORM, name, GROUP), cause, now)
+
+
+def cause_of(one: Watched, result: CycleVerdict, evidence: Evidence | None) -> str | None:
+    """What keeps a delivery from being seen: the root that its data lies under, or the format whose commits
+    cannot be read. None for one that is known, and for one that never will be.
+    """
+    if result.status is not CycleStatus.UNKNOWN or evidence is None or evidence.readable or evidence.settled:
+        return None
+    return _of_format(one) if evidence.source == "commit" else _root(one)
+
+
+def returned(cause: str, now: datetime) -> Recovery:
+    """What is told when no delivery is unknown for a cause any more."""
+    key = IncidentKey(PLATFORM, cause, GROUP)
+    return Recovery(key, _SUBJECT, now, (("seen", "no delivery is unknown for it any more"),))
 
 
 def _breach(key: IncidentKey, cause: _Cause, now: datetime) -> Breach:

@@ -6,11 +6,11 @@ would take them over by writing down another contract's id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from dq.dataquality.delivery.tables import contract_holder
 
@@ -65,10 +65,38 @@ def _unclear(key: str, rivals: Iterable[str]) -> str:
     return f"{', '.join(rivals)} are the same contract {key!r}, and nobody knows which was first."
 
 
+@dataclass(frozen=True, slots=True)
+class KeyHolder:
+    """The file that is a contract, the folder of its registry (None: not seen since that is kept), and since
+    when it is not the contract any more."""
+
+    file: str
+    registry: str | None = None
+    gone_since: datetime | None = None
+
+
+def holders(tx: Connection) -> dict[str, KeyHolder]:
+    """Who holds each contract, by its key."""
+    rows = tx.execute(select(contract_holder))
+    return {row.contract: KeyHolder(row.file, row.registry, row.gone_since) for row in rows}
+
+
 def remembered(tx: Connection) -> dict[str, str]:
     """The file of each contract by its key."""
-    rows = tx.execute(select(contract_holder.c.contract, contract_holder.c.file))
-    return {row.contract: row.file for row in rows}
+    return {key: holder.file for key, holder in holders(tx).items()}
+
+
+def note(tx: Connection, seen: Mapping[str, KeyHolder]) -> None:
+    """Keeps where these contracts are, and since when they are gone."""
+    table = contract_holder
+    for key, one in seen.items():
+        where = update(table).where(table.c.contract == key)
+        tx.execute(where.values(registry=one.registry, gone_since=one.gone_since))
+
+
+def forget(tx: Connection, keys: Collection[str]) -> None:
+    """Leaves these keys to whoever is next."""
+    tx.execute(delete(contract_holder).where(contract_holder.c.contract.in_(keys)))
 
 
 def remember(tx: Connection, new: Mapping[str, str], now: datetime) -> None:

@@ -9,26 +9,30 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, Row, and_, insert, not_, or_, select, update
+from sqlalchemy import Connection, Row, and_, delete, insert, not_, or_, select, update
 
 from dq.contracts.schedule import Cycle, Note
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.evidence import Evidence
-from dq.dataquality.delivery.probe import Receipt
+from dq.dataquality.delivery.sources.evidence import Evidence
+from dq.dataquality.delivery.sources.probe import Receipt
 from dq.dataquality.delivery.status import CycleVerdict
 from dq.dataquality.delivery.tables import cycle as cycles_table
 from dq.dataquality.delivery.tables import cycle_event, receipt, watermark
 
 OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING, CycleStatus.UNKNOWN)
+_KEY = ("contract", "object", "slo")
 STILL_LOOKED_AT = timedelta(days=60)
 """How long after its due instant a cycle that was given up is looked at: it may be delivered after all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A cycle as it stands in the store. `told`: its breach is known to the alerts room."""
+    """A cycle as it stands in the store. `told`: its breach is known to the alerts room.
+
+    `blind` is what keeps it from being seen, as the platform team is told, where it is unknown for that.
+    """
 
     id: int
     cycle: Cycle
@@ -37,6 +41,7 @@ class Kept:
     delivered_at: datetime | None
     first_seen_at: datetime | None
     told: bool
+    blind: str | None = None
 
 
 def through(tx: Connection) -> dict[tuple[str, str, str], datetime]:
@@ -108,6 +113,27 @@ def open_cycles(tx: Connection, now: datetime) -> dict[tuple[str, str, str], lis
     return found
 
 
+def any_blind(tx: Connection, cause: str) -> bool:
+    """Whether a delivery is still unknown for this cause."""
+    columns = cycles_table.c
+    blind = and_(columns.status == CycleStatus.UNKNOWN, columns.blind == cause)
+    return tx.execute(select(columns.id).where(blind).limit(1)).first() is not None
+
+
+def unmark(tx: Connection, key: tuple[str, str, str]) -> None:
+    """Lets an SLO begin anew when it is promised again: nothing is due for the time in between."""
+    same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
+    tx.execute(delete(watermark).where(same))
+
+
+def withdrawn(tx: Connection, since: datetime) -> list[Kept]:
+    """The cycles that were withdrawn at this instant or later, oldest first."""
+    ended = cycle_event.c.cycle_id == cycles_table.c.id
+    recent = and_(cycle_event.c.after == CycleStatus.WITHDRAWN, cycle_event.c.at >= since)
+    found = select(cycles_table).join(cycle_event, ended).where(recent).order_by(cycles_table.c.due_at)
+    return [kept(row) for row in tx.execute(found)]
+
+
 def delivered_ever(tx: Connection, key: tuple[str, str, str]) -> bool:
     """Whether any cycle of an SLO was delivered."""
     columns = cycles_table.c
@@ -169,6 +195,7 @@ def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select 
         delivered_at=row.delivered_at,
         first_seen_at=row.first_seen_at,
         told=row.told,
+        blind=row.blind,
     )
 
 
@@ -180,6 +207,7 @@ def change(
     now: datetime,
     *,
     told: bool,
+    blind: str | None = None,
 ) -> bool:
     """Moves a cycle to its new status, if it still stands where it was read; says whether it did."""
     delivered = before.cycle.due_at + judged.lateness if judged.lateness is not None else None
@@ -197,6 +225,7 @@ def change(
             first_seen_at=(evidence.first_seen if evidence else None) or before.first_seen_at,
             source=evidence.source if evidence and delivered else None,
             told=told,
+            blind=blind,
         )
     )
     if moved.rowcount != 1:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from dq.contracts.schedule import Cycle
 from dq.contracts.shared.outcome import CycleStatus
-from dq.dataquality.delivery.evidence import Evidence
+from dq.dataquality.delivery.sources.evidence import Evidence
 
 CLOCK_TOLERANCE = timedelta(seconds=2)
 """How far two clocks may differ before evidence counts as coming from the future."""

@@ -13,6 +13,9 @@ contract_holder = Table(
     Column("contract", Text, primary_key=True),
     Column("file", Text, nullable=False),
     Column("since", UtcDateTime, nullable=False),
+    # The folder of its registry, and since when the file is not the contract any more.
+    Column("registry", Text),
+    Column("gone_since", UtcDateTime),
 )
 
 watermark = Table(
@@ -44,6 +47,8 @@ cycle = Table(
     Column("delivered_at", UtcDateTime),
     Column("first_seen_at", UtcDateTime),
     Column("source", String(8)),
+    # What the platform team is told cannot be seen, where that is why it is unknown.
+    Column("blind", Text),
     # The breach is known to the alerts room, so a recovery must reach it too.
     Column("told", Boolean, nullable=False),
     Column("contract_version", Text, nullable=False),
@@ -76,22 +81,4 @@ receipt = Table(
     Column("rows", Integer),
     Column("contract_version", Text, nullable=False),
     Index("ix_receipt_what", "contract", "object", "partition"),
-)
-
-table_log = Table(
-    "table_log",
-    metadata,
-    Column("place", Text, primary_key=True),
-    # No commit since then is lacking in `table_commit`; NULL: none at all.
-    Column("since", UtcDateTime),
-)
-
-table_commit = Table(
-    "table_commit",
-    metadata,
-    Column("place", Text, primary_key=True),
-    Column("ident", Text, primary_key=True),
-    Column("at", UtcDateTime, nullable=False),
-    # Lists of [[column, value] pairs, rows], one per partition that it brought rows into.
-    Column("brought", Json, nullable=False),
 )

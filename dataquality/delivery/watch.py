@@ -13,33 +13,28 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
-from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery
+from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey, Recovery
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import blindness, commit_history, ledger
+from dq.dataquality.delivery import blindness, ledger
 from dq.dataquality.delivery.budget import budget
-from dq.dataquality.delivery.commit_evidence import CycleWindow, delivered
-from dq.dataquality.delivery.commit_history import CommitHistory
-from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.ledger import Kept
-from dq.dataquality.delivery.probe import DeliveryPlace, Receipts, label, look
-from dq.dataquality.delivery.sight import Sight
+from dq.dataquality.delivery.sources import commit_history
+from dq.dataquality.delivery.sources.commit_evidence import CycleWindow, delivered
+from dq.dataquality.delivery.sources.commit_history import CommitHistory
+from dq.dataquality.delivery.sources.evidence import Evidence
+from dq.dataquality.delivery.sources.probe import DeliveryPlace, Receipts, label, look
+from dq.dataquality.delivery.sources.sight import Sight
+from dq.dataquality.delivery.sources.snapshot import of_snapshot, window_of
 from dq.dataquality.delivery.status import CycleVerdict, judge
+from dq.dataquality.delivery.turn import Key, Tell, Turn, ended, tell_sight, withdraw
 from dq.dataquality.delivery.wording import promised, seen
 from dq.store.engine import Store
 
 # Evidence can become visible late; an alert waits this long after the breach. It changes no status.
 SETTLE = timedelta(seconds=60)
-# A snapshot that comes in the last quarter before a due instant is meant for that one.
-EARLY = 0.25
-
-# How a promise that was broken ended where nothing was delivered.
-_ENDS = {CycleStatus.NEVER: End.GIVEN_UP, CycleStatus.EXCUSED: End.EXCUSED}
-
-Tell = Callable[[Connection, Breach | Recovery], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +44,6 @@ class Watched:
     slo: Slo
     place: DeliveryPlace
     files: Files
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A cycle that moved from one status to another in this tick."""
-
-    kept: Kept
-    after: CycleStatus
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +59,21 @@ class Tick:
 
 
 def tick(
-    store: Store, watched: Sequence[Watched], now: datetime, tell: Tell, *, since: datetime | None = None
+    store: Store,
+    watched: Sequence[Watched],
+    now: datetime,
+    tell: Tell,
+    *,
+    since: datetime | None = None,
+    withdrawn: Callable[[Key], str | None] = lambda _: None,
 ) -> Tick:
     """Brings every watched SLO up to `now`, an aware instant.
 
     An SLO that was never watched starts at `since`, or at `now`: what was due before has no cycles.
-    Running it again at the same instant changes nothing.
+    Running it again at the same instant changes nothing. `withdrawn` says of an SLO by its key why it is
+    promised no more, or None: others may watch it.
     """
+    gone = withdraw(store, withdrawn, now, tell)
     new = _enumerate(store, watched, now, since or now)
     with store.read() as tx:
         standing = ledger.open_cycles(tx, now)
@@ -108,7 +102,7 @@ def tick(
         at=now,
         slos=len(watched),
         new_cycles=new,
-        changes=tuple(change for change in changes if change.after is not change.kept.status),
+        changes=gone + tuple(change for change in changes if change.after is not change.kept.status),
         unknown=tuple(
             Turn(kept, result.status, result.reason)
             for _, kept, result, evidence in judged
@@ -157,7 +151,7 @@ def _judged(
     slo, cycle = one.slo, kept.cycle
     # Where a partition's path tells what came, no time does.
     placed = bool(cycle.partitions) and one.place.format not in LAKEHOUSE
-    window, ahead = (CycleWindow(None, None, None), None) if placed else _window(slo, cycle)
+    window, ahead = (CycleWindow(None, None, None), None) if placed else window_of(slo, cycle)
 
     def commit(partition: Partition) -> Evidence | None:
         seen = history.of(one.place.path.rstrip("/"), one.place.format, one.files)
@@ -168,7 +162,9 @@ def _judged(
         evidence = sight.lost(slo, one.place, one.files)
     give_up_at = cycle.due_at + slo.give_up_after if slo.give_up_after else None
     if not cycle.partitions:
-        evidence, give_up_at = _snapshot(kept, evidence, window, give_up_at or ahead)
+        evidence, give_up_at = of_snapshot(
+            kept.status is CycleStatus.MISSING, evidence, window, give_up_at or ahead
+        )
     if evidence is not None and evidence.rows == 0 and slo.delivery.empty == "forbidden":
         judged = judge(cycle, None, now, give_up_at=give_up_at)
         return replace(judged, reason=f"{judged.reason} An empty delivery came, which is forbidden."), None
@@ -177,58 +173,23 @@ def _judged(
     return judge(cycle, evidence, now, give_up_at=give_up_at), evidence
 
 
-def _window(slo: Slo, cycle: Cycle) -> tuple[CycleWindow, datetime | None]:
-    """When an update without a partition value is meant for a cycle, and when the third next one is due.
-
-    One update serves one cycle: from a quarter of the gap before it is due until a quarter before the
-    next one.
-    """
-    due = cycle.due_at
-    before = slo.schedule.latest(due - timedelta(seconds=1))
-    ahead = [following.at for following, _ in zip(slo.schedule.after(due), range(3), strict=False)]
-    opens = due - (due - before.at) * EARLY if before else None
-    closes = ahead[0] - (ahead[0] - due) * EARLY if ahead else None
-    return CycleWindow(before.at if before else None, opens, closes), ahead[-1] if ahead else None
-
-
-def _snapshot(
-    kept: Kept, evidence: Evidence | None, window: CycleWindow, give_up_at: datetime | None
-) -> tuple[Evidence | None, datetime | None]:
-    """Whether an update without a partition value is meant for this cycle.
-
-    After the third next one is due, a snapshot that never came is given up.
-    """
-    if evidence is None or evidence.delivered_at is None or evidence.names_cycle:
-        return evidence, give_up_at
-    if window.opens is not None and evidence.delivered_at < window.opens:
-        return None, give_up_at
-    closes = window.closes
-    if closes is not None and evidence.delivered_at >= closes:
-        # What is there now belongs to a later cycle, and what came for this one, if anything, is overwritten:
-        # only who looked in time knows that nothing did.
-        if kept.status is not CycleStatus.MISSING:
-            problem = "a later update has overwritten what may have come for it, and nobody looked before"
-            return Evidence(evidence.source, readable=False, problem=problem, settled=True), give_up_at
-        return None, min(give_up_at or closes, closes)
-    return evidence, give_up_at
-
-
 Judged = tuple[Watched, Kept, CycleVerdict, Evidence | None]
 
 
 def _write(
     store: Store,
     judged: Iterable[Judged],
-    blind: Sequence[Breach | Recovery],
+    blind: Sequence[Breach],
     history: CommitHistory,
     now: datetime,
     tell: Tell,
 ) -> list[Turn]:
     moved = [
-        (one, kept, result, evidence, event)
+        (one, kept, result, evidence, event, cause)
         for one, kept, result, evidence in judged
         for event in (_event(one.slo, kept, result, now),)
-        if event is not None or result.status is not kept.status
+        for cause in (blindness.cause_of(one, result, evidence),)
+        if event is not None or result.status is not kept.status or cause != kept.blind
     ]
     changes: list[Turn] = []
     if not moved and not blind and not history.has_news:
@@ -237,13 +198,14 @@ def _write(
         history.write(tx)
         for event in blind:
             tell(tx, event)
-        for one, kept, result, evidence, own in moved:
+        for one, kept, result, evidence, own, cause in moved:
             told = kept.told or isinstance(own, Breach)
-            if not ledger.change(tx, kept, result, evidence, now, told=told):
+            if not ledger.change(tx, kept, result, evidence, now, told=told, blind=cause):
                 continue
             changes.append(Turn(kept, result.status, result.reason))
             if own is not None:
                 tell(tx, replace(own, facts=(*own.facts, ("budget", _budget(tx, one.slo, now)))))
+        tell_sight(tx, changes, now, tell)
     return changes
 
 
@@ -265,8 +227,7 @@ def _event(slo: Slo, kept: Kept, judged: CycleVerdict, now: datetime) -> Breach 
         if judged.lateness is not None:
             at = kept.cycle.due_at + judged.lateness
             return Recovery(key, subject, at, (("delivered", seen(slo, kept.cycle, judged)),))
-        end = _ENDS[judged.status]
-        return Recovery(key, subject, now, ((end.replace("_", " "), judged.reason),), end)
+        return ended(key, kept, judged, now)
     return None
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from dq.contracts.schedule import Cycle, zone
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.probe import label
+from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.delivery.status import CycleVerdict
 
 

@@ -11,7 +11,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM
 from dq.dataquality.delivery.lake.files import LocalFiles
-from dq.dataquality.delivery.probe import DeliveryPlace
+from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched, tick
 from dq.store.engine import Store
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dq.contracts.schedule import Cycle, Note, Schedule, cycles, parse
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import Duration, parse_duration
-from dq.dataquality.delivery.evidence import Evidence
+from dq.dataquality.delivery.sources.evidence import Evidence
 from dq.dataquality.delivery.status import CycleVerdict, judge
 
 CASES = cases("cron-cases.yaml")

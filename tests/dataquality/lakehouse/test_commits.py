@@ -13,9 +13,9 @@ from dq.contracts import slo as promise
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.commit_history import READERS
 from dq.dataquality.delivery.lake.files import LocalFiles
-from dq.dataquality.delivery.probe import DeliveryPlace
+from dq.dataquality.delivery.sources.commit_history import READERS
+from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched, tick
 from dq.store.engine import open_store
 

@@ -16,8 +16,8 @@ from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.errors import DqError
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.lake.files import Files
+from dq.dataquality.delivery.sources.evidence import Evidence
 
 # A folder whose newest file is younger than this may still be written to.
 STABLE_AFTER = timedelta(seconds=60)

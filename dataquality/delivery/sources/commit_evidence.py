@@ -8,9 +8,9 @@ from datetime import datetime
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.commit_history import SeenCommits
-from dq.dataquality.delivery.evidence import Evidence
 from dq.dataquality.delivery.lake.commit import Brought, Commit
+from dq.dataquality.delivery.sources.commit_history import SeenCommits
+from dq.dataquality.delivery.sources.evidence import Evidence
 
 
 @dataclass(frozen=True, slots=True)

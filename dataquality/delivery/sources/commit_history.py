@@ -15,7 +15,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from dq.dataquality.delivery.lake import delta, hudi, iceberg
 from dq.dataquality.delivery.lake.commit import Brought, Commit, Reader, TableLog
 from dq.dataquality.delivery.lake.files import Files
-from dq.dataquality.delivery.tables import table_commit, table_log
+from dq.dataquality.delivery.sources.tables import table_commit, table_log
 
 READERS: Mapping[str, Reader] = {"delta": delta.read, "iceberg": iceberg.read, "hudi": hudi.read}
 

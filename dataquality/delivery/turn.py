@@ -1,0 +1,71 @@
+"""A cycle that moves, what is told of its end, and how what is promised no more ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery
+from dq.dataquality.delivery import blindness, ledger
+from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.status import CycleVerdict
+from dq.store.engine import Store
+
+# How a promise that was broken ended where nothing was delivered.
+_ENDS = {
+    CycleStatus.NEVER: End.GIVEN_UP,
+    CycleStatus.EXCUSED: End.EXCUSED,
+    CycleStatus.WITHDRAWN: End.WITHDRAWN,
+}
+
+Tell = Callable[[Connection, Breach | Recovery], object]
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A cycle that moved from one status to another in this tick."""
+
+    kept: Kept
+    after: CycleStatus
+    reason: str
+
+
+def withdraw(
+    store: Store, withdrawn: Callable[[Key], str | None], now: datetime, tell: Tell
+) -> tuple[Turn, ...]:
+    """Ends what is promised no more: open cycles, their incidents, and the watch itself."""
+    with store.read() as tx:
+        marked = ledger.through(tx)
+    reasons = {key: reason for key in marked if (reason := withdrawn(key)) is not None}
+    if not reasons:
+        return ()
+    turns: list[Turn] = []
+    with store.write() as tx:
+        standing = ledger.open_cycles(tx, now)
+        for key, reason in reasons.items():
+            ledger.unmark(tx, key)
+            verdict = CycleVerdict(CycleStatus.WITHDRAWN, None, reason)
+            for kept in standing.get(key, ()):
+                if kept.status in ledger.OPEN and ledger.change(tx, kept, verdict, None, now, told=kept.told):
+                    turns.append(Turn(kept, verdict.status, reason))
+                    if kept.told:
+                        tell(tx, ended(IncidentKey(*key), kept, verdict, now))
+        tell_sight(tx, turns, now, tell)
+    return tuple(turns)
+
+
+def tell_sight(tx: Connection, turns: Iterable[Turn], now: datetime, tell: Tell) -> None:
+    """Tells of every cause of blindness behind which no delivery is left."""
+    for cause in sorted({turn.kept.blind for turn in turns if turn.kept.blind}):
+        if not ledger.any_blind(tx, cause):
+            tell(tx, blindness.returned(cause, now))
+
+
+def ended(key: IncidentKey, kept: Kept, judged: CycleVerdict, now: datetime) -> Recovery:
+    end = _ENDS[judged.status]
+    subject, facts = kept.cycle.due_at.isoformat(), ((end.replace("_", " "), judged.reason),)
+    return Recovery(key, subject, now, facts, end)
