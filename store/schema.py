@@ -55,5 +55,5 @@ class UtcDateTime(TypeDecorator[datetime]):
 
     def process_result_value(self, value: datetime | str | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
         if isinstance(value, str):
-            return datetime.strptime(value, _TEXT).replace(tzinfo=UTC)
+            return datetime.fromisoformat(value)
         return value if value is None else value.astimezone(UTC)

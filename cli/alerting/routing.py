@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -30,7 +30,11 @@ def routes(contract: Contract, channel: str, settings: Settings) -> list[AlertRo
     if channel != FROM_CONTRACT:
         name, _, target = channel.partition(":")
         return [AlertRoute(name, target)]
-    return [made for one in _heard(contract) if isinstance(made := _route(one, settings), AlertRoute)]
+    return [
+        made
+        for one in _heard(contract, channels.load())
+        if isinstance(made := _route(one, settings), AlertRoute)
+    ]
 
 
 def platform_route(channel: str, settings: Settings) -> AlertRoute:
@@ -51,11 +55,12 @@ def refused(contracts: Iterable[Contract], channel: str, settings: Settings) -> 
     """The support entries of contracts in force that alerts will not go to, each with the reason."""
     if channel != FROM_CONTRACT:
         return []
+    known = channels.load()
     return [
         _finding(each, one, made)
         for each in contracts
         if each.status not in NOT_IN_FORCE
-        for one in _heard(each)
+        for one in _heard(each, known)
         if isinstance(made := _route(one, settings), TextFault)
     ]
 
@@ -65,8 +70,7 @@ def _finding(contract: Contract, one: SupportChannel, wrong: TextFault) -> Findi
     return Finding("route-refused", Severity.ERROR, f"{wrong.message}.", wrong.mend, at, path, contract.id)
 
 
-def _heard(contract: Contract) -> list[SupportChannel]:
-    known = channels.load()
+def _heard(contract: Contract, known: Collection[str]) -> list[SupportChannel]:
     return [one for one in contract.support if one.tool in known and hears(one)]
 
 

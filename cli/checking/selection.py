@@ -21,6 +21,7 @@ from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.receipts import receipts
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.results import check_runs
 from dq.dataquality.spark.readers.dataset import locate
@@ -140,7 +141,7 @@ def _scopes(tx: Connection, contract: Contract, one: SchemaObject, what: AskedRo
 def _delivered_by_promise(tx: Connection, contract: Contract, one: SchemaObject) -> bool:
     """Whether it is known when the object is delivered: it has a promise that is watched, or receipts."""
     ready, _ = promise.read(contract)
-    return any(slo.object is one for slo in ready) or bool(ledger.receipts(tx, contract.key, one.name))
+    return any(slo.object is one for slo in ready) or bool(receipts(tx, contract.key, one.name))
 
 
 def _of_cycles(tx: Connection, pairs: Sequence[Pair], wanted: Sequence[datetime]) -> list[Task]:

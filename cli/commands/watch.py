@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from dq.cli.alerting.sending import CHANNEL
 from dq.cli.loading.contracts import PATHS, load, slos, watched
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
+from dq.cli.loading.resting import at_rest, lay_to_rest
 from dq.cli.loading.withdrawal import close_withdrawn, withdrawals
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here, instant
@@ -81,13 +83,13 @@ def _once(
     world: World, paths: list[Path], since: str | None, server: str | None, channel: str, form: output.Format
 ) -> int:
     store = world.store()
-    loaded = settled(world, store, load(paths), paths, keep=True)
+    rest = at_rest(world, store, server, channel)
+    loaded = settled(world, store, load(paths, rest.of), paths, keep=True)
     promises, wrong = slos(loaded)
     ended = withdrawals(loaded, promises, wrong)
     wrong += routing.refused(loaded.contracts, channel, world.settings)
-    watching, refused = each(
-        promises, lambda slo: slo.contract, lambda slo: watched(slo, server, world.reach)
-    )
+    reach = world.reach
+    watching, refused = each(promises, lambda slo: slo.contract, lambda slo: watched(slo, server, reach))
     findings = [*loaded.findings, *wrong, *refused]
     for finding in findings:
         output.note(str(finding))
@@ -99,7 +101,9 @@ def _once(
         since=instant(since) if since else None,
         withdrawn=ended,
     )
+    done = replace(done, slos=done.slos + rest.slos)
     close_withdrawn(world, store, loaded)
+    lay_to_rest(world, store, rest, loaded, [one.slo for one in watching], findings)
     write = output.aside if form is output.Format.JSON else output.block
     drained = sending.send(world, store, write, channel)
     if form is output.Format.JSON:

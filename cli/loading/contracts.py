@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,31 +38,39 @@ class Loaded:
     findings: list[Finding]
     gone: Mapping[str, str] = field(default_factory=dict)
     """Why contracts that were watched are no more, by their keys; found out where identities are kept."""
+    resting: Mapping[str, str] = field(default_factory=dict)
+    """The keys of contracts that were not read, because nothing is due, by their files."""
 
 
-def load(paths: Iterable[Path]) -> Loaded:
+def load(paths: Iterable[Path], rests: Callable[[Path, bytes], str | None] = lambda *_: None) -> Loaded:
     """Every contract at or below the paths. One that cannot be read is left out, with its findings.
 
-    The YAML files that are none are said on stderr.
+    The YAML files that are none are said on stderr. `rests` gives the key of a contract that need not be
+    read.
 
     Raises Unreadable for a path that does not exist, and for one that holds no contract.
     """
     contracts: list[Contract] = []
     findings: list[Finding] = []
+    resting: dict[str, str] = {}
     found = discover(paths)
     if found.passed:
         output.note(f"dq: {told(found.passed)}")
     for file in found.contracts:
         try:
-            parsed = parse(read(file), str(file))
+            content = read(file)
         except FileRefused as refused:
             findings.append(refused.finding(str(file)))
             continue
+        if (key := rests(file.path, content)) is not None:
+            resting[str(file)] = key
+            continue
+        parsed = parse(content, str(file))
         wrong = [finding for finding in parsed.findings if finding.severity.blocks]
         findings += wrong
         if parsed.contract is not None and not wrong:
             contracts.append(parsed.contract)
-    return Loaded(contracts, findings)
+    return Loaded(contracts, findings, resting=resting)
 
 
 def chosen(loaded: Loaded, name: str | None) -> tuple[Contract, SchemaObject]:

@@ -15,7 +15,7 @@ from dq.cli.world.environment import World, outermost_root
 from dq.contracts.access.files import FileRefused
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.dataquality.delivery.holder import Claim, KeyHolder, decide, holders, note, remember, remembered
 from dq.store.engine import Store
 
@@ -31,53 +31,61 @@ def settled(
     `keep`: files that are new or have moved are remembered, and what is gone from the `paths` is told, which
     the watcher does. A file that was named twice counts once.
     """
-    home = cache(_home)
-    files = {_resolved(one.file): one for one in reversed(loaded.contracts)}
+    home, resolved = cache(_home), cache(_resolved_folder)
+    read: dict[str, Contract] = {one.file: one for one in loaded.contracts}
+    keys = {**loaded.resting, **{file: one.key for file, one in read.items()}}
+    files = {resolved(Path(file).parent) / Path(file).name: file for file in reversed(keys)}
     names = {path: home(path.parent)[1] + path.name for path in files}
     common = Counter(names.values())
-    contracts = {
+    claims = {
         # Two registries in one run may have a file of one name each; neither may pass for the other.
-        Claim(one.key, names[path] if common[names[path]] == 1 else str(path)): one
-        for path, one in reversed(files.items())
+        Claim(keys[file], names[path] if common[names[path]] == 1 else str(path)): file
+        for path, file in reversed(files.items())
     }
-    roots = {one.key: home(path.parent)[0] for path, one in files.items()}
+    roots = {keys[file]: home(path.parent)[0] for path, file in files.items()}
     may_hold = cache(lambda key, file: _may_hold(roots[key] / file, key))
     with store.read() as tx:
-        decision = decide(contracts, remembered(tx), may_hold)
+        known = holders(tx)
+    first = {key: holder.file for key, holder in known.items()}
+    decision = decide(claims, first, may_hold)
     if keep and decision.new:
         with store.write() as tx:
             # Decided again, because another watcher may have been here meanwhile.
-            decision = decide(contracts, remembered(tx), may_hold)
+            decision = decide(claims, remembered(tx), may_hold)
             remember(tx, decision.new, world.now())
+            known = holders(tx)
     refused = [
-        Finding("duplicate-contract", Severity.ERROR, reason, _MEND, one.at("id"), "id", one.id)
+        Finding("duplicate-contract", Severity.ERROR, reason, _MEND, _place(read, file), "id", claim.key)
         for claim, reason in decision.refused.items()
-        for one in (contracts[claim],)
+        for file in (claims[claim],)
     ]
-    held = [one for claim, one in contracts.items() if claim not in decision.refused]
-    gone = _gone(world, store, paths, contracts, decision.refused, loaded, roots) if keep else {}
+    held = [read[file] for claim, file in claims.items() if claim not in decision.refused and file in read]
+    gone = _gone(world, store, paths, claims, decision.refused, loaded, roots, known) if keep else {}
     return replace(loaded, contracts=held, findings=[*loaded.findings, *refused], gone=gone)
+
+
+def _place(read: Mapping[str, Contract], file: str) -> Location:
+    return read[file].at("id") if file in read else Location(file)
 
 
 def _gone(
     world: World,
     store: Store,
     paths: Sequence[Path],
-    contracts: Mapping[Claim, Contract],
+    claims: Mapping[Claim, str],
     refused: Collection[Claim],
     loaded: Loaded,
     roots: Mapping[str, Path],
+    known: Mapping[str, KeyHolder],
 ) -> dict[str, str]:
     """Why contracts are no more that were in a file at or below the paths, once that has lasted.
 
     A file that is being replaced is gone for a moment. Where a file could not be read, it may be the one that
     a contract has moved to.
     """
-    here, now = {claim.key: claim for claim in contracts}, world.now()
+    here, now = {claim.key: claim for claim in claims}, world.now()
     scope = [Path(os.path.realpath(path)) for path in paths]
-    names = {claim.file: one for claim, one in contracts.items()}
-    with store.read() as tx:
-        known = holders(tx)
+    names = {claim.file: claim.key for claim in claims}
     seen: dict[str, KeyHolder] = {}
     reasons: dict[str, str] = {}
     for key, holder in known.items():
@@ -93,7 +101,7 @@ def _gone(
             continue
         seen[key] = replace(holder, gone_since=holder.gone_since or now)
         if now - (holder.gone_since or now) >= GONE_FOR:
-            called = f"{holder.file} is the contract {heir.key!r} now" if heir else f"{holder.file} is gone"
+            called = f"{holder.file} is the contract {heir!r} now" if heir else f"{holder.file} is gone"
             reasons[key] = f"The contract was removed: {called}."
     moved = {key: holder for key, holder in seen.items() if holder != known[key]}
     if moved:
@@ -105,9 +113,9 @@ def _gone(
 _MEND = "Remove one of them, or give it an id of its own."
 
 
-def _resolved(file: str) -> Path:
+def _resolved_folder(folder: Path) -> Path:
     # pathlib raises for links that lead to each other.
-    return Path(os.path.realpath(Path(file).parent)) / Path(file).name
+    return Path(os.path.realpath(folder))
 
 
 def _home(folder: Path) -> tuple[Path, str]:

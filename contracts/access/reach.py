@@ -89,7 +89,7 @@ class Reach:
         known = fixed(address.segments)
         written = self.folder.joinpath(*known)
         for path in (os.path.normpath(written), written):
-            wrong = self._refused(Path(os.path.realpath(path)), str(address))
+            wrong = self._refused(os.path.realpath(path), str(address))
             if wrong is not None:
                 return wrong
         rest = address.segments[len(known) :]
@@ -97,11 +97,12 @@ class Reach:
             return _hidden()
         return None
 
-    def _refused(self, real: Path, said: str) -> TextFault | None:
-        inside = [real.relative_to(folder) for folder in self.folders if real.is_relative_to(folder)]
+    def _refused(self, real: str, said: str) -> TextFault | None:
+        # Texts and no paths: a watcher asks this for every file that it looks at.
+        inside = [rest for folder in self.folders if (rest := _below(real, str(folder))) is not None]
         if inside and not self.narrow:
             return None
-        if any(not any(step.startswith(".") for step in one.parts) for one in inside):
+        if any(not any(step.startswith(".") for step in Path(rest).parts) for rest in inside):
             return None
         if inside:
             return _hidden()
@@ -112,7 +113,7 @@ class Reach:
         """Why a folder or file below a vouched place may not be used: a link on the way to it."""
         if is_remote(path):
             return None
-        return self._refused(Path(os.path.realpath(self.folder / path)), path)
+        return self._refused(os.path.realpath(self.folder / path), path)
 
     def contents(self, text: str) -> TextFault | None:
         """Why what a local place holds may not be read: a link in it that leads out.
@@ -130,7 +131,7 @@ class Reach:
             if seen > _MOST_ENTRIES:
                 return TextFault("OUT_OF_REACH", "holds too many files to look through", _allow(text))
             if path is not None:
-                wrong = self._refused(Path(os.path.realpath(path)), text)
+                wrong = self._refused(os.path.realpath(path), text)
                 if wrong is not None:
                     return wrong
         return None
@@ -158,6 +159,14 @@ def _matching(folder: Path, pattern: str) -> Iterator[Path]:
 
 def _allow(root: str) -> str:
     return f"Allow it: DQ_LAKE_ROOTS={root}, or lake_roots in dq.toml."
+
+
+def _below(real: str, folder: str) -> str | None:
+    """What follows the folder in a real path; None where it does not lie in it."""
+    if real == folder:
+        return ""
+    start = folder.rstrip(os.sep) + os.sep
+    return real[len(start) :] if real.startswith(start) else None
 
 
 def _is_host(host: str, known: str) -> bool:

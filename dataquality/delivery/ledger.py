@@ -9,14 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, Row, and_, delete, insert, not_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, not_, or_, select, update
 
 from dq.contracts.schedule import Cycle, Note
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.sources.evidence import Evidence
-from dq.dataquality.delivery.sources.probe import Receipt
 from dq.dataquality.delivery.status import CycleVerdict
 from dq.dataquality.delivery.tables import cycle as cycles_table
 from dq.dataquality.delivery.tables import cycle_event, receipt, watermark
@@ -46,13 +45,20 @@ class Kept:
 
 def through(tx: Connection) -> dict[tuple[str, str, str], datetime]:
     """For each SLO by key, up to which due instant its cycles have rows."""
-    return {(row.contract, row.object, row.slo): row.through for row in tx.execute(select(watermark))}
+    columns = (watermark.c.contract, watermark.c.object, watermark.c.slo, watermark.c.through)
+    return {(contract, one, slo): until for contract, one, slo, until in tx.execute(select(*columns))}
+
+
+def ever_delivered(tx: Connection) -> set[tuple[str, str, str]]:
+    """The SLOs that ever had a delivery, by key."""
+    columns = (watermark.c.contract, watermark.c.object, watermark.c.slo)
+    found = select(*columns).where(watermark.c.delivered_at.is_not(None))
+    return {(contract, one, slo) for contract, one, slo in tx.execute(found)}
 
 
 def enumerate_to(tx: Connection, slo: Slo, new: Iterable[Cycle], until: datetime, *, first: bool) -> None:
     """Adds the rows of new cycles and moves the watermark; a row that another watcher added is kept."""
-    for cycle in new:
-        _add(tx, slo, cycle)
+    _add(tx, slo, list(new))
     key = dict(zip(("contract", "object", "slo"), slo.key, strict=True))
     if first:
         tx.execute(insert(watermark).values(**key, through=until))
@@ -61,41 +67,50 @@ def enumerate_to(tx: Connection, slo: Slo, new: Iterable[Cycle], until: datetime
         tx.execute(update(watermark).where(here).values(through=until))
 
 
-def _add(tx: Connection, slo: Slo, cycle: Cycle) -> None:
-    same = _same(cycle)
-    if tx.execute(select(cycles_table.c.id).where(same)).first() is not None:
+def _add(tx: Connection, slo: Slo, new: list[Cycle]) -> None:
+    if not new:
         return
-    tx.execute(
-        insert(cycles_table).values(
-            contract=cycle.contract,
-            object=cycle.object,
-            slo=cycle.slo,
-            due_at=cycle.due_at,
-            breach_at=cycle.breach_at,
-            nominal=cycle.nominal.isoformat(),
-            note=cycle.note,
-            partitions=[[list(pair) for pair in partition] for partition in cycle.partitions],
-            status=CycleStatus.PENDING,
-            reason="",
-            told=False,
-            contract_version=slo.contract.version,
-            tzdata=cycle.tzdata,
-        )
-    )
-
-
-def _same(cycle: Cycle):  # type: ignore[no-untyped-def]  # SQLAlchemy's type has no short name
     columns = cycles_table.c
-    return and_(
-        columns.contract == cycle.contract,
-        columns.object == cycle.object,
-        columns.slo == cycle.slo,
-        columns.due_at == cycle.due_at,
-    )
+    same = and_(*(columns[name] == value for name, value in zip(_KEY, slo.key, strict=True)))
+    since = columns.due_at >= min(cycle.due_at for cycle in new)
+    there = set(tx.scalars(select(columns.due_at).where(same, since)))
+    rows = [_row(slo, cycle) for cycle in new if cycle.due_at not in there]
+    if rows:
+        tx.execute(insert(cycles_table), rows)
+
+
+def _row(slo: Slo, cycle: Cycle) -> dict[str, object]:
+    return {
+        "contract": cycle.contract,
+        "object": cycle.object,
+        "slo": cycle.slo,
+        "due_at": cycle.due_at,
+        "breach_at": cycle.breach_at,
+        "nominal": cycle.nominal.isoformat(),
+        "note": cycle.note,
+        "partitions": [[list(pair) for pair in partition] for partition in cycle.partitions],
+        "status": CycleStatus.PENDING,
+        "reason": "",
+        "told": False,
+        "contract_version": slo.contract.version,
+        "tzdata": cycle.tzdata,
+    }
 
 
 def open_cycles(tx: Connection, now: datetime) -> dict[tuple[str, str, str], list[Kept]]:
     """The cycles of which something new can be learnt at `now`, by SLO, oldest first."""
+    found: dict[tuple[str, str, str], list[Kept]] = {}
+    for row in tx.execute(select(cycles_table).where(_is_open(now)).order_by(cycles_table.c.due_at)):
+        found.setdefault((row.contract, row.object, row.slo), []).append(kept(row))
+    return found
+
+
+def contracts_with_open_cycles(tx: Connection, now: datetime) -> set[str]:
+    """The keys of the contracts of which `open_cycles` has something."""
+    return set(tx.scalars(select(cycles_table.c.contract).where(_is_open(now)).distinct()))
+
+
+def _is_open(now: datetime) -> ColumnElement[bool]:
     columns = cycles_table.c
     given_up = and_(
         columns.status == CycleStatus.NEVER,
@@ -103,14 +118,9 @@ def open_cycles(tx: Connection, now: datetime) -> dict[tuple[str, str, str], lis
         columns.delivered_at.is_(None),
         columns.due_at > now - STILL_LOOKED_AT,
     )
-    found: dict[tuple[str, str, str], list[Kept]] = {}
     # What has been unknown for so long stays so.
     too_old = and_(columns.status == CycleStatus.UNKNOWN, columns.due_at <= now - STILL_LOOKED_AT)
-    open_ = and_(columns.status.in_(OPEN), not_(too_old))
-    rows = tx.execute(select(cycles_table).where(or_(open_, given_up)).order_by(columns.due_at))
-    for row in rows:
-        found.setdefault((row.contract, row.object, row.slo), []).append(kept(row))
-    return found
+    return or_(and_(columns.status.in_(OPEN), not_(too_old)), given_up)
 
 
 def any_blind(tx: Connection, cause: str) -> bool:
@@ -132,14 +142,6 @@ def withdrawn(tx: Connection, since: datetime) -> list[Kept]:
     recent = and_(cycle_event.c.after == CycleStatus.WITHDRAWN, cycle_event.c.at >= since)
     found = select(cycles_table).join(cycle_event, ended).where(recent).order_by(cycles_table.c.due_at)
     return [kept(row) for row in tx.execute(found)]
-
-
-def delivered_ever(tx: Connection, key: tuple[str, str, str]) -> bool:
-    """Whether any cycle of an SLO was delivered."""
-    columns = cycles_table.c
-    same = and_(columns.contract == key[0], columns.object == key[1], columns.slo == key[2])
-    found = select(columns.id).where(same, columns.delivered_at.is_not(None)).limit(1)
-    return tx.execute(found).first() is not None
 
 
 def history(tx: Connection, key: tuple[str, str, str]) -> list[Kept]:
@@ -230,6 +232,8 @@ def change(
     )
     if moved.rowcount != 1:
         return False
+    if delivered is not None:
+        _note_delivery(tx, before.cycle, delivered)
     if judged.status is not before.status:
         tx.execute(
             insert(cycle_event).values(
@@ -239,50 +243,8 @@ def change(
     return True
 
 
-def receipts(tx: Connection, contract: str, one: str) -> dict[str, Receipt]:
-    """The receipts of an object: by partition label, and by `due:<instant>` where they name their cycle."""
-    found: dict[str, Receipt] = {}
-    columns = receipt.c
-    rows = tx.execute(
-        select(receipt)
-        .where(columns.contract == contract, columns.object == one)
-        .order_by(columns.delivered_at.desc())
-    )
-    # Newest first, so that the first delivery of a partition is what remains.
-    for row in rows:
-        made = Receipt(row.delivered_at, row.rows)
-        if row.partition:
-            found[row.partition] = made
-        if row.due_at is not None:
-            found[f"due:{row.due_at.isoformat()}"] = made
-    return found
-
-
-def write_receipt(
-    tx: Connection,
-    *,
-    id: str,
-    contract: str,
-    object: str,
-    partition: str,
-    due_at: datetime | None,
-    delivered_at: datetime,
-    rows: int | None,
-    version: str,
-) -> bool:
-    """Writes a receipt once; the same id again changes nothing and gives False."""
-    if tx.execute(select(receipt.c.id).where(receipt.c.id == id)).first() is not None:
-        return False
-    tx.execute(
-        insert(receipt).values(
-            id=id,
-            contract=contract,
-            object=object,
-            partition=partition,
-            due_at=due_at,
-            delivered_at=delivered_at,
-            rows=rows,
-            contract_version=version,
-        )
-    )
-    return True
+def _note_delivery(tx: Connection, cycle: Cycle, delivered: datetime) -> None:
+    key = (cycle.contract, cycle.object, cycle.slo)
+    same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
+    older = or_(watermark.c.delivered_at.is_(None), watermark.c.delivered_at < delivered)
+    tx.execute(update(watermark).where(same, older).values(delivered_at=delivered))

@@ -26,6 +26,21 @@ watermark = Table(
     Column("slo", Text, primary_key=True),
     # Every cycle due up to here has a row.
     Column("through", UtcDateTime, nullable=False),
+    # The newest delivery that is known; NULL: there was none.
+    Column("delivered_at", UtcDateTime),
+)
+
+resting_contract = Table(
+    "resting_contract",
+    metadata,
+    # The contract's file, and the hashes of its content and of the terms under which it was understood.
+    Column("file", Text, primary_key=True),
+    Column("content", String(64), nullable=False),
+    Column("terms", String(64), nullable=False),
+    Column("contract", Text, nullable=False),
+    Column("slos", Integer, nullable=False),
+    # When the next delivery is due; NULL: none ever is.
+    Column("until", UtcDateTime),
 )
 
 cycle = Table(

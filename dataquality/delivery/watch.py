@@ -21,6 +21,7 @@ from dq.dataquality.delivery import blindness, ledger
 from dq.dataquality.delivery.budget import budget
 from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.receipts import all_receipts
 from dq.dataquality.delivery.sources import commit_history
 from dq.dataquality.delivery.sources.commit_evidence import CycleWindow, delivered
 from dq.dataquality.delivery.sources.commit_history import CommitHistory
@@ -77,20 +78,17 @@ def tick(
     new = _enumerate(store, watched, now, since or now)
     with store.read() as tx:
         standing = ledger.open_cycles(tx, now)
-        receipts = {
-            one.slo.key[:2]: ledger.receipts(tx, *one.slo.key[:2])
-            for one in watched
-            if one.slo.key in standing
-        }
+        receipts = all_receipts(tx, {one.slo.key[0] for one in watched if one.slo.key in standing})
+        delivered_once = ledger.ever_delivered(tx)
         logs = [one.place for one in watched if one.slo.key in standing and one.place.format in LAKEHOUSE]
         history = commit_history.load(tx, {place.path.rstrip("/") for place in logs}, now)
-    sight = Sight(lambda slo: _delivered_ever(store, slo))
+    sight = Sight(delivered_once)
     judged = [
         (one, kept, result, evidence)
         for one in watched
         for kept in standing.get(one.slo.key, ())
         if kept.cycle.due_at <= now
-        for result, evidence in (_judged(one, kept, receipts[one.slo.key[:2]], history, now, sight),)
+        for result, evidence in (_judged(one, kept, receipts.get(one.slo.key[:2], {}), history, now, sight),)
         # What was given up stays so, unless it came after all.
         if kept.status is not CycleStatus.NEVER or result.lateness is not None
     ]
@@ -138,11 +136,6 @@ def _as_known(kept: Kept, result: CycleVerdict) -> CycleVerdict:
     if kept.status is CycleStatus.MISSING and result.status is CycleStatus.UNKNOWN:
         return CycleVerdict(CycleStatus.MISSING, None, kept.reason)
     return result
-
-
-def _delivered_ever(store: Store, slo: Slo) -> bool:
-    with store.read() as tx:
-        return ledger.delivered_ever(tx, slo.key)
 
 
 def _judged(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from dq.contracts.shared.errors import DqError
@@ -18,11 +18,12 @@ _LOOKED_AT = ("marker", "commit", "file")
 class Sight:
     """One tick's view of places, each looked at once.
 
-    `delivered` says whether an SLO ever had a delivery; it is asked only where a table's folder is not there.
+    `delivered` are the SLOs that ever had a delivery, by key.
     """
 
-    delivered: Callable[[Slo], bool]
+    delivered: Collection[tuple[str, str, str]]
     known: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    roots: dict[str, bool] = field(default_factory=dict)
 
     def lost(self, slo: Slo, place: DeliveryPlace, files: Files) -> Evidence | None:
         """Unreadable evidence when nothing found there means nothing; None when the place can be seen.
@@ -42,10 +43,12 @@ class Sight:
         try:
             if files.holds(path):
                 return ""
-            if self.delivered(slo):
+            if slo.key in self.delivered:
                 return f"{path} is gone, where deliveries have been"
             root = files.root(path)
-            return "" if files.holds(root) else f"{root} is not there"
+            if root not in self.roots:
+                self.roots[root] = files.holds(root)
+            return "" if self.roots[root] else f"{root} is not there"
         except DqError as error:
             return error.message.rstrip(".")
         except Exception as error:  # noqa: BLE001  # as with every probe: no storage may end a tick

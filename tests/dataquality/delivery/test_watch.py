@@ -16,6 +16,7 @@ from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.lake.files import Seen
+from dq.dataquality.delivery.receipts import write_receipt
 from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched, tick
 from dq.store.engine import Store, open_store
@@ -336,8 +337,8 @@ def test_a_receipt_is_trusted_more_than_a_marker(store: Store, lake: Lake) -> No
         "version": "1.0.0",
     }
     with store.write() as tx:
-        assert ledger.write_receipt(tx, **receipt) is True  # type: ignore[arg-type]
-        assert ledger.write_receipt(tx, **receipt) is False  # type: ignore[arg-type]
+        assert write_receipt(tx, **receipt) is True  # type: ignore[arg-type]
+        assert write_receipt(tx, **receipt) is False  # type: ignore[arg-type]
 
     assert watcher.tick("2026-05-11T10:00") == [CycleStatus.ON_TIME]
 
@@ -346,7 +347,7 @@ def test_an_empty_delivery_is_none_where_it_is_forbidden(store: Store, lake: Lak
     watcher = Watcher(store, lake)
     watcher.tick("2026-05-10T12:00")
     with store.write() as tx:
-        ledger.write_receipt(
+        write_receipt(
             tx,
             id="a",
             contract="orders",

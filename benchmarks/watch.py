@@ -1,0 +1,143 @@
+"""What a tick of `dq watch` costs: whole processes, in seconds of CPU, over registries of many SLOs.
+
+Nothing due, everything due and delivered, everything still missing, ten times as many. No Java is on the
+path, and no Spark may be loaded. What enumerating cycles costs is in schedule.py.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from _report import arguments, finish
+
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: p{number:05d}
+version: 1.0.0
+status: active
+servers:
+  - {{server: lake, type: local, path: lake/p{number:05d}, format: parquet}}
+support:
+  - {{channel: "#p{number:05d}", tool: slack, scope: notifications}}
+schema:
+  - name: events
+    properties:
+      - {{name: day, logicalType: date, physicalType: date, partitioned: true, partitionKeyPosition: 1}}
+      - {{name: id, logicalType: integer, physicalType: bigint}}
+slaProperties:
+  - id: daily
+    property: frequency
+    value: 1
+    unit: d
+    element: events
+    schedule: "{minute} 6 * * *"
+    customProperties:
+      - property: delivery
+        vendor: dq
+        value: {{timezone: Europe/Berlin, grace: 30m, partition: {{day: "{{due - 1d:%F}}"}}, objective: 90%}}
+"""
+BEGIN, QUIET, DUE, LATER, LATEST = (
+    f"2026-05-{moment}:00Z" for moment in ("10T12:00", "10T12:05", "11T07:00", "11T07:05", "11T07:10")
+)
+# Both run what the command runs; nothing of Spark may have been loaded for it.
+RUN = """\
+import sys
+from dq.cli.main import run
+code = run(sys.argv[1:])
+assert not {"pyspark", "py4j", "boto3", "pandas"} & set(sys.modules), "the watcher needs no engine"
+sys.exit(code)
+"""
+
+
+class Registry:
+    """A folder with the contracts of `count` products; `tick` gives CPU seconds and peak MB of a process."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self.folder, self.count = folder, count
+        (folder / "registry").mkdir(parents=True)
+        (folder / "lake").mkdir()
+        (folder / "registry" / "dq-policy.yaml").write_text("{}\n")
+        for number in range(count):
+            text = CONTRACT.format(number=number, minute=number % 5)
+            (folder / "registry" / f"p{number:05d}.odcs.yaml").write_text(text)
+
+    def deliver(self, day: str) -> None:
+        for number in range(self.count):
+            place = self.folder / "lake" / f"p{number:05d}" / f"day={day}"
+            place.mkdir(parents=True)
+            (place / "_SUCCESS").touch()
+            os.utime(place / "_SUCCESS", (datetime(2026, 5, 11, 3, tzinfo=UTC).timestamp(),) * 2)
+
+    def tick(self, when: str, codes: Iterable[int] = (0,)) -> tuple[float, float]:
+        command = [
+            sys.executable,
+            "-c",
+            RUN,
+            "watch",
+            "registry",
+            "--as-of",
+            when,
+            "--channel",
+            "file:told.jsonl",
+        ]
+        # A machine without Java.
+        without = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+        path = os.pathsep.join(
+            one for one in without.get("PATH", "").split(os.pathsep) if not (Path(one) / "java").exists()
+        )
+        process = subprocess.Popen(
+            command, cwd=self.folder, env=without | {"PATH": path}, stdout=subprocess.DEVNULL
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        process.returncode = code
+        if code not in codes:
+            raise SystemExit(f"the tick at {when} ended with {code}")
+        return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def main() -> int:
+    args = arguments(__doc__ or "")
+    count = 200 if args.quick else 2_000
+    metrics: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        one, many = Registry(home / "one", 1), Registry(home / "many", count)
+        one.tick(BEGIN)
+        metrics["first tick, s"], _ = many.tick(BEGIN)
+        many.deliver("2026-05-10")
+        alone = min(one.tick(QUIET)[0] for _ in range(3))
+        metrics["1 SLO, nothing due, s"] = alone
+        metrics["nothing due, beyond 1 SLO, s"] = min(many.tick(QUIET)[0] for _ in range(3)) - alone
+        metrics["all due and delivered, s"], _ = many.tick(DUE)
+        missing = Registry(home / "missing", count)
+        missing.tick(BEGIN)
+        metrics["all missing and told, s"], _ = missing.tick(DUE, (1,))
+        metrics["all still missing, s"] = min(missing.tick(when)[0] for when in (LATER, LATEST))
+        ten = Registry(home / "ten", 10 * count)
+        ten.tick(BEGIN)
+        quiet, megabytes = ten.tick(QUIET)
+        metrics["10 times as many, nothing due, s"] = quiet
+        metrics["10 times as many, peak MB"] = megabytes
+        metrics["10 times as many, of linear"] = (quiet - alone) / max(
+            10 * metrics["nothing due, beyond 1 SLO, s"], 0.3
+        )
+    goals = {
+        "nothing due, beyond 1 SLO, s": ("<", 0.3),
+        "all due and delivered, s": ("<", 5.0),
+        "all still missing, s": ("<", 1.5),
+        "10 times as many, peak MB": ("<", 300.0),
+        "10 times as many, of linear": ("<", 1.3),
+    }
+    return finish(metrics, goals, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
