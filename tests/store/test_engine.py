@@ -18,6 +18,7 @@ from sqlalchemy.exc import IntegrityError, StatementError
 from dq.alerts import tables
 from dq.contracts.shared.errors import StoreError, UsageError
 from dq.dataquality.delivery import tables as of_deliveries
+from dq.dataquality.delivery.sources import tables as of_commits
 from dq.dataquality.results import tables as of_results
 from dq.dataquality.shortcuts import tables as of_counts
 from dq.registry import tables as of_registry
@@ -42,6 +43,7 @@ def test_the_migrations_make_what_the_rooms_declare(url):
         for one in (
             tables.incident,
             of_deliveries.cycle,
+            of_commits.table_commit,
             of_results.check_run,
             of_counts.part_count,
             of_registry.catalog_table,
