@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from dq.contracts.shared.errors import DqError
 from dq.registry.action import Action, ActionKind, CatalogPlan, ColumnJudge, Grade, LiveTable
@@ -13,8 +14,8 @@ from dq.registry.diff import breaking, changes
 from dq.registry.memory import recall, remember
 from dq.registry.orphans import WholeRegistry
 from dq.registry.plan import plan
-from dq.registry.run_log import RegisterRun, record
-from dq.registry.table import Key, TableSpec
+from dq.registry.run_log import RegisterRun, begin, complete, record
+from dq.registry.table import SPEC_HASH, Key, TableSpec
 from dq.store.engine import Store
 
 
@@ -90,6 +91,8 @@ def apply(
     kill at any point. Unchanged tables cost no write. What becomes of the others is logged as the `run`'s.
     """
     results: dict[int, Result] = {}
+    if run is not None:
+        complete(store, catalog_id, partial(_digest, catalog), (Ending.DONE, Ending.FAILED))
 
     def keep(number: int, result: Result) -> None:
         results[number] = result
@@ -98,31 +101,48 @@ def apply(
 
     for number, action in enumerate(made.actions):
         if action.kind is not ActionKind.ORPHAN:
-            keep(number, _carry_out(catalog, catalog_id, action, store, allow))
+            keep(number, _carry_out(catalog, catalog_id, action, store, allow, run))
             if action.key in made.forgotten:
                 # A kill came between making it and noting so.
                 remember(store, catalog_id, action.key, action.wanted)
     clean = all(result.error is None for result in results.values())
     for number, action in enumerate(made.actions):
         if action.kind is ActionKind.ORPHAN:
-            keep(number, _pruned(catalog, catalog_id, action, store, prune, clean))
+            keep(number, _pruned(catalog, catalog_id, action, store, prune and clean, run, asked=prune))
     return [results[number] for number in sorted(results)]
 
 
+def _digest(catalog: Catalog, key: Key) -> str | None:
+    live = catalog.read(*key)
+    return None if live is None else live.spec.parameter(SPEC_HASH)
+
+
 def _pruned(
-    catalog: Catalog, catalog_id: str, action: Action, store: Store, prune: bool, clean: bool
+    catalog: Catalog,
+    catalog_id: str,
+    action: Action,
+    store: Store,
+    prune: bool,
+    run: RegisterRun | None,
+    *,
+    asked: bool,
 ) -> Result:
-    if not prune:
+    if not asked:
         return Result(action, Ending.UNCHANGED)
-    if not clean:
+    if not prune:
         # What should take its place may be just what was refused.
         message = f"{_name(action)}: it stays, because another change was refused or failed."
         return Result(action, Ending.REFUSED, DqError(message, "Mend that, then prune again."))
-    return _carry_out(catalog, catalog_id, action, store, frozenset(Grade))
+    return _carry_out(catalog, catalog_id, action, store, frozenset(Grade), run)
 
 
 def _carry_out(
-    catalog: Catalog, catalog_id: str, action: Action, store: Store, allow: frozenset[Grade]
+    catalog: Catalog,
+    catalog_id: str,
+    action: Action,
+    store: Store,
+    allow: frozenset[Grade],
+    run: RegisterRun | None,
 ) -> Result:
     if action.kind is ActionKind.CONFLICT:
         return Result(action, Ending.REFUSED, DqError(f"{_name(action)}: {action.note}"))
@@ -131,6 +151,9 @@ def _carry_out(
     refusal = _refusal(action, allow)
     if refusal is not None:
         return Result(action, Ending.REFUSED, refusal)
+    if run is not None:
+        # Before the table is written: a kill in between must not lose that it was.
+        begin(store, run, catalog_id, action)
     try:
         catalog.apply(action)
     except StalePlan as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKeyConstraint, Integer, String, Table, Text
+from sqlalchemy import Column, ForeignKeyConstraint, Index, Integer, String, Table, Text
 
 from dq.store.schema import Json, UtcDateTime, metadata
 
@@ -61,6 +61,8 @@ catalog_log = Table(
     Column("before", Text, nullable=False),
     Column("after", Text, nullable=False),
     Column("error", Text, nullable=False),
+    # How a line that a run began has ended.
+    Index("ix_catalog_log_run", "run_id", "database_name", "name"),
 )
 
 # The journal of publishing: one row per step that is done.

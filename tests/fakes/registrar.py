@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from fakes.flights import flights
@@ -18,6 +20,7 @@ from dq.registry.apply import apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.registry.orphans import WholeRegistry
+from dq.registry.run_log import RegisterRun
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store, open_store
 
@@ -37,7 +40,8 @@ def wanted() -> list[TableSpec]:
 def register(catalog: Catalog, store: Store) -> None:
     """Plans and applies all of them."""
     made = propose(catalog, catalog.id, wanted(), store, whole=WholeRegistry(""))
-    apply(catalog, catalog.id, made, store)
+    run = RegisterRun(str(uuid.uuid4()), datetime.now(UTC), "")
+    apply(catalog, catalog.id, made, store, run=run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from dq.registry.catalog import CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.registry.glue.tables import Glue
 from dq.registry.memory import recall
-from dq.registry.table import TableSpec
-from dq.store.engine import open_store
+from dq.registry.run_log import latest
+from dq.registry.table import Key, TableSpec
+from dq.store.engine import Store, open_store
 
 _MOMENTS = {"CreateTime", "UpdateTime", "VersionId"}
 
@@ -40,7 +42,9 @@ def test_a_kill_between_any_two_calls_to_glue_is_mended_by_the_next_run(
     store = open_store(empty(tmp_path, "undisturbed.db"))
     register(glue_catalog, store)
     expected, known = in_glue(glue_catalog), recall(store, glue_catalog.id)
+    assert done(store, glue_catalog.id) == Counter(spec.key for spec in known.values())
     store.close()
+    every_table_once = Counter(spec.key for spec in known.values())
     # A write is killed when it is done and not yet answered, a read before it is asked.
     moments = [(at, "after" if call.writes else "before") for at, call in enumerate(glue.calls[:-1], 1)]
     assert len(expected) == len(known) == COUNT
@@ -60,6 +64,7 @@ def test_a_kill_between_any_two_calls_to_glue_is_mended_by_the_next_run(
             assert ended == signal.SIGKILL, moment
             assert in_glue(glue_catalog) == expected, moment
             assert recall(store, glue_catalog.id) == known, moment
+            assert done(store, glue_catalog.id) == every_table_once, moment
             with glue.counted() as writes:
                 register(glue_catalog, store)
             assert writes == [], moment
@@ -71,27 +76,35 @@ def _aim(shim: GlueShim, child: int, moment: tuple[int, str]) -> None:
 
 
 def test_a_kill_before_any_commit_to_the_local_catalog_is_mended_by_the_next_run(tmp_path: Path) -> None:
-    expected, known = _registered(empty(tmp_path, "undisturbed.db"))
-    assert len(expected) == len(known) == COUNT
+    undisturbed = _registered(empty(tmp_path, "undisturbed.db"))
+    assert [len(part) for part in undisturbed] == [COUNT, COUNT, COUNT]
 
     with nursery("local") as children:
         assert children.run(empty(tmp_path, "alive.db")) == 0
-        # One for each table, and one for the memory of it; what reads commits nothing.
-        commits = 2 * COUNT
-        # Every seventh is as often one as the other.
-        for commit in range(1, commits + 1, 7):
+        # Of each table: what is about to be done, the table, the memory of it, how it ended. What reads
+        # commits nothing.
+        commits = 4 * COUNT
+        # Every thirteenth is as often one as the other.
+        for commit in range(1, commits + 1, 13):
             url = empty(tmp_path, "killed.db")
 
             assert children.run(url, commit) == signal.SIGKILL, commit
-            assert _registered(url) == (expected, known), commit
+            assert _registered(url) == undisturbed, commit
         assert children.run(empty(tmp_path, "alive.db"), commits + 1) == 0
 
 
-def _registered(url: str) -> tuple[list[tuple[TableSpec, str]], dict[Any, TableSpec]]:
+def done(store: Store, catalog: str) -> Counter[Key]:
+    """How often the log says of each table that it was made."""
+    lines = latest(store, catalog, 1_000)
+    assert {line.ending for line in lines} <= {"done", "failed"}
+    return Counter(line.key for line in lines if line.ending == "done")
+
+
+def _registered(url: str) -> tuple[list[tuple[TableSpec, str]], dict[Any, TableSpec], Counter[Key]]:
     store = open_store(url)
     catalog = open_catalog("local", CatalogSettings(store=store))
     register(catalog, store)
     tables = [(table.spec, table.version) for table in catalog.tables("air_flights")]
-    known = recall(store, "local")
+    known, lines = recall(store, "local"), done(store, "local")
     store.close()
-    return tables, known
+    return tables, known, lines

@@ -290,6 +290,7 @@ def _catalog() -> None:
         *(sa.Column(name, sa.Text, nullable=False) for name in (*_LOGGED, "error")),
         sa.PrimaryKeyConstraint("number", name="pk_catalog_log"),
     )
+    op.create_index("ix_catalog_log_run", "catalog_log", ["run_id", "database_name", "name"])
     op.create_table(
         "publish_step",
         sa.Column("event_id", sa.String(36), nullable=False),
