@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.gating.registry_name import registry_name, servers_in
+from dq.cli.gating.registry_name import registry_name, server_choice
 from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
@@ -20,7 +20,7 @@ from dq.cli.registering.shown import PlanFormat, as_dict, as_markdown, describe,
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
 from dq.cli.world.environment import World, here, located, registry_root
-from dq.contracts.access.data_location import DataPlace, resolve, server_in, server_of
+from dq.contracts.access.data_location import DataPlace, resolve, server_of
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Finding
@@ -112,7 +112,7 @@ def command(
     loaded = settled(world, store, load(places))
     target = opened(world, store, catalog, role_arn, catalog_id)
     specify = partial(_specs, world, registry, catalog, target)
-    server_of = _server_of(registry_root(places[0]), server, environment)
+    server_of = server_choice(registry_root(places[0]), server, environment)
     wanted, refused = tables(loaded.contracts, server_of, specify)
     findings = [*loaded.findings, *refused]
     for finding in findings:
@@ -204,15 +204,6 @@ def tables(
     wanted = [spec for specs in found for spec in specs]
     taken = {spec.key for spec in wanted}
     return wanted + [spec for specs in over for spec in specs if spec.key not in taken], refused
-
-
-def _server_of(root: Path, server: str | None, environment: str | None) -> ServerOf:
-    if environment is None:
-        return lambda _: server
-    if server is not None:
-        raise UsageError("--server and --env both say which server.", "Choose one of the two.")
-    named = servers_in(root, environment)
-    return lambda contract: server_in(contract, environment, named)
 
 
 def _specs(

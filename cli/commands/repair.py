@@ -7,12 +7,14 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.gating.registry_name import server_choice
 from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import each
+from dq.cli.loading.whole import ServerOf
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
-from dq.cli.world.environment import World, here, located
+from dq.cli.world.environment import World, here, located, registry_root
 from dq.contracts.access.data_location import resolve
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.model import Contract
@@ -34,6 +36,9 @@ def command(
     role_arn: str = ROLE,
     catalog_id: str = ACCOUNT,
     server: str = typer.Option(None, "--server", help="The server, where a contract has several."),
+    environment: str = typer.Option(
+        None, "--env", help="The server of this environment, such as prod, of each contract."
+    ),
     format: output.Format = output.FORMAT,
 ) -> None:
     """Compare the partitions of the lake with those of the catalog; with --apply, add what is missing.
@@ -52,7 +57,8 @@ def command(
     loaded = settled(world, store, load(paths or [Path()]))
     target = opened(world, store, catalog, role_arn, catalog_id)
     in_force = [one for one in loaded.contracts if one.status not in NOT_IN_FORCE]
-    ask = partial(_repaired, world, target, catalog, server, apply_it)
+    server_of = server_choice(registry_root((paths or [Path()])[0]), server, environment)
+    ask = partial(_repaired, world, target, catalog, server_of, apply_it)
     found, refused = each(in_force, lambda one: one, ask)
     findings = [*loaded.findings, *refused]
     for finding in findings:
@@ -70,8 +76,9 @@ def command(
 
 
 def _repaired(
-    world: World, target: Catalog, catalog: str, server: str | None, apply_it: bool, contract: Contract
+    world: World, target: Catalog, catalog: str, server_of: ServerOf, apply_it: bool, contract: Contract
 ) -> list[Repaired]:
+    server = server_of(contract)
     made = specs(contract, lambda one: located(world, resolve(contract, one, server, world.reach), catalog))
     return [
         _table(world, target, spec, apply_it)

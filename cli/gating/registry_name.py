@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from dq.cli.gating.gate import policy_of, written
+from dq.contracts.access.data_location import server_in
+from dq.contracts.model import Contract
+from dq.contracts.shared.errors import UsageError
 from dq.validators.git.remote import remote_name
 from dq.validators.lint import rules_of
 from dq.validators.policy.policy import Policy
@@ -19,9 +22,20 @@ def registry_name(root: Path) -> str:
     return _policy(root).registry or remote_name(root) or root.name
 
 
-def servers_in(root: Path, environment: str) -> Mapping[str, str]:
-    """What the policy calls the servers of an environment, by contract; raises as `registry_name`."""
-    return _policy(root).servers.get(environment, {})
+def server_choice(
+    root: Path, server: str | None, environment: str | None
+) -> Callable[[Contract], str | None]:
+    """Which server of a contract is meant: this one, that of the environment, else its only one.
+
+    The environment's odd servers are those of the policy. Raises UsageError for both at once and as
+    `registry_name`, and what it gives does as `server_in`.
+    """
+    if environment is None:
+        return lambda _: server
+    if server is not None:
+        raise UsageError("--server and --env both say which server.", "Choose one of the two.")
+    named = _policy(root).servers.get(environment, {})
+    return lambda contract: server_in(contract, environment, named)
 
 
 def _policy(root: Path) -> Policy:
