@@ -52,10 +52,13 @@ install-spark35: $(UV)
 	@UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras --no-group spark40 --group spark35
 
 # What the action installs: the core and what builds dq, with hashes. A test compares it with uv.lock.
-lock: $(UV)  ## renew uv.lock and requirements-gate.txt after a change of pyproject.toml
+EXPORT = $(UV) export --quiet --frozen --no-default-groups --group build --no-emit-project --no-annotate \
+    --no-header --format requirements.txt
+
+lock: $(UV)  ## renew uv.lock and requirements-*.txt after a change of pyproject.toml
 	@$(UV) lock
-	@$(UV) export --quiet --frozen --no-default-groups --group build --no-emit-project --no-annotate --no-header \
-	    --format requirements.txt > requirements-gate.txt
+	@$(EXPORT) > requirements-gate.txt
+	@$(EXPORT) --extra aws --extra postgres > requirements-register.txt
 
 SBOM = dq.cdx.json
 

@@ -112,6 +112,85 @@ def test_an_input_is_never_run(repository):
     assert not (repository / "pwned").exists()
 
 
+# --- the catalog's plan
+
+
+@pytest.fixture
+def gh(tmp_path: Path) -> Path:
+    """A `gh` that keeps what it is asked for, and answers with the comments in `comments`."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "gh").write_text(
+        f"#!/bin/sh\nprintf '%s\\n' \"$*\" >> {folder}/asked\n"
+        f'case "$*" in *--paginate*) cat {folder}/comments;; *) cp "${{7#body=@}}" {folder}/body;; esac\n'
+    )
+    (folder / "gh").chmod(0o755)
+    (folder / "comments").write_text("")
+    (folder / "asked").write_text("")
+    return folder
+
+
+def plan(repository: Path, gh: Path, **inputs: str) -> workflow.Ran:
+    job = {
+        "PATH": os.pathsep.join([str(gh), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "GITHUB_REPOSITORY": "acme/registry",
+        "DQ_STORE_URL": f"sqlite:///{gh}/store.db",
+        "DQ_LAKE_ROOTS": "s3://bucket,s3://lake,s3://example",
+    }
+    given = {"catalog": "local", "path": "contracts", "token": "t0ken"} | inputs
+    return workflow.run(ROOT / "action.yml", repository, gh.parent / "temp", job, install="false", **given)
+
+
+def test_the_plan_of_the_catalog_is_one_comment_that_is_written_anew(repository, gh):
+    first = plan(repository, gh, pull_request="7")
+    (gh / "comments").write_text("41\n42\n")
+    second = plan(repository, gh, pull_request="7")
+
+    asked = (gh / "asked").read_text().splitlines()
+    body = (gh / "body").read_text()
+    assert (first.code, second.code) == (0, 0), first.log
+    assert "--method POST repos/acme/registry/issues/7/comments" in asked[1]
+    assert "--method PATCH repos/acme/registry/issues/comments/41" in asked[3]
+    assert len(asked) == 4
+    assert body.startswith("<!-- dq register -->\n\n## Catalog: 1 create\n")
+    assert body in second.summary
+    assert Path(second.outputs["plan"]).read_text() == body
+
+
+def test_without_a_pull_request_the_plan_is_in_the_summary_alone(repository, gh):
+    ran = plan(repository, gh)
+
+    assert ran.code == 0, ran.log
+    assert "## Catalog: 1 create" in ran.summary
+    assert (gh / "asked").read_text() == ""
+    assert Path(ran.outputs["dq"]).name == "dq"
+
+
+def test_a_contract_that_the_gate_refuses_is_not_planned(repository, gh):
+    (repository / "contracts" / "orders.odcs.yaml").write_text(BAD)
+
+    ran = plan(repository, gh, pull_request="7")
+
+    assert (ran.code, ran.outputs["plan"]) == (1, "")
+    assert (gh / "asked").read_text() == ""
+
+
+def test_a_catalog_that_cannot_be_planned_is_told_and_never_green(repository, gh):
+    ran = plan(repository, gh, pull_request="7", catalog="nowhere")
+
+    assert ran.code == 2
+    assert "could not be planned (exit code 2)" in (gh / "body").read_text()
+
+
+@pytest.mark.parametrize("number", ["7; touch pwned", "../8", "$(touch pwned)"])
+def test_what_is_no_number_of_a_pull_request_is_refused(repository, gh, number):
+    ran = plan(repository, gh, pull_request=number)
+
+    assert ran.code == 2
+    assert (gh / "asked").read_text() == ""
+    assert not list(repository.rglob("pwned"))
+
+
 # --- the hooks
 
 

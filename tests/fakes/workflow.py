@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 EXPRESSION = re.compile(r"\$\{\{\s*(.+?)\s*\}\}")
-CONDITION = re.compile(r"([\w.-]+) == '([^']*)'")
+CONDITION = re.compile(r"([\w.-]+) (==|!=) '([^']*)'")
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _holds(condition: str | None, known: dict[str, str]) -> bool:
         return True
     found = CONDITION.fullmatch(condition)
     assert found, f"not a condition that this runner knows: {condition}"
-    return known[found[1]] == found[2]
+    return (known[found[1]] == found[3]) is (found[2] == "==")
 
 
 def _filled(text: str, known: dict[str, str]) -> str:

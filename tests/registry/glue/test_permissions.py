@@ -35,6 +35,12 @@ def test_the_policy_of_the_how_to_allows_the_calls_that_are_made_and_no_other(
     gone = propose(glue_catalog, glue_catalog.id, [], store, whole=WholeRegistry(""))
     apply(glue_catalog, glue_catalog.id, gone, store, prune=True)
 
+    before = len(glue.calls)
+    propose(glue_catalog, glue_catalog.id, [first], store, whole=WholeRegistry(""))
+    planned = {call.operation for call in glue.calls[before:]}
+
+    assert planned
+    assert all(operation.startswith("Get") for operation in planned)
     called = {f"glue:{call.operation}" for call in glue.calls}
     assert glue_catalog.read(*first.key) is None
     assert called == set(statement["Action"])
