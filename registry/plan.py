@@ -21,6 +21,7 @@ from dq.registry.table import (
     REGISTRY,
     RETIRED,
     SPEC_HASH,
+    VIEW,
     Key,
     TableSpec,
 )
@@ -110,6 +111,9 @@ def _decide(spec: TableSpec, live: LiveTable | None, terms: _PlanTerms) -> Actio
 
 
 def _absent(spec: TableSpec, last: TableSpec | None, creates: frozenset[str]) -> Action:
+    if spec.format == VIEW:
+        note = "It is a view: who owns it has to create it; dq adds its own properties then."
+        return Action(ActionKind.WAIT, spec.key, wanted=spec, note=note)
     if spec.format not in creates:
         note = f"Its {spec.format} writer has to create it; dq adds its own properties then."
         return Action(ActionKind.WAIT, spec.key, wanted=spec, note=note)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from dq.contracts.access.data_location import DataPlace, server_of
 from dq.contracts.access.text_format import text_format
 from dq.contracts.columns import catalog_type
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import UsageError
+from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.contract_facts import facts
 from dq.registry.reader import TEXTS, reader_terms
-from dq.registry.table import ReaderTerms, TableColumn, TableSpec, marked
+from dq.registry.table import VIEW, ReaderTerms, TableColumn, TableSpec, marked
 
 # What Glue, Hive and Athena all take without quoting; Glue's database names end at 252.
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,254}")
 _DATABASE = re.compile(r"[a-z_][a-z0-9_]{0,251}")
 _PATTERN = re.compile(r"[*?\[{]")
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NESTED = ("array", "map", "struct", "variant")
 
 
@@ -44,6 +46,7 @@ def specs(
 
 
 def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str) -> TableSpec:
+    view = (one.physical_type or "").lower() == VIEW
     keys = one.partition_keys()
     columns = [_column(prop, place.format) for prop in one.properties if not prop.partitioned]
     partitions = [_column(prop, "") for prop in keys]
@@ -79,8 +82,8 @@ def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str
     spec = TableSpec(
         database,
         name,
-        _folder(place.path),
-        place.format,
+        "" if view else _folder(place.path),
+        VIEW if view else place.format,
         tuple(columns),
         tuple(partitions),
         description=one.description or "",
@@ -119,6 +122,38 @@ def _refuse_names(one: SchemaObject) -> None:
                 at=prop.at(),
             )
         seen.add(name)
+        _refuse_misspelt(prop)
+        for wrong in _unfit_fields(catalog_type(prop)):
+            raise UsageError(
+                f"no catalog takes the field name {wrong!r} of {one.name}.{name}.",
+                "Write letters, digits and underscores, and each name once.",
+                at=prop.at(),
+            )
+
+
+def _refuse_misspelt(prop: Property) -> None:
+    """Raises UsageError for a nested type that cannot be read: a table of texts would stand for it."""
+    text = (prop.physical_type or "").lower()
+    if not text.startswith(tuple(f"{name}<" for name in _NESTED)):
+        return
+    try:
+        parse(text)
+    except NotAType as error:
+        raise UsageError(
+            f"the type of {prop.column!r} cannot be read: {error}.",
+            "Write it as Spark does, such as struct<a:int,b:array<string>>.",
+            at=prop.at("physicalType"),
+        ) from error
+
+
+def _unfit_fields(kind: DataType) -> Iterator[str]:
+    """Names of fields, at any depth, that are none in a catalog, or that differ in case alone."""
+    lowered = [name.lower() for name in kind.names]
+    for at, name in enumerate(kind.names):
+        if not _FIELD.fullmatch(name) or lowered[at] in lowered[:at]:
+            yield name
+    for part in kind.parts:
+        yield from _unfit_fields(part)
 
 
 def _database(contract: Contract, place: DataPlace) -> str:

@@ -20,8 +20,10 @@ RETIRED = "retired"
 SPEC_HASH = "dq.spec-hash"
 OWNED_KEYS = "dq.owned-keys"
 
-# Formats whose writers keep schema, place and partitions in the table's own metadata: we only add ours.
-OPEN_FORMATS = LAKEHOUSE
+VIEW = "view"
+# What others make and keep, with its columns: writers of lakehouse tables, and who wrote a view. We only add
+# ours.
+OPEN_FORMATS = LAKEHOUSE | {VIEW}
 
 COMMENT_BYTES = 255
 DESCRIPTION_BYTES = 2048

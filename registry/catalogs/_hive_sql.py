@@ -8,7 +8,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.registry.action import Action, ChangedField
 from dq.registry.catalog import Values
 from dq.registry.catalogs import _hive_text as texts
-from dq.registry.table import TableColumn, TableSpec
+from dq.registry.table import VIEW, TableColumn, TableSpec
 
 # Spark's data source tables keep the exact Spark types; avro needs a module there that Hive's own does not.
 CREATES = {"parquet": "USING parquet", "orc": "USING orc", "json": "USING json", "csv": "USING csv"}
@@ -32,8 +32,9 @@ _RESERVED = frozenset(
         "transient_lastddltime",
     )
 )
-# Derby's columns are this wide; a longer text fails after twenty seconds of retries.
+# The metastore's columns are this wide; a longer text fails after twenty seconds of retries.
 _KEY_SIZE, _VALUE_SIZE = 255, 4000
+_DATABASE_SIZE, _PARTITION_KEY_SIZE = 128, 128
 
 # These need the whole schema to be written anew.
 _REWRITES = (ChangedField.TYPE, ChangedField.ORDER, ChangedField.SPELLING)
@@ -52,6 +53,18 @@ def refuse_reserved(spec: TableSpec) -> None:
             raise UsageError(
                 f"{spec.database}.{spec.name}: the property {key[:40]!r} is longer than Hive takes.",
                 f"Keep names within {_KEY_SIZE} and values within {_VALUE_SIZE} characters.",
+            )
+
+
+def refuse_long(spec: TableSpec) -> None:
+    """Raises UsageError for a name that is longer than the metastore keeps."""
+    names = [("database", spec.database, _DATABASE_SIZE)]
+    names += [("partition key", key.name, _PARTITION_KEY_SIZE) for key in spec.partitions]
+    for what, name, most in names:
+        if len(name) > most:
+            raise UsageError(
+                f"{spec.database}.{spec.name}: the {what} {name[:40]!r}… has {len(name)} characters.",
+                f"Hive's metastore keeps {most}; give it a shorter name.",
             )
 
 
@@ -108,22 +121,26 @@ def alter_columns(action: Action, spec: TableSpec) -> Iterator[str]:
 
 def alter_rest(action: Action, spec: TableSpec) -> Iterator[str]:
     """ALTER TABLE for place, description and properties; the properties last, for they carry the mark."""
+    altered = f"ALTER {kind(spec)} {table(spec)}"
     for change in action.changes:
         if change.field is ChangedField.LOCATION:
-            yield f"ALTER TABLE {table(spec)} SET LOCATION {literal(change.after or '')}"
-        if change.field is ChangedField.DESCRIPTION:
+            yield f"{altered} SET LOCATION {literal(change.after or '')}"
+        if change.field is ChangedField.DESCRIPTION and spec.format == VIEW:
+            # COMMENT ON is for tables alone; of a view it is this property.
+            yield f"{altered} SET TBLPROPERTIES ('comment' = {literal(change.after or '')})"
+        elif change.field is ChangedField.DESCRIPTION:
             yield f"COMMENT ON TABLE {table(spec)} IS {literal(change.after or '')}"
     if any(change.field is ChangedField.READER for change in action.changes):
-        yield f"ALTER TABLE {table(spec)} SET SERDEPROPERTIES ({_pairs(texts.options(spec))})"
+        yield f"{altered} SET SERDEPROPERTIES ({_pairs(texts.options(spec))})"
     changed = {
         change.name: change.after for change in action.changes if change.field is ChangedField.PARAMETER
     }
     gone = [literal(key) for key, value in changed.items() if value is None]
     if gone:
-        yield f"ALTER TABLE {table(spec)} UNSET TBLPROPERTIES IF EXISTS ({', '.join(gone)})"
+        yield f"{altered} UNSET TBLPROPERTIES IF EXISTS ({', '.join(gone)})"
     kept = {key: value for key, value in changed.items() if value is not None}
     if kept:
-        yield f"ALTER TABLE {table(spec)} SET TBLPROPERTIES ({_pairs(kept)})"
+        yield f"{altered} SET TBLPROPERTIES ({_pairs(kept)})"
 
 
 def schema(spec: TableSpec) -> str:
@@ -134,6 +151,11 @@ def schema(spec: TableSpec) -> str:
 def partition(values: Values) -> str:
     """PARTITION (…); every value as text, which Spark casts to the key's type."""
     return f"PARTITION ({', '.join(f'{quoted(key)} = {literal(value)}' for key, value in values)})"
+
+
+def kind(spec: TableSpec) -> str:
+    """The word for it in ALTER and DROP."""
+    return "VIEW" if spec.format == VIEW else "TABLE"
 
 
 def table(spec: TableSpec) -> str:

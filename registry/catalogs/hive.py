@@ -6,9 +6,8 @@ varchar), so tables are read through the session's external catalog, which Spark
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -27,15 +26,11 @@ from dq.registry.catalog import (
 )
 from dq.registry.catalogs import _hive_sql as sql
 from dq.registry.catalogs import _hive_text as texts
-from dq.registry.table import TableColumn, TableSpec, digest, fold_location, folded
+from dq.registry.catalogs._hive_table import each, partition_of, spec_of
+from dq.registry.table import TableSpec, digest, fold_location
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-# Spark's names in schema JSON that differ from its DDL.
-_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
-_RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
-_SERDE_FORMATS = ("parquet", "orc", "avro", "json", "csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +47,7 @@ class Hive:
 
     def vet(self, spec: TableSpec) -> None:
         sql.refuse_reserved(spec)
+        sql.refuse_long(spec)
         texts.refuse_encoding(spec)
         _refuse_relative(spec)
 
@@ -60,7 +56,7 @@ class Hive:
             catalog = self._external()
             if not catalog.databaseExists(database) or not catalog.tableExists(database, name):
                 return None
-            spec = _spec(catalog.getTable(database, name))
+            spec = spec_of(catalog.getTable(database, name))
         return LiveTable(spec, digest(spec))
 
     def tables(self, database: str) -> list[LiveTable]:
@@ -68,7 +64,7 @@ class Hive:
             catalog = self._external()
             if not catalog.databaseExists(database):
                 return []
-            names = sorted(cast("list[str]", list(_each(catalog.listTables(database)))))
+            names = sorted(cast("list[str]", list(each(catalog.listTables(database)))))
         found = (self.read(database, name) for name in names)
         return [table for table in found if table is not None]
 
@@ -90,7 +86,7 @@ class Hive:
         if live is not None and (spec is None or sql.replaces(action)):
             # External tables only lose their entry; a managed one would lose its files.
             _refuse_managed(live.spec, self._external().getTable(database, name))
-            self._run(f"DROP TABLE {sql.table(live.spec)}")
+            self._run(f"DROP {sql.kind(live.spec)} {sql.table(live.spec)}")
             live = None
         if spec is None:
             return
@@ -134,9 +130,9 @@ class Hive:
                 python_utils = self._jvm().org.apache.spark.api.python.PythonUtils
                 wanted = options.apply(python_utils.toScalaMap(dict(only)))
             catalog = self._external()
-            keys = list(_each(catalog.getTable(database, name).partitionColumnNames()))
-            found = _each(catalog.listPartitions(database, name, wanted))
-            return [_partition(one, keys) for one in found]
+            keys = list(each(catalog.getTable(database, name).partitionColumnNames()))
+            found = each(catalog.listPartitions(database, name, wanted))
+            return [partition_of(one, keys) for one in found]
 
     def _external(self) -> Any:
         return cast("Any", self.spark)._jsparkSession.sharedState().externalCatalog()
@@ -169,78 +165,6 @@ def _refuse_managed(spec: TableSpec, table: Any) -> None:
             f"{spec.database}.{spec.name} is a managed table: dropping it would delete its files.",
             "Move its files to a place of their own and make it external first.",
         )
-
-
-def _spec(table: Any) -> TableSpec:
-    """Spark's CatalogTable as our specification, folded."""
-    schema = json.loads(table.schema().json())
-    keys = list(_each(table.partitionColumnNames()))
-    properties = {pair._1(): pair._2() for pair in _each(table.properties())}
-    told = {pair._1(): pair._2() for pair in _each(table.storage().properties())}
-    format = _format(_option(table.provider()), _option(table.storage().serde()), properties)
-    columns = {field["name"]: _column(field, format) for field in schema["fields"]}
-    return folded(
-        TableSpec(
-            table.database(),
-            table.identifier().table(),
-            _option(table.storage().locationUri()),
-            format,
-            tuple(column for name, column in columns.items() if name not in keys),
-            tuple(columns[name] for name in keys),
-            tuple(properties.items()),
-            _option(table.comment()),
-            texts.terms(format, told),
-        )
-    )
-
-
-def _format(provider: str, serde: str, properties: Mapping[str, str]) -> str:
-    if properties.get("table_type", "").upper() == "ICEBERG":
-        return "iceberg"
-    if provider.lower() != "hive":
-        return provider
-    return next((name for name in _SERDE_FORMATS if name in serde.lower()), "")
-
-
-def _column(field: Mapping[str, Any], format: str) -> TableColumn:
-    name, kind = field["name"], field["metadata"].get(_RAW_TYPE) or _ddl(field["type"])
-    spelled = f"{name} {kind}" if format == "json" else ""
-    return TableColumn(name, kind, field["metadata"].get("comment", ""), spelled)
-
-
-def _ddl(kind: Any) -> str:
-    """Spark's JSON of a type as DDL, like `str(DataType)` writes it."""
-    if isinstance(kind, str):
-        return _TYPES.get(kind, kind)
-    if kind["type"] == "array":
-        return f"array<{_ddl(kind['elementType'])}>"
-    if kind["type"] == "map":
-        return f"map<{_ddl(kind['keyType'])},{_ddl(kind['valueType'])}>"
-    if kind["type"] == "struct":
-        fields = [f"{one['name']}:{_ddl(one['type'])}" for one in kind["fields"]]
-        return f"struct<{','.join(fields)}>"
-    return str(kind["type"])
-
-
-def _partition(one: Any, keys: list[str]) -> Partition:
-    values = {pair._1(): pair._2() for pair in _each(one.spec())}
-    location = fold_location(_option(one.storage().locationUri()))
-    return Partition(tuple((key.lower(), values[key]) for key in keys), location)
-
-
-def _each(scala: Any) -> Iterator[Any]:
-    iterator = scala.iterator()
-    while iterator.hasNext():
-        yield iterator.next()
-
-
-def _option(scala: Any) -> str:
-    """An Option's content as text, "" for none."""
-    if not scala.isDefined():
-        return ""
-    # A Java string arrives as a Python one, anything else as an object.
-    content = scala.get()
-    return content if isinstance(content, str) else str(content.toString())
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dq.registry.glue.text_serdes import LAZY, OPEN_CSV, OPENX
+from dq.registry.table import VIEW
 
 _HIVE = "org.apache.hadoop.hive.ql.io"
 _TEXT_IN = "org.apache.hadoop.mapred.TextInputFormat"
@@ -57,7 +58,7 @@ def own_parameters(name: str) -> dict[str, str]:
 
 
 def format_of(table: Mapping[str, Any]) -> str:
-    """The format of a table as Glue answers it; "" for a view, a link, and what nobody knows."""
+    """The format of a table as Glue answers it; "" for a link, and for what nobody knows."""
     parameters = table.get("Parameters") or {}
     storage = table.get("StorageDescriptor") or {}
     for key in ("table_type", "spark.sql.sources.provider"):
@@ -66,7 +67,9 @@ def format_of(table: Mapping[str, Any]) -> str:
             return word
     if "hoodie" in (storage.get("InputFormat") or "").lower():
         return "hudi"
-    if table.get("TargetTable") or "VIEW" in (table.get("TableType") or ""):
+    if table.get("TargetTable"):
         return ""
+    if "VIEW" in (table.get("TableType") or ""):
+        return VIEW
     serde = ((storage.get("SerdeInfo") or {}).get("SerializationLibrary") or "").lower()
     return next((name for part, name in _SERDES if part in serde), "")

@@ -25,7 +25,7 @@ def make(
     `lake` is the folder that stands for `s3://lake`. `by_serde` leaves out what only Spark reads, so that the
     classes of Hive do, as Athena's do.
     """
-    name = f"{database}.{table['Name']}"
+    name = f"{database}.`{table['Name']}`"
     storage = table["StorageDescriptor"]
     parameters = {
         key: text

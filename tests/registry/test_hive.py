@@ -19,6 +19,7 @@ from dq.registry.action import Action, ActionKind, Grade
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
+from dq.registry.orphans import WholeRegistry
 from dq.registry.table import TableColumn, marked
 from dq.store.engine import Store
 
@@ -107,7 +108,7 @@ def test_tables_of_others_and_views_are_listed(hive: Catalog, spark: SparkSessio
 
     found = [(table.spec.name, table.spec.format) for table in hive.tables("air_flights")]
 
-    assert found == [("plain", "parquet"), ("seen", "")]
+    assert found == [("plain", "parquet"), ("seen", "view")]
 
 
 SECOND = """
@@ -160,3 +161,30 @@ def test_a_session_without_a_metastore_is_refused() -> None:
         "2 The Spark session has no Hive metastore, only tables in memory. "
         "Build it with .enableHiveSupport()."
     )
+
+
+def test_a_view_gets_our_properties_and_stays_what_it_is(
+    hive: Catalog, spark: SparkSession, store: Store
+) -> None:
+    plain = replace(flights("/x"), format="view", location="", parameters=())
+    facts = {"dq.contract-id": "a", "dq.contract-version": "1.0.0"}
+    spark.sql("CREATE DATABASE air_flights")
+    theirs = "COMMENT 'Theirs.' TBLPROPERTIES ('theirs' = '1')"
+    spark.sql(f"CREATE VIEW air_flights.flights {theirs} AS SELECT 7 AS n")
+
+    def register(description: str, *, adopt: bool = False) -> Ending:
+        spec = marked(replace(plain, description=description), facts)
+        made = propose(hive, "hive", [spec], store, adopt=adopt)
+        return apply(hive, "hive", made, store)[0].ending
+
+    endings = [register("Ours."), register("Ours.", adopt=True), register("New."), register("New.")]
+
+    assert endings == [Ending.REFUSED, Ending.DONE, Ending.DONE, Ending.UNCHANGED]
+    live = hive.read("air_flights", "flights")
+    assert live is not None
+    assert (live.spec.format, live.spec.description) == ("view", "New.")
+    assert (live.spec.parameter("theirs"), live.spec.parameter("dq.contract-id")) == ("1", "a")
+    assert [row.n for row in spark.table("air_flights.flights").collect()] == [7]
+    gone = propose(hive, "hive", [], store, whole=WholeRegistry(""))
+    apply(hive, "hive", gone, store, prune=True)
+    assert hive.tables("air_flights") == []

@@ -156,6 +156,30 @@ def test_open_tables_keep_their_columns_and_pointers_byte_for_byte(
     )
 
 
+def test_a_view_keeps_its_text_and_gets_our_properties(glue_catalog: Glue, store: Store) -> None:
+    client = glue_catalog.connection.client
+    client.create_database(DatabaseInput={"Name": "air_flights"})
+    made = {"Name": "flights", "TableType": "VIRTUAL_VIEW", "ViewOriginalText": "/* Presto View: e30= */",
+            "ViewExpandedText": "/* Presto View */", "Parameters": {"presto_view": "true"},
+            "StorageDescriptor": {"Columns": [{"Name": "id", "Type": "bigint"}]}}  # fmt: skip
+    body = json.dumps({"DatabaseName": "air_flights", "TableInput": made})
+    assert _as_another_writer(client, body) == 200
+    plain = replace(flights(LAKE), format="view", location="", parameters=())
+    spec = marked(plain, {"dq.contract-id": "air-flights", "dq.contract-version": "1.0.0"})
+
+    refused = run(glue_catalog, store, spec)
+    adopted = run(glue_catalog, store, spec, adopt=True)
+
+    after = raw(glue_catalog)
+    assert [one.ending for one in (*refused, *adopted)] == [Ending.REFUSED, Ending.DONE]
+    assert {key: after[key] for key in ("TableType", "ViewOriginalText", "StorageDescriptor")} == {
+        key: made[key] for key in ("TableType", "ViewOriginalText", "StorageDescriptor")
+    }
+    assert after["Parameters"]["presto_view"] == "true"
+    assert after["Parameters"]["dq.contract-id"] == "air-flights"
+    assert run(glue_catalog, store, spec)[0].ending is Ending.UNCHANGED
+
+
 def _as_another_writer(client: Any, body: str) -> int:
     """A request past our own validation, which other writers do not have."""
     import urllib.request
