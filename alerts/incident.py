@@ -33,6 +33,7 @@ class IncidentState(StrEnum):
     EXCUSED = "excused"
     WITHDRAWN = "withdrawn"
     GIVEN_UP = "given_up"
+    PAST = "past"
 
     @property
     def closed(self) -> bool:
@@ -207,6 +208,18 @@ def _opened(breach: Breach) -> Incident:
         state=IncidentState.OPEN,
         opened_at=breach.at,
         subjects=MappingProxyType({breach.subject: Subject(breach.at, facts=breach.facts)}),
+    )
+
+
+def past(breach: Breach) -> Incident:
+    """An incident that was over before it was known."""
+    opened = _opened(breach)
+    subject = Subject(breach.at, breach.at, facts=breach.facts, end=End.KEPT)
+    return replace(
+        opened,
+        state=IncidentState.PAST,
+        resolved_at=breach.at,
+        subjects=MappingProxyType({breach.subject: subject}),
     )
 
 

@@ -112,6 +112,8 @@ def _facts(incident: Incident) -> Facts:
 
 
 def _steps(incident: Incident) -> tuple[str, ...]:
+    if incident.state is IncidentState.PAST:
+        return (f"Found at {_instant(incident.opened_at)}; nobody had been told, and nothing is open.",)
     said = [f"Broken since {_instant(incident.opened_at)}."]
     if incident.acked_at:
         said.append(

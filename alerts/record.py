@@ -9,10 +9,10 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from dq.alerts import ledger, outbox
-from dq.alerts.incident import CREATE, Ack, IncidentStep, step
+from dq.alerts.incident import CREATE, Ack, Facts, IncidentStep, past, step
 from dq.alerts.lane import Lane
 from dq.alerts.route import AlertRoute, matching
-from dq.contracts.shared.outcome import Breach, Recovery
+from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,25 @@ def record(
         return None
     routes = matching(routes, event.severity) if isinstance(event, Breach) else ()
     return _write(tx, done, event.subject, routes, now)
+
+
+def record_past(
+    tx: Connection,
+    key: IncidentKey,
+    severity: Severity,
+    title: str,
+    facts: Facts,
+    route: AlertRoute,
+    now: datetime,
+) -> Recorded:
+    """Write what broke and ended before anybody could be told, to be told once to one place.
+
+    It is an incident that was never open. The same key at the same instant is the same one.
+    """
+    incident = past(Breach(key, severity, now.isoformat(), title, now, facts))
+    if ledger.get(tx, incident.id) is None:
+        _write(tx, IncidentStep(incident, incident.state.value, ()), now.isoformat(), [route], now)
+    return Recorded(incident.id, incident.state.value)
 
 
 def acknowledge(tx: Connection, incident_id: str, who: str, now: datetime) -> Recorded | None:

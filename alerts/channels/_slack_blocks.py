@@ -26,6 +26,7 @@ _CALM: Mapping[IncidentState, str] = {
     IncidentState.EXCUSED: _GREY,
     IncidentState.WITHDRAWN: _GREY,
     IncidentState.GIVEN_UP: _GREY,
+    IncidentState.PAST: _GREY,
 }
 _COLOURS: Mapping[Severity, str] = {
     Severity.INFO: "#36c5f0",

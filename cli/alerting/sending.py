@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from sqlalchemy import Connection
 from dq.alerts import channels
 from dq.alerts.channel import Channel, ChannelSetting, Open
 from dq.alerts.deliver import Drained, drain
-from dq.alerts.record import record
+from dq.alerts.record import record, record_past
+from dq.alerts.route import AlertRoute, matching
 from dq.cli.alerting.routing import FROM_CONTRACT, platform_route, routes
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
@@ -22,9 +23,14 @@ from dq.contracts.access.alert_target import FILES
 from dq.contracts.access.files import FileRefused, read_own
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.contracts.shared.outcome import Breach, Recovery
+from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery
 from dq.dataquality.delivery.blindness import PLATFORM
+from dq.dataquality.delivery.watch import PastMiss
+from dq.dataquality.delivery.wording import digest, summary
 from dq.store.engine import Store
+
+# No contract is called so: an id has no brackets.
+PAST = "(past)"
 
 
 def teller(
@@ -52,6 +58,22 @@ def teller(
             return
         event = replace(event, facts=(*event.facts, *_help(contract, event)))
         record(tx, event, routes(contract, channel, world.settings), world.now())
+
+    return tell
+
+
+def teller_of_past(world: World, channel: str) -> Callable[[Connection, Sequence[PastMiss]], None]:
+    """What the watcher calls for what broke and ended between two ticks: one message for each channel."""
+
+    def tell(tx: Connection, misses: Sequence[PastMiss]) -> None:
+        places: dict[tuple[str, str], list[PastMiss]] = {}
+        for one in misses:
+            for route in matching(routes(one.slo.contract, channel, world.settings), one.slo.severity):
+                places.setdefault((route.channel, route.target), []).append(one)
+        for (name, target), told in places.items():
+            route, key = AlertRoute(name, target), IncidentKey(PAST, f"{name}:{target}", "past")
+            severity = max((one.slo.severity for one in told), key=lambda one: one.rank)
+            record_past(tx, key, severity, summary(told), digest(told), route, world.now())
 
     return tell
 

@@ -24,9 +24,11 @@ from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import parse_duration
+from dq.dataquality.delivery import heartbeat
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.delivery.turn import Turn
 from dq.dataquality.delivery.watch import Tick, tick
+from dq.store.engine import Store
 
 
 def command(
@@ -40,6 +42,9 @@ def command(
     ),
     server: str = typer.Option(None, "--server", help="The server to look at, where a contract has several."),
     channel: str = CHANNEL,
+    trust_clock: bool = typer.Option(
+        False, "--trust-clock", help="Judge although the clock went back, or the database's says otherwise."
+    ),
     format: output.Format = output.FORMAT,
 ) -> None:
     """Judge every delivery that came due, open and resolve incidents, and send what has to be told.
@@ -49,6 +54,9 @@ def command(
     killed is made good by the next one.
 
     With --every, a store or a file that is gone for a moment costs its ticks alone.
+
+    A tick before the last one, or by a clock from which a database server's differs, judges nothing: exit
+    code 3.
 
     A contract that cannot be read, or whose place cannot be known, stops no other: it is a finding.
 
@@ -60,7 +68,9 @@ def command(
     pause = _pause(every)
 
     def once() -> int:
-        return _once(here(as_of, paths or [Path()]), paths or [Path()], since, server, channel, format)
+        return _once(
+            here(as_of, paths or [Path()]), paths or [Path()], since, server, channel, format, trust_clock
+        )
 
     code = once()
     if pause is None:
@@ -79,10 +89,33 @@ def _survive(once: Callable[[], int]) -> None:
         output.note(f"dq: this tick could not be done, the next one tries again: {error}")
 
 
+def _clock_is_right(world: World, store: Store, trusted: bool, form: output.Format) -> bool:
+    """Whether this tick may judge; it is the last one then. Says why where it may not."""
+    with store.read() as tx:
+        reason = heartbeat.doubt(tx, world.now(), real=world.as_of is None)
+    if reason is not None and not trusted:
+        said = f"nothing is judged: {reason}. If the clock is right now, say --trust-clock once."
+        output.note(f"dq: {said}")
+        if form is output.Format.JSON:
+            output.as_json({"at": world.now().isoformat(), "refused": reason})
+        return False
+    with store.write() as tx:
+        heartbeat.beat(tx, world.now())
+    return True
+
+
 def _once(
-    world: World, paths: list[Path], since: str | None, server: str | None, channel: str, form: output.Format
+    world: World,
+    paths: list[Path],
+    since: str | None,
+    server: str | None,
+    channel: str,
+    form: output.Format,
+    trust_clock: bool,
 ) -> int:
     store = world.store()
+    if not _clock_is_right(world, store, trust_clock, form):
+        return 3
     rest = at_rest(world, store, server, channel)
     loaded = settled(world, store, load(paths, rest.of), paths, keep=True)
     promises, wrong = slos(loaded)
@@ -100,6 +133,7 @@ def _once(
         sending.teller(world, loaded.contracts, channel),
         since=instant(since) if since else None,
         withdrawn=ended,
+        past=sending.teller_of_past(world, channel),
     )
     done = replace(done, slos=done.slos + rest.slos)
     close_withdrawn(world, store, loaded)

@@ -60,7 +60,7 @@ def cause_of(one: Watched, result: CycleVerdict, evidence: Evidence | None) -> s
     """
     if result.status is not CycleStatus.UNKNOWN or evidence is None or evidence.readable or evidence.settled:
         return None
-    return _of_format(one) if evidence.source == "commit" else _root(one)
+    return _of_format(one) if evidence.source == "commit" else root_of(one)
 
 
 def returned(cause: str, now: datetime) -> Recovery:
@@ -89,7 +89,8 @@ def _breach(key: IncidentKey, cause: _Cause, now: datetime) -> Breach:
     )
 
 
-def _root(one: Watched) -> str:
+def root_of(one: Watched) -> str:
+    """The lake root or bucket that an SLO's data lies under."""
     try:
         return one.files.root(one.place.path.rstrip("/"))
     except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, not_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, insert, not_, or_, select, update
 
 from dq.contracts.schedule import Cycle, Note
 from dq.contracts.schedule.cycle import Partition
@@ -31,6 +31,7 @@ class Kept:
     """A cycle as it stands in the store. `told`: its breach is known to the alerts room.
 
     `blind` is what keeps it from being seen, as the platform team is told, where it is unknown for that.
+    `held` is the root under which so much is missing that its owners are told at `held_until`.
     """
 
     id: int
@@ -41,6 +42,8 @@ class Kept:
     first_seen_at: datetime | None
     told: bool
     blind: str | None = None
+    held: str | None = None
+    held_until: datetime | None = None
 
 
 def through(tx: Connection) -> dict[tuple[str, str, str], datetime]:
@@ -130,6 +133,33 @@ def any_blind(tx: Connection, cause: str) -> bool:
     return tx.execute(select(columns.id).where(blind).limit(1)).first() is not None
 
 
+def any_held(tx: Connection, root: str) -> bool:
+    """Whether a delivery under this root is still held back."""
+    columns = cycles_table.c
+    return tx.execute(select(columns.id).where(columns.held == root).limit(1)).first() is not None
+
+
+def promises_due(tx: Connection, root: str, first: datetime, last: datetime) -> int:
+    """How many SLOs with data under a root have a cycle whose breach lies between two instants, both in."""
+    columns, marks = cycles_table.c, watermark.c
+    same = and_(*(columns[name] == marks[name] for name in _KEY))
+    found = select(*(marks[name] for name in _KEY)).join(cycles_table, same)
+    due = found.where(marks.root == root, columns.breach_at.between(first, last)).distinct()
+    return tx.scalar(select(func.count()).select_from(due.subquery())) or 0
+
+
+def note_root(tx: Connection, key: tuple[str, str, str], root: str) -> None:
+    """Keeps where an SLO's data lies."""
+    same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
+    tx.execute(update(watermark).where(same).values(root=root))
+
+
+def roots(tx: Connection) -> dict[tuple[str, str, str], str | None]:
+    """Where the data of each SLO lay last, by key."""
+    columns = (*(watermark.c[name] for name in _KEY), watermark.c.root)
+    return {(contract, one, slo): root for contract, one, slo, root in tx.execute(select(*columns))}
+
+
 def unmark(tx: Connection, key: tuple[str, str, str]) -> None:
     """Lets an SLO begin anew when it is promised again: nothing is due for the time in between."""
     same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
@@ -198,6 +228,8 @@ def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select 
         first_seen_at=row.first_seen_at,
         told=row.told,
         blind=row.blind,
+        held=row.held,
+        held_until=row.held_until,
     )
 
 
@@ -210,6 +242,7 @@ def change(
     *,
     told: bool,
     blind: str | None = None,
+    held: tuple[str, datetime] | None = None,
 ) -> bool:
     """Moves a cycle to its new status, if it still stands where it was read; says whether it did."""
     delivered = before.cycle.due_at + judged.lateness if judged.lateness is not None else None
@@ -228,6 +261,9 @@ def change(
             source=evidence.source if evidence and delivered else None,
             told=told,
             blind=blind,
+            held=held[0] if held else None,
+            # When it was held stays known, so that it is held once.
+            held_until=held[1] if held else before.held_until,
         )
     )
     if moved.rowcount != 1:

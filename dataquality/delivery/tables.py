@@ -28,6 +28,16 @@ watermark = Table(
     Column("through", UtcDateTime, nullable=False),
     # The newest delivery that is known; NULL: there was none.
     Column("delivered_at", UtcDateTime),
+    # Under which lake root or bucket its data lies.
+    Column("root", Text),
+)
+
+heartbeat = Table(
+    "heartbeat",
+    metadata,
+    # `watch`, at the instant as of which the last tick judged.
+    Column("name", String(16), primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
 )
 
 resting_contract = Table(
@@ -64,6 +74,9 @@ cycle = Table(
     Column("source", String(8)),
     # What the platform team is told cannot be seen, where that is why it is unknown.
     Column("blind", Text),
+    # The lake root under which so much was missing at once that its owners are told at `held_until` only.
+    Column("held", Text),
+    Column("held_until", UtcDateTime),
     # The breach is known to the alerts room, so a recovery must reach it too.
     Column("told", Boolean, nullable=False),
     Column("contract_version", Text, nullable=False),

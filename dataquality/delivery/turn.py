@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery
-from dq.dataquality.delivery import blindness, ledger
+from dq.dataquality.delivery import blindness, ledger, mass
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.status import CycleVerdict
 from dq.store.engine import Store
@@ -54,15 +54,19 @@ def withdraw(
                     turns.append(Turn(kept, verdict.status, reason))
                     if kept.told:
                         tell(tx, ended(IncidentKey(*key), kept, verdict, now))
-        tell_sight(tx, turns, now, tell)
+        tell_platform(tx, turns, now, tell)
     return tuple(turns)
 
 
-def tell_sight(tx: Connection, turns: Iterable[Turn], now: datetime, tell: Tell) -> None:
-    """Tells of every cause of blindness behind which no delivery is left."""
-    for cause in sorted({turn.kept.blind for turn in turns if turn.kept.blind}):
+def tell_platform(tx: Connection, turns: Iterable[Turn], now: datetime, tell: Tell) -> None:
+    """Tells of every cause of blindness, and of every root of many misses, behind which nothing is left."""
+    turned = list(turns)
+    for cause in sorted({turn.kept.blind for turn in turned if turn.kept.blind}):
         if not ledger.any_blind(tx, cause):
             tell(tx, blindness.returned(cause, now))
+    for root in sorted({turn.kept.held for turn in turned if turn.kept.held}):
+        if not ledger.any_held(tx, root):
+            tell(tx, mass.over(root, now))
 
 
 def ended(key: IncidentKey, kept: Kept, judged: CycleVerdict, now: datetime) -> Recovery:

@@ -17,7 +17,7 @@ from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey, Recovery
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import blindness, ledger
+from dq.dataquality.delivery import blindness, ledger, mass
 from dq.dataquality.delivery.budget import budget
 from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.ledger import Kept
@@ -30,9 +30,11 @@ from dq.dataquality.delivery.sources.probe import DeliveryPlace, Receipts, label
 from dq.dataquality.delivery.sources.sight import Sight
 from dq.dataquality.delivery.sources.snapshot import of_snapshot, window_of
 from dq.dataquality.delivery.status import CycleVerdict, judge
-from dq.dataquality.delivery.turn import Key, Tell, Turn, ended, tell_sight, withdraw
+from dq.dataquality.delivery.turn import Key, Tell, Turn, ended, tell_platform, withdraw
 from dq.dataquality.delivery.wording import promised, seen
 from dq.store.engine import Store
+
+_ENDED_BADLY = (CycleStatus.LATE, CycleStatus.NEVER)
 
 # Evidence can become visible late; an alert waits this long after the breach. It changes no status.
 SETTLE = timedelta(seconds=60)
@@ -45,6 +47,15 @@ class Watched:
     slo: Slo
     place: DeliveryPlace
     files: Files
+
+
+@dataclass(frozen=True, slots=True)
+class PastMiss:
+    """A cycle that ended badly before anybody was told that it was broken."""
+
+    slo: Slo
+    kept: Kept
+    verdict: CycleVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +78,13 @@ def tick(
     *,
     since: datetime | None = None,
     withdrawn: Callable[[Key], str | None] = lambda _: None,
+    past: Callable[[Connection, Sequence[PastMiss]], object] = lambda *_: None,
 ) -> Tick:
     """Brings every watched SLO up to `now`, an aware instant.
 
     An SLO that was never watched starts at `since`, or at `now`: what was due before has no cycles.
     Running it again at the same instant changes nothing. `withdrawn` says of an SLO by its key why it is
-    promised no more, or None: others may watch it.
+    promised no more, or None: others may watch it. `past` is handed what broke and ended untold.
     """
     gone = withdraw(store, withdrawn, now, tell)
     new = _enumerate(store, watched, now, since or now)
@@ -94,7 +106,7 @@ def tick(
     ]
     known = [(one, kept, _as_known(kept, result), evidence) for one, kept, result, evidence in judged]
     blind = tuple(blindness.events(known, now, SETTLE))
-    changes = _write(store, known, blind, history, now, tell)
+    changes = _write(store, known, blind, history, now, tell, past)
     closed = sum(1 for change in changes if change.after not in ledger.OPEN)
     return Tick(
         at=now,
@@ -115,19 +127,21 @@ def tick(
 def _enumerate(store: Store, watched: Iterable[Watched], now: datetime, start: datetime) -> int:
     """Gives every cycle that came due since the last tick its row; how many there were."""
     with store.read() as tx:
-        marks = ledger.through(tx)
+        marks, roots = ledger.through(tx), ledger.roots(tx)
     due = []
     for one in watched:
-        mark = marks.get(one.slo.key)
+        mark, root = marks.get(one.slo.key), blindness.root_of(one)
         new = list(one.slo.cycles(mark or start, now))
-        if new or mark is None:
-            due.append((one.slo, new, mark is None))
+        if new or mark is None or roots.get(one.slo.key) != root:
+            due.append((one.slo, new, root))
     if due:
         with store.write() as tx:
             # Another watcher may have been here meanwhile; who is second finds the rows.
             marks = ledger.through(tx)
-            for slo, new, _ in due:
+            for slo, new, root in due:
                 ledger.enumerate_to(tx, slo, new, now, first=slo.key not in marks)
+                if roots.get(slo.key) != root:
+                    ledger.note_root(tx, slo.key, root)
     return sum(len(new) for _, new, _ in due)
 
 
@@ -176,6 +190,7 @@ def _write(
     history: CommitHistory,
     now: datetime,
     tell: Tell,
+    past: Callable[[Connection, Sequence[PastMiss]], object],
 ) -> list[Turn]:
     moved = [
         (one, kept, result, evidence, event, cause)
@@ -189,16 +204,28 @@ def _write(
         return changes
     with store.write() as tx:
         history.write(tx)
-        for event in blind:
-            tell(tx, event)
-        for one, kept, result, evidence, own, cause in moved:
+        for unseen in blind:
+            tell(tx, unseen)
+        about = [(one, kept) for one, kept, _, _, own, _ in moved if isinstance(own, Breach)]
+        many = mass.masses(tx, about)
+        held = {kept.id: (found.root, now + mass.HOLD) for found in many for kept in found.cycles}
+        for one_cause in many:
+            tell(tx, mass.breach(one_cause, now))
+        untold: list[PastMiss] = []
+        for one, kept, result, evidence, event, cause in moved:
+            own = None if kept.id in held else event
             told = kept.told or isinstance(own, Breach)
-            if not ledger.change(tx, kept, result, evidence, now, told=told, blind=cause):
+            hold = held.get(kept.id)
+            if not ledger.change(tx, kept, result, evidence, now, told=told, blind=cause, held=hold):
                 continue
+            if result.status in _ENDED_BADLY and not kept.told:
+                untold.append(PastMiss(one.slo, kept, result))
             changes.append(Turn(kept, result.status, result.reason))
             if own is not None:
                 tell(tx, replace(own, facts=(*own.facts, ("budget", _budget(tx, one.slo, now)))))
-        tell_sight(tx, changes, now, tell)
+        tell_platform(tx, changes, now, tell)
+        if untold:
+            past(tx, untold)
     return changes
 
 
@@ -206,7 +233,8 @@ def _event(slo: Slo, kept: Kept, judged: CycleVerdict, now: datetime) -> Breach 
     """What the alerts room has to know about this judgement, if anything."""
     contract, one, group = slo.key
     key, subject = IncidentKey(contract, one, group), kept.cycle.due_at.isoformat()
-    if judged.status is CycleStatus.MISSING and not kept.told and now >= kept.cycle.breach_at + SETTLE:
+    tell_at = kept.held_until or kept.cycle.breach_at + SETTLE
+    if judged.status is CycleStatus.MISSING and not kept.told and now >= tell_at:
         what = label(kept.cycle.partitions[0]) if kept.cycle.partitions else "the snapshot"
         return Breach(
             key=key,

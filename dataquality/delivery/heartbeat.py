@@ -1,0 +1,43 @@
+"""The instant of the last tick, and whether the clock may be believed."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, delete, func, insert, select
+
+from dq.dataquality.delivery.tables import heartbeat
+
+WATCH = "watch"
+
+BACKWARDS = timedelta(seconds=60)
+"""How far before the last tick, perhaps of another machine, a tick may be."""
+
+SKEW = timedelta(seconds=60)
+"""How far this machine's clock may be from that of a database server."""
+
+
+def doubt(tx: Connection, now: datetime, *, real: bool) -> str | None:
+    """Why nothing may be judged as of `now`; None when it may.
+
+    `real` says that it is the time, and not one that somebody asked for: then a database server's clock must
+    say the same. SQLite has none of its own.
+    """
+    last = tx.scalar(select(heartbeat.c.at).where(heartbeat.c.name == WATCH))
+    if last is not None and now < last - BACKWARDS:
+        return f"it would be as of {_text(now)}, and the last tick was as of {_text(last)}"
+    if real and tx.dialect.name == "postgresql":
+        there = tx.scalar(select(func.now()))
+        if there is not None and abs(now - there) > SKEW:
+            return f"this machine's clock says {_text(now)}, and the database's {_text(there)}"
+    return None
+
+
+def beat(tx: Connection, now: datetime) -> None:
+    """Keeps the instant of this tick."""
+    tx.execute(delete(heartbeat).where(heartbeat.c.name == WATCH))
+    tx.execute(insert(heartbeat).values(name=WATCH, at=now))
+
+
+def _text(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M:%S}Z"

@@ -1,0 +1,86 @@
+"""Many misses at once under one root have one cause: the platform team is told first, the owners later."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.blindness import PLATFORM, root_of
+
+if TYPE_CHECKING:
+    from dq.dataquality.delivery.ledger import Kept
+    from dq.dataquality.delivery.watch import Watched
+
+GROUP = "misses"
+HOLD = timedelta(minutes=15)
+"""How long owners are not told of what is missing together with so much else."""
+
+AT_LEAST, SHARE = 5, 0.3
+_SUBJECT, _NAMED = "many", 5
+
+
+@dataclass(frozen=True, slots=True)
+class MassMiss:
+    """Cycles of many promises under one root that are missing at once; `due` promises were due with them."""
+
+    root: str
+    cycles: tuple[Kept, ...]
+    due: int
+
+    @property
+    def contracts(self) -> list[str]:
+        """The contracts that are missing something, by name."""
+        return sorted({kept.cycle.contract for kept in self.cycles})
+
+
+def masses(tx: Connection, missing: Iterable[tuple[Watched, Kept]]) -> list[MassMiss]:
+    """Where so much is missing that the root is suspect: of what is about to be told, by root.
+
+    More than a share of the promises under the root that broke or were kept in the same time, and some at
+    least. What was held before is not held again.
+    """
+    roots: dict[str, list[Kept]] = defaultdict(list)
+    for one, kept in missing:
+        if kept.held_until is None:
+            roots[root_of(one)].append(kept)
+    found = []
+    for root, cycles in sorted(roots.items()):
+        promises = {(kept.cycle.contract, kept.cycle.object, kept.cycle.slo) for kept in cycles}
+        if len(promises) < AT_LEAST:
+            continue
+        breaches = [kept.cycle.breach_at for kept in cycles]
+        due = max(ledger.promises_due(tx, root, min(breaches), max(breaches)), len(promises))
+        if len(promises) > SHARE * due:
+            found.append(MassMiss(root, tuple(cycles), due))
+    return found
+
+
+def breach(mass: MassMiss, now: datetime) -> Breach:
+    """What the platform team is told at once."""
+    names = mass.contracts
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return Breach(
+        key=IncidentKey(PLATFORM, mass.root, GROUP),
+        severity=Severity.ERROR,
+        subject=_SUBJECT,
+        title=f"much is missing at once under {mass.root}",
+        at=now,
+        facts=(
+            ("missing", f"{len(mass.cycles)} deliveries, where {mass.due} promises were due"),
+            ("products", ", ".join(names[:_NAMED]) + more),
+            ("owners", f"are told at {now + HOLD:%H:%M}Z of what has not come by then"),
+        ),
+    )
+
+
+def over(root: str, now: datetime) -> Recovery:
+    """What is told when nothing under the root is held back any more."""
+    facts = (("seen", "all of it has come, or its owners have been told"),)
+    return Recovery(IncidentKey(PLATFORM, root, GROUP), _SUBJECT, now, facts)

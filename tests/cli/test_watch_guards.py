@@ -1,0 +1,76 @@
+"""`dq watch` by a clock that went back, and what came and went while nobody looked."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from fakes.command import BEGIN, MISSED, Place, contract
+
+BACK = "2026-05-11T05:00:00Z"
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Place:
+    made = Place(tmp_path)
+    (tmp_path / "lake").mkdir()
+    for name in ("orders", "sales"):
+        made.put(f"registry/{name}.odcs.yaml", contract(name))
+        # Before its first delivery, a table's folder is no proof of anything.
+        (tmp_path / "lake" / name).mkdir()
+    assert watch(made, BEGIN) == 0
+    return made
+
+
+def watch(registry: Place, when: str, *more: str) -> int:
+    return registry.dq("watch", "registry", "--as-of", when, "--channel", "file:told.jsonl", *more).code
+
+
+def told(registry: Place) -> list[dict[str, object]]:
+    file = registry.folder / "told.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def deliver(registry: Place, product: str, day: str, when: str) -> None:
+    place = registry.folder / "lake" / product / f"day={day}"
+    place.mkdir(parents=True)
+    (place / "_SUCCESS").touch()
+    os.utime(place / "_SUCCESS", (datetime.fromisoformat(when).timestamp(),) * 2)
+
+
+def test_a_tick_before_the_last_one_judges_nothing_and_says_how_to_go_on(registry: Place) -> None:
+    assert watch(registry, MISSED) == 1
+    before = registry.dq("status", "registry", "--as-of", MISSED, "--format", "json").json
+
+    ran = registry.dq("watch", "registry", "--as-of", BACK, "--format", "json")
+
+    assert (ran.code, "refused" in ran.json, "--trust-clock" in ran.err) == (3, True, True)
+    assert registry.dq("status", "registry", "--as-of", MISSED, "--format", "json").json == before
+    assert watch(registry, BACK, "--trust-clock") in (0, 1)
+    assert watch(registry, "2026-05-11T05:01:00Z") in (0, 1)
+
+
+def test_what_came_and_went_in_a_downtime_is_one_message(registry: Place) -> None:
+    for day, when in (("2026-05-10", "2026-05-11T09:00:00Z"), ("2026-05-11", "2026-05-12T10:00:00Z")):
+        for product in ("orders", "sales"):
+            deliver(registry, product, day, when)
+
+    watch(registry, "2026-05-12T12:00:00Z")
+    watch(registry, "2026-05-12T12:01:00Z")
+
+    (message,) = told(registry)
+    assert (message["state"], "4 came late" in json.dumps(message)) == ("past", True)
+    assert json.dumps(message).count("after it was due") == 4
+
+
+def test_what_came_and_went_says_so_in_words(registry: Place) -> None:
+    deliver(registry, "orders", "2026-05-10", "2026-05-11T09:00:00Z")
+    deliver(registry, "sales", "2026-05-10", "2026-05-11T03:00:00Z")
+
+    ran = registry.dq("watch", "registry", "--as-of", "2026-05-11T12:00:00Z", "--channel", "console")
+
+    assert "PAST: deliveries that nobody was told of: 1 came late" in ran.out
+    assert "nobody had been told, and nothing is open" in ran.out
