@@ -202,13 +202,14 @@ def test_a_server_that_only_some_contracts_have_leaves_out_the_others(place: Pla
 PLACES = {
     "a scheme that nobody reads": '  - {server: s, type: custom, location: "foo://x/y", format: parquet}\n',
     "a path longer than any": SERVER.replace("lake/bad", "x" * 4_000),
-    "an Iceberg table": SERVER.replace("parquet", "iceberg"),
+    "a log that nobody understands": SERVER.replace("parquet", "iceberg").replace("lake/bad", "lake/odd"),
 }
 
 
 @pytest.mark.parametrize("name", PLACES)
 def test_a_place_that_cannot_be_looked_at_is_unknown_and_ends_no_tick(place: Place, name: str) -> None:
     place.put(BAD, contract("bad", **server(PLACES[name])))
+    place.put("lake/odd/metadata/v1.metadata.json", "{")
 
     ran = all_of(place)
 
