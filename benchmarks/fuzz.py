@@ -25,8 +25,9 @@ from pathlib import Path
 from types import FrameType
 
 from _hostile import large
-from _mutants import Input, Seed, inputs, seeds
+from _mutants import Input, inputs
 from _report import arguments, finish
+from _seeds import Seed, seeds
 
 from dq.cli.main import run
 from dq.contracts.yaml.source import MAX_BYTES
