@@ -8,7 +8,8 @@ from pathlib import Path
 DOCS = Path(__file__).parent.parent / "docs"
 
 
-def test_the_reference_is_what_the_code_says():
+def test_the_reference_is_what_the_code_says(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS)  # as for the program, which has its other modules beside it
     spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
     generate = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generate)
