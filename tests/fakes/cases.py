@@ -16,4 +16,4 @@ def cases(name: str) -> dict[str, Any]:
     """A file of cases; a file that the named folder lacks is our own, a section that it lacks is empty."""
     named = Path(os.environ.get("DQ_CASES_DIR") or OURS) / name
     file = named if named.is_file() else OURS / name
-    return defaultdict(list, yaml.safe_load(file.read_text("utf-8")))
+    return defaultdict(list, yaml.load(file.read_text("utf-8"), yaml.CSafeLoader))

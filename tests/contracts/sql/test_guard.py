@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
-HOSTILE = yaml.safe_load((HERE / "hostile.yaml").read_text())
-LEGITIMATE = yaml.safe_load((HERE / "legitimate.yaml").read_text())
+HOSTILE = yaml.load((HERE / "hostile.yaml").read_text(), yaml.CSafeLoader)
+LEGITIMATE = yaml.load((HERE / "legitimate.yaml").read_text(), yaml.CSafeLoader)
 TABLES = {"orders": "_dq_rows", "shop.orders_v1": "_dq_rows"}
 
 

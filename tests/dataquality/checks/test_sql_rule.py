@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CASES = Path(__file__).parents[2] / "contracts" / "sql" / "legitimate.yaml"
-LEGITIMATE = yaml.safe_load(CASES.read_text())
+LEGITIMATE = yaml.load(CASES.read_text(), yaml.CSafeLoader)
 
 DDL = (
     "id int, parent int, price decimal(9,2), state string, mail string, placed date, paid date,"

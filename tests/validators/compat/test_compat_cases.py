@@ -16,8 +16,8 @@ from dq.validators.compat import RULES, Comparison, DiffTerms, Mode, Waiver, com
 from dq.validators.compat.judgement.setting import DEFAULT_ENGINES
 
 FILE = cases("compat-cases.yaml")
-MORE: dict[str, Any] = yaml.safe_load((OURS / "compat-more.yaml").read_text("utf-8"))
-FIRST: dict[str, Any] = yaml.safe_load((OURS / "compat-cases.yaml").read_text("utf-8"))
+MORE: dict[str, Any] = yaml.load((OURS / "compat-more.yaml").read_text("utf-8"), yaml.CSafeLoader)
+FIRST: dict[str, Any] = yaml.load((OURS / "compat-cases.yaml").read_text("utf-8"), yaml.CSafeLoader)
 KNOWN: list[dict[str, Any]] = FIRST["cases"] + MORE["cases"]
 
 STEPS = {"none": "1.0.0", "patch": "1.0.1", "minor": "1.1.0", "major": "2.0.0"}
