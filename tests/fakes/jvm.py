@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 # Hundreds of small queries end before the optimizing compiler pays: half of the CPU without it.
-_SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# And no proof of byte code: a fifth of a start goes into proving what Spark's own releases were tested with.
+_SMALL = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 # For a program that says nothing of them: a bar is drawn over its output, and 200 tasks do little work.
 _QUIET = "-Dspark.ui.showConsoleProgress=false -Dspark.sql.shuffle.partitions=2"
 
