@@ -34,13 +34,21 @@ format: install  ## let ruff mend what it can
 # The make of macOS is older than this option.
 SHOWN_WHOLE = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-# Each uses little more than one processor; the last one begins when one of the first two has ended.
-test: lint install-spark35  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
-	@echo "The tests run two at a time, for about 20 minutes; each part is shown when it has ended."
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(SHOWN_WHOLE) test-spark40 test-spark35 test-plain
+# The longest first. Each waits a tenth of its time, so the third one beside the first two fills two processors.
+PARTS = test-spark40 test-spark35 test-plain test-lakes lint $(MORE)
 
-test-spark40: install  ## the tests that need a Spark session, on Spark 4.0
-	$(RUN) pytest -m spark
+test: install install-spark35  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
+	@echo "Three parts run at a time, for about 20 minutes in all; each is shown when it has ended."
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) $(PARTS)
+
+# Tables of Iceberg and Delta have a session of their own in any case (tests/fakes/lakehouse.py).
+LAKES = tests/dataquality/lakehouse tests/oracle/test_lakehouse_tables.py
+
+test-spark40: install  ## the tests that need a Spark session, on Spark 4.0; those of lakes are apart
+	$(RUN) pytest -m spark $(LAKES:%=--ignore=%)
+
+test-lakes: install  ## the tests on tables of Iceberg and Delta, on Spark 4.0
+	$(RUN) pytest -m spark $(LAKES)
 
 test-spark35: install-spark35  ## the Spark subset of the tests on Spark 3.5
 	.venv-spark35/bin/pytest -m "spark and not slow"
@@ -66,7 +74,7 @@ sbom: $(UV)  ## the bill of materials of dq and its extras as CycloneDX, from uv
 	@$(UV) export --quiet --frozen --no-default-groups --all-extras --format cyclonedx1.5 > $(SBOM)
 
 light: install  ## the wheel without extras in bare environments, one for each Python at hand
-	$(RUN) python .ci/light.py
+	$(RUN) python .ci/light.py $(PYTHONS)
 
 docs: install  ## write docs/reference from the code
 	@$(RUN) python docs/generate.py
@@ -77,4 +85,4 @@ bench: install  ## the quick form of every benchmark
 clean:  ## remove what the other targets made
 	rm -rf .venv .venv-spark35 .uv build dq-demo .dq $(SBOM)
 
-.PHONY: docs help light lock sbom install install-spark35 demo lint format test test-plain test-spark35 test-spark40 bench clean
+.PHONY: docs help light lock sbom install install-spark35 demo lint format test test-lakes test-plain test-spark35 test-spark40 bench clean
