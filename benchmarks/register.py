@@ -110,6 +110,7 @@ def measure(name: str, count: int, folder: str) -> None:
     event.listen(store.engine, "before_cursor_execute", note)
     catalog = opened(name, store, calls)
     specs = wanted(count)
+    given = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     for title in ("first", "again"):
         calls.clear()
         written.clear()
@@ -121,7 +122,7 @@ def measure(name: str, count: int, folder: str) -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(
             f"{name} {title}: {kinds}, {seconds:.1f} s, calls {dict(calls)}, "
-            f"writes to the store {sum(written.values())}, {peak} MiB"
+            f"writes to the store {sum(written.values())}, {peak} MiB at most, {given} MiB of them given"
         )
     store.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
@@ -11,9 +11,10 @@ from dq.contracts.shared.errors import DqError
 from dq.registry.action import Action, ActionKind, CatalogPlan, ColumnJudge, Grade, LiveTable
 from dq.registry.catalog import Catalog, StalePlan
 from dq.registry.diff import breaking, changes
-from dq.registry.memory import recall, remember
+from dq.registry.memory import databases, recall, remember
 from dq.registry.orphans import WholeRegistry
-from dq.registry.plan import plan
+from dq.registry.plan import plan, together
+from dq.registry.renames import linked
 from dq.registry.run_log import RegisterRun, begin, complete, record
 from dq.registry.table import SPEC_HASH, Key, TableSpec
 from dq.store.engine import Store
@@ -56,21 +57,42 @@ def propose(
     that no contract wants are shown as orphans. `judge` grades what becomes of columns.
     Raises Unreadable when the catalog does not answer.
     """
-    wanted = list(wanted)
-    applied = recall(store, catalog_id)
-    live = _looked_up(catalog, wanted) if whole is None else _listed(catalog, wanted, applied)
-    return plan(wanted, live, applied, creates=catalog.formats, adopt=adopt, whole=whole, judge=judge)
-
-
-def _looked_up(catalog: Catalog, wanted: list[TableSpec]) -> dict[Key, LiveTable]:
-    found = {spec.key: catalog.read(*spec.key) for spec in wanted}
-    return {key: table for key, table in found.items() if table is not None}
-
-
-def _listed(catalog: Catalog, wanted: list[TableSpec], applied: dict[Key, TableSpec]) -> dict[Key, LiveTable]:
+    by_database: dict[str, list[TableSpec]] = {}
+    for spec in wanted:
+        by_database.setdefault(spec.database, []).append(spec)
+    known = databases(store, catalog_id)
     # Where all contracts of a database are gone, only the memory knows that it was ours.
-    databases = sorted({spec.database for spec in wanted} | {database for database, _ in applied})
-    return {table.spec.key: table for database in databases for table in catalog.tables(database)}
+    parts = [
+        plan(
+            by_database.get(database, []),
+            _live(catalog, database, None if whole else by_database[database]),
+            recall(store, catalog_id, database),
+            creates=catalog.formats,
+            adopt=adopt,
+            whole=whole,
+            judge=judge,
+        )
+        for database in sorted(by_database.keys() | (known if whole else ()))
+    ]
+    made = together(parts)
+    if not any(action.kind is ActionKind.CREATE for action in made.actions):
+        return made
+    keys = {spec.key for specs in by_database.values() for spec in specs}
+    old = {
+        key: spec
+        for database in known
+        for key, spec in recall(store, catalog_id, database).items()
+        if key not in keys
+    }
+    return replace(made, actions=tuple(linked(made.actions, old)))
+
+
+def _live(catalog: Catalog, database: str, only: list[TableSpec] | None) -> dict[Key, LiveTable]:
+    """The tables of a database as they are now, or only these of it."""
+    if only is None:
+        return {table.spec.key: table for table in catalog.tables(database)}
+    found = {spec.key: catalog.read(*spec.key) for spec in only}
+    return {key: table for key, table in found.items() if table is not None}
 
 
 def apply(

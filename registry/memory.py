@@ -9,9 +9,18 @@ from dq.registry.tables import catalog_applied
 from dq.store.engine import Store
 
 
-def recall(store: Store, catalog: str) -> dict[Key, TableSpec]:
-    """What was applied last to every table of this catalog."""
+def databases(store: Store, catalog: str) -> list[str]:
+    """The databases of this catalog in which something was applied, sorted."""
+    query = select(catalog_applied.c.database_name).where(catalog_applied.c.catalog == catalog).distinct()
+    with store.read() as connection:
+        return sorted(connection.execute(query).scalars())
+
+
+def recall(store: Store, catalog: str, database: str | None = None) -> dict[Key, TableSpec]:
+    """What was applied last to every table of this catalog, or of one of its databases."""
     query = select(catalog_applied.c.spec).where(catalog_applied.c.catalog == catalog)
+    if database is not None:
+        query = query.where(catalog_applied.c.database_name == database)
     with store.read() as connection:
         specs = [spec_of(row.spec) for row in connection.execute(query)]
     return {spec.key: spec for spec in specs}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 
 from dq.contracts.identity import identity
@@ -69,9 +69,24 @@ def plan(
         actions += orphans(live, {spec.key for spec in wanted}, applied, whole)
         ours = sum(is_ours(table.spec, whole.registry) for table in live.values())
     same = {action.key for action in actions if action.kind is ActionKind.NOOP}
-    actions = linked(actions, {spec.key for spec in wanted}, applied)
-    ordered = tuple(sorted(actions, key=lambda action: action.key))
+    keys = {spec.key for spec in wanted}
+    actions = linked(actions, {key: spec for key, spec in applied.items() if key not in keys})
+    ordered = tuple(_light(action) for action in sorted(actions, key=lambda action: action.key))
     return CatalogPlan(ordered, ours, frozenset(same - applied.keys()))
+
+
+def together(parts: Iterable[CatalogPlan]) -> CatalogPlan:
+    """One plan of those of several databases."""
+    every = list(parts)
+    actions = [action for part in every for action in part.actions]
+    ordered = tuple(sorted(actions, key=lambda action: action.key))
+    forgotten = frozenset(key for part in every for key in part.forgotten)
+    return CatalogPlan(ordered, sum(part.ours for part in every), forgotten)
+
+
+def _light(action: Action) -> Action:
+    """Without the tables of one that is as it should be: of most, in a large registry, no more is asked."""
+    return replace(action, before=None, after=None) if action.kind is ActionKind.NOOP else action
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,17 @@ def test_a_table_with_a_new_name_is_linked_to_the_old_one(registry):
     assert "orders.sales_orders takes its place." in out
 
 
+def test_a_table_in_another_database_is_linked_to_the_old_one(registry):
+    plan = registry(("status: active\n", "status: active\ndomain: mesh\n"))
+
+    whole = plan()
+    part = plan("orders.odcs.yaml")
+
+    for said in (whole.out, part.out):
+        assert said.count("It takes the place of orders.orders, which stays until it is pruned.") == 1
+    assert "mesh.orders takes its place." in whole.out
+
+
 NARROWED = ("varchar(10)", "varchar(20)")
 
 
