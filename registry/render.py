@@ -53,6 +53,8 @@ def change_lines(action: Action) -> Iterator[str]:
 
 def _created(spec: TableSpec) -> Iterator[str]:
     yield f"+ {spec.format} at {spec.location or 'a place that the catalog chooses'}"
+    for name, text in spec.reader:
+        yield f"+ reader's {name}: {text!r}"
     for column in spec.columns:
         yield f"+ column {column.name}: {column.type}"
     for column in spec.partitions:

@@ -23,6 +23,7 @@ from dq.registry.catalogs import open_catalog
 from dq.registry.diff import FORMAT_RULE
 from dq.registry.glue.tables import Glue
 from dq.registry.reader import UnsayableTerms
+from dq.registry.render import render
 from dq.registry.specify import specs
 from dq.registry.table import TableSpec
 from dq.store.engine import Store
@@ -249,6 +250,7 @@ def test_another_delimiter_breaks_readers_in_the_plan_as_in_dq_diff(
     lake = "s3://lake" if catalog.id.startswith("glue") else str(tmp_path)
     before = wanted("probe", Case(TYPED, "", "quote: none"), lake)
     after = wanted("probe", Case(TYPED, "", "quote: none, delimiter: ;"), lake)
+    assert "    + reader's quote: ''" in render(propose(catalog, catalog.id, [before], store))
     register(catalog, store, before)
 
     (action,) = propose(catalog, catalog.id, [after], store).actions
