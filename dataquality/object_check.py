@@ -150,11 +150,14 @@ def _sampled(
     prepared: Prepared,
     limit_seconds: float | None,
 ) -> dict[str, CheckResult]:
-    """The results with samples where rows or keys break a failed clause."""
+    """The results with samples where rows or keys break a failed clause, and fewer would keep it."""
     broken = [
         clause
         for clause in clauses
-        if results[clause.path].status is Status.FAIL and results[clause.path].value and clause.of_rows
+        if results[clause.path].status is Status.FAIL
+        and (number := results[clause.path].value)
+        and clause.of_rows
+        and clause.too_many(number)
     ]
     if not broken:
         return dict(results)

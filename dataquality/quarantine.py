@@ -62,7 +62,8 @@ def split(
 
     A row is bad that breaks a failed clause of the severity error or critical by itself, repeats a key or
     has no match. Nothing is masked. `report` is that of `check` on the same data; without it the data is
-    checked as of `now`. What no single row breaks (a number of rows, a query) stands in the report alone.
+    checked as of `now`. What no single row breaks (a number of rows, a query), and what asks for such rows
+    (more than 3 NULLs), stands in the report alone.
     Nothing runs before the frames are used.
 
     Raises Unreadable when a clause of that severity could not be measured: then nobody knows which rows
@@ -141,7 +142,11 @@ def _as_checked(request: Request, report: Report) -> Prepared:
 
 def _broken(prepared: Prepared, report: Report) -> list[Clause]:
     failed = {result.clause for result in report.failed}
-    return [clause for clause in prepared.clauses if clause.path in failed and clause.of_rows]
+    return [
+        clause
+        for clause in prepared.clauses
+        if clause.path in failed and clause.of_rows and clause.allows_none
+    ]
 
 
 def _references(request: Request, prepared: Prepared) -> frozenset[str]:

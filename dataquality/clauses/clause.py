@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from typing import TypeVar
 
 from dq.contracts.model import Property, SchemaObject
@@ -180,6 +181,15 @@ class Clause:
     def of_rows(self) -> bool:
         """Whether it can be told of each row whether it is good."""
         return isinstance(self.ask, RowTest | UniqueKey | ForeignKey)
+
+    def too_many(self, value: float) -> bool:
+        """Whether so many rows that break it are more than it allows, and not fewer than it asks for."""
+        return self.limit is None or self.limit.threshold.exceeded_by(Fraction(value))
+
+    @builtins.property
+    def allows_none(self) -> bool:
+        """Whether it is kept where no row breaks it, so that the rows that do may be taken away."""
+        return self.limit is None or self.limit.threshold.holds(0)
 
 
 def of_property(

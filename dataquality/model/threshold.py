@@ -37,6 +37,10 @@ class Threshold:
         """Whether a measured value keeps the promise."""
         return OPERATORS[self.operator][0](Fraction(value), self.operands)
 
+    def exceeded_by(self, value: Fraction | int) -> bool:
+        """Whether a measured count that breaks the promise is too large: a smaller one would keep it."""
+        return any(self.holds(each) for each in (Fraction(0), *self.operands) if each < value)
+
     def __str__(self) -> str:
         return OPERATORS[self.operator][1].format(*self.written)
 

@@ -126,6 +126,43 @@ schema:
 """)
 
 
+# Of the values of v, one is NULL and four repeat one. Whether rows are shown, and whether they are bad.
+BOUNDED = {
+    "more NULLs are asked for": ("nullValues, mustBeGreaterThan: 3", 0, 0),
+    "another number of NULLs is": ("nullValues, mustBe: 2", 0, 0),
+    "a NULL too many": ("nullValues, mustBe: 0", 1, 1),
+    "any number but this one": ("nullValues, mustNotBe: 1", 1, 1),
+    "fewer rows than a range": ("duplicateValues, mustBeBetween: [3, 9]", 0, 0),
+    "more rows than a range that has none": ("duplicateValues, mustBeBetween: [0, 1]", 2, 4),
+    "more rows than a range without none": ("duplicateValues, mustBeBetween: [1, 1]", 2, 0),
+    "a share that is too small": ("nullValues, unit: percent, mustBeGreaterOrEqualTo: 50", 0, 0),
+    "a share that is too large": ("nullValues, unit: percent, mustBeLessThan: 5", 1, 1),
+    "more invalid values are asked for": (
+        "invalidValues, arguments: {validValues: [a]}, mustBeGreaterThan: 4",
+        0,
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("rule", "shown", "bad"), BOUNDED.values(), ids=BOUNDED)
+def test_only_rows_that_are_too_many_are_shown_and_bad(
+    spark: SparkSession, rule: str, shown: int, bad: int
+) -> None:
+    made = contract(
+        f"schema: [{{name: t, properties: [{{name: v, logicalType: string, quality:"
+        f" [{{metric: {rule}}}]}}]}}]\n"
+    )
+    frame = spark.createDataFrame([("a",), ("a",), ("b",), ("b",), (None,)], "v string")
+
+    report = check(Request(made, frame))
+    _, rows = split(made, frame, report=report)
+
+    (failed,) = report.failed
+    assert len(failed.samples) == shown
+    assert rows.count() == bad
+
+
 def test_what_is_tolerated_or_only_warned_of_stays_and_a_scope_is_kept(spark: SparkSession) -> None:
     nan = float("nan")
     rows = [

@@ -114,7 +114,7 @@ def _judged(
             return _unreadable(one, clause, sample, own)
     rows = broken.get(clause.path, frozenset())
     made = answered(clause, _answers(clause, kinds, sample, len(rows)), kinds)
-    if made.status is not Status.FAIL or not clause.of_rows:
+    if made.status is not Status.FAIL or not clause.of_rows or not clause.too_many(made.value or 0):
         return made
     return replace(made, samples=tuple(_shown(one, clause, sample, at) for at in sorted(rows)[:MOST]))
 

@@ -27,6 +27,7 @@ RULES = {
     "a share that cannot be": ("unit: percent, mustBeGreaterThan: 100", "fail", 400 / 7),
     "a share between two": ("unit: percent, mustBeBetween: [50, 58]", "pass", 400 / 7),
 }
+_TOO_MANY = ("mustBeLessThan: 2",)
 
 
 @pytest.mark.parametrize(("rule", "status", "value"), RULES.values(), ids=RULES)
@@ -44,3 +45,5 @@ def test_repetitions_are_counted_whatever_is_expected(
     (found,) = (result for result in report.results if result.check == "duplicate_values")
     assert found.status == status
     assert found.value == pytest.approx(value)
+    # Rows are named that are too many, and not those of which more are asked for.
+    assert bool(found.samples) is (rule in _TOO_MANY)
