@@ -14,7 +14,7 @@ from dq.dataquality.clauses.clause import Clause, ForeignKey
 from dq.dataquality.model.classification import MASK, classified
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.metric import Failure, RepeatedKeys, UnmatchedKeys
-from dq.dataquality.model.predicate import all_of
+from dq.dataquality.model.predicate import IsNull, Missing, Or, Predicate, all_of
 from dq.dataquality.model.term import Inside
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import Others, keyed, none_given, schema_of, unmatched
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MOST = 20
 # A sample names a row; it is no copy of the data.
 MOST_CHARACTERS = 200
+# Columns beside one that is NULL, so that its row can be found.
+BESIDE = 4
 
 Samples = Mapping[str, tuple[Row, ...]]
 
@@ -74,7 +76,7 @@ def _rows(
     secrets = repeats(one, schema)
     marks = [
         f"CASE WHEN {predicate_sql(broken, schema)} THEN named_struct('c', {index}, 'r',"
-        f" {_shown(key or _values(clause), masked, secrets)}) END"
+        f" {_shown(key or _telling(clause, one, schema), masked, secrets)}) END"
         for index, clause in enumerate(failed)
         if (broken := all_of(clause.extent.where, clause.breaks)) is not None
     ]
@@ -92,6 +94,30 @@ def _rows(
     for row in rows:
         found.setdefault(failed[row["c"]].path, []).append(json.loads(row["r"]))
     return {path: tuple(listed) for path, listed in found.items()}
+
+
+def _telling(clause: Clause, one: SchemaObject, schema: DataType) -> tuple[Column, ...]:
+    """What tells a row without a key: the values that are wrong, and where they are NULL some beside them."""
+    wrong = _values(clause)
+    if clause.breaks is None or not _finds_null(clause.breaks):
+        return wrong
+    beside = sorted(one.properties, key=lambda prop: not prop.unique)
+    names = {str(column.steps[0]).lower() for column in wrong} | classified(one)
+    others = [Column((prop.column,)) for prop in beside if prop.column.lower() not in names]
+    plain = [
+        column
+        for column in others
+        if isinstance(kind := resolve(schema, column), DataType) and not kind.parts and kind.name != "binary"
+    ]
+    return (*wrong, *plain[:BESIDE])
+
+
+def _finds_null(predicate: Predicate) -> bool:
+    match predicate:
+        case Or(parts):
+            return any(map(_finds_null, parts))
+        case _:
+            return isinstance(predicate, IsNull | Missing)
 
 
 def _values(clause: Clause) -> tuple[Column, ...]:

@@ -219,6 +219,32 @@ schema:
 """)
 
 
+KEYLESS = contract("""
+schema:
+  - name: people
+    properties:
+      - {name: team, logicalType: string, physicalType: string}
+      - {name: mail, logicalType: string, physicalType: string, required: true}
+      - {name: pay, logicalType: integer, classification: restricted}
+      - {name: tags, logicalType: array, items: {logicalType: string}}
+      - {name: badge, logicalType: integer, unique: true}
+      - {name: age, logicalType: integer, logicalTypeOptions: {maximum: 99}}
+""")
+
+
+def test_a_row_without_a_key_is_told_by_what_stands_beside_its_null(spark: SparkSession) -> None:
+    rows = [("a", None, 9, ["x"], 7, 100), ("b", "b@x.org", 9, ["x"], 8, 20)]
+    frame = spark.createDataFrame(
+        rows, "team string, mail string, pay int, tags array<string>, badge int, age int"
+    )
+
+    results = by_path(check(Request(KEYLESS, frame)))
+
+    (null,) = results["schema[0].properties[1].required"].samples
+    assert null == {"mail": None, "badge": "7", "team": "a", "age": "100"}
+    assert results["schema[0].properties[5].logicalTypeOptions.maximum"].samples == ({"age": "100"},)
+
+
 def test_a_partition_is_tested_alone_but_uniqueness_on_the_whole_table(spark: SparkSession) -> None:
     one, two = dt.date(2026, 1, 1), dt.date(2026, 1, 2)
     frame = spark.createDataFrame([(1, one), (None, one), (1, two), (2, two)], "id int, day date")

@@ -136,7 +136,7 @@ def open_table(
         if not any(sign in frame.message for sign in _WITHOUT_FILES):
             reason = frame.message.rstrip(".")
             message = f"the data of {dataset.object} ({dataset}) cannot be opened: {reason}."
-            raise Unreadable(message, _mend(dataset, frame.message, spark.version))
+            raise Unreadable(message, _mend(dataset, frame.message, spark))
         frame = None
     if frame is None:
         frame = spark.createDataFrame([], ddl(carried(dataset.columns)))
@@ -225,6 +225,7 @@ def _partition_types(dataset: Dataset) -> dict[str, StructField]:
 
 _PATH = "Check the server's path in the contract, and that something was delivered."
 _JAR = "Start Spark with {jar}"
+_S3_JAR = "Start Spark with spark.jars.packages=org.apache.hadoop:hadoop-aws:{version}."
 # What Spark, Hadoop and the formats say, and how it is mended; the first that fits.
 _MENDS = (
     ("PATH_NOT_FOUND", _PATH),
@@ -239,23 +240,30 @@ _MENDS = (
     ("ClassNotFound", _JAR),
     ("external data source module", _JAR),
     ("No FileSystem for scheme", "Correct the path, or start Spark with the jar of this file system."),
-    (
-        "S3AFileSystem not found",
-        "Start Spark with spark.jars.packages=org.apache.hadoop:hadoop-aws:<the version of Spark's Hadoop>.",
-    ),
+    ("S3AFileSystem not found", _S3_JAR),
     ("CANNOT_READ_FILE_FOOTER", "Deliver this file again, or correct the format in the contract."),
 )
 
 
-def _mend(dataset: Dataset, reason: str, spark: str) -> str:
+def _mend(dataset: Dataset, reason: str, spark: SparkSession) -> str:
     found = next((mend for sign, mend in _MENDS if sign in reason), None)
+    if found == _S3_JAR:
+        return found.format(version=_hadoop(spark))
     if found == _JAR:
         # A table of the catalog may be of another format than the contract says.
         named = re.search(r"data source: (\w+)", reason)
         form = named[1].lower() if named else dataset.format or ""
-        jar = ",".join(jars.coordinates(spark, (form,)))
+        jar = ",".join(jars.coordinates(spark.version, (form,)))
         needed = f"spark.jars.packages={jar}" if jar else f"the jar for {form}".rstrip()
         return f"{_JAR.format(jar=needed)}; 'dq doctor' prints what every format needs."
     if dataset.path and reason.startswith("[TABLE_OR_VIEW_NOT_FOUND]"):
         return _PATH
     return found or "Check that Spark may read it, and the format in the contract."
+
+
+def _hadoop(spark: SparkSession) -> str:
+    """The version of the session's Hadoop, which its jars must have; Spark Connect does not tell it."""
+    context = getattr(spark, "sparkContext", None)
+    if context is None:
+        return "<the version of Spark's Hadoop>"
+    return str(context._jvm.org.apache.hadoop.util.VersionInfo.getVersion())
