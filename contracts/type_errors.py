@@ -67,6 +67,9 @@ def explain(
     name = f"{key}[{index}]" if index is not None else str(key)
     path = holder.below(name)
     at = holder.at(str(key), index)
+    if index is None and isinstance(value, dict | list):
+        # What is written below its key begins with something that is not meant.
+        at = min(at, holder.at_key(str(key)), key=lambda one: one.line)
     if kind == "extra_forbidden":
         return _unknown_key(model, detail["loc"], holder, str(key), path)
     if kind == "missing":

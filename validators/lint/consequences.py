@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.shared.spelling import nearest
 from dq.validators.rule import Fault
+
+# The rules that spoke, by path, and how severe it is there.
+Said = Mapping[str, Mapping[str, Severity]]
 
 
 class Folds:
@@ -32,14 +35,14 @@ class Folds:
         # Many faults rely on the same long list of paths.
         self._relied: dict[tuple[str, ...], bool] = {}
 
-    def consequence(self, fault: Fault, after: tuple[str, ...], said: Mapping[str, set[str]]) -> bool:
-        """Whether the fault follows from another; `said` has the rules that spoke, by path."""
+    def consequence(self, fault: Fault, after: tuple[str, ...], said: Said) -> bool:
+        """Whether the fault follows from another."""
         if fault.path in self._form:
             return True
         if self._unknown and any(self._misspelt(path) for path in fault.needs):
             return True
         if after and any(
-            not said.get(path, set()).isdisjoint(after) for path in (fault.path, *ancestors(fault.path))
+            not said.get(path, {}).keys().isdisjoint(after) for path in (fault.path, *ancestors(fault.path))
         ):
             return True
         if not self._cut:
@@ -48,10 +51,17 @@ class Folds:
             self._relied[fault.needs] = any(self._unreliable(path) for path in fault.needs)
         return self._relied[fault.needs] or self._unreliable(fault.path)
 
-    def told(self, fault: Fault, said: Mapping[str, set[str]], rule: str) -> bool:
-        """Whether another rule spoke already of what the fault is about, of a part of it, or of its type."""
+    def told(self, fault: Fault, said: Said, rule: str, severity: Severity) -> bool:
+        """Whether another rule spoke already of what the fault is about, of a part of it, or of its type.
+
+        Spoken of as less severe, it is not told: a policy may make an error of what is a warning elsewhere.
+        """
         element = fault.path if fault.path.endswith("]") else fault.path.rpartition(".")[0]
-        others = [path for path, rules in said.items() if rules != {rule}]
+        others = [
+            path
+            for path, rules in said.items()
+            if any(name != rule and grade.rank >= severity.rank for name, grade in rules.items())
+        ]
         logical_type = element.removesuffix(".logicalTypeOptions") + ".logicalType"
         if fault.path in others or element in others or logical_type in others:
             return True
@@ -65,7 +75,8 @@ class Folds:
 
     def _misspelt(self, path: str) -> bool:
         holder, _, key = path.rpartition(".")
-        return any(nearest(written, [key]) for written in self._unknown.get(holder, ()))
+        # A reference stands for all that is said to be absent beside it.
+        return any(written == "$ref" or nearest(written, [key]) for written in self._unknown.get(holder, ()))
 
 
 def ancestors(path: str) -> Iterator[str]:

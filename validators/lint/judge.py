@@ -120,7 +120,7 @@ def judge(gate: Gate, file: str, data: bytes | FileRefused) -> JudgedFile:
 
 def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) -> Iterator[Finding]:
     odcs = contract.odcs
-    said: dict[str, set[str]] = defaultdict(set)
+    said: dict[str, dict[str, Severity]] = defaultdict(dict)
     for used in gate.in_use(RuleScope.CONTRACT, context.file, contract.domain):
         rule, arguments = used.rule, used.arguments
         if not rule.applies(odcs):
@@ -129,11 +129,11 @@ def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) ->
         told = 0
         for fault in rule.check(contract, seen):
             if folds.consequence(fault, rule.after, said) or (
-                rule.consequences and folds.told(fault, said, rule.id)
+                rule.consequences and folds.told(fault, said, rule.id, used.severity)
             ):
                 continue
             told += 1
-            said[fault.path].add(rule.id)
+            said[fault.path][rule.id] = used.doubt if fault.doubt else used.severity
             if told == MAX_OF_ONE_RULE:
                 fault = replace(fault, message=f"{fault.message} More of this kind are not listed.")
             yield _finding(fault, used, contract.id)
