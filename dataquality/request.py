@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.clause import Clause, refuse
+from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.coverage import Account
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
-from dq.dataquality.clauses.kind import Shelf, asked_by
-from dq.dataquality.clauses.preparation import asked_of, select
+from dq.dataquality.clauses.kind import Shelf
+from dq.dataquality.clauses.preparation import as_typed, asked_of, select
 from dq.dataquality.frames import whole
-from dq.dataquality.model.metric import Failure, reads
+from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion
 from dq.dataquality.shortcuts.folder_counts import Memory
 from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
@@ -107,30 +107,9 @@ def prepare(request: Request) -> Prepared:
     occasion = Occasion(now, partitions, None if history is None else tuple(history))
     table = opened(request.data, request.spark, request.partitions)
     clauses = asked_of(schema_of(table), selected.clauses, occasion)
-    if isinstance(request.data, Dataset) and request.data.format == "csv":
-        known = frozenset(name.lower() for name in (*request.data.columns.names, *request.data.partitions))
-        clauses = tuple(_typed(clause, kinds, known) for clause in clauses)
+    if isinstance(request.data, Dataset):
+        clauses = as_typed(one, clauses, kinds, request.data.format or "")
     return Prepared(one, table, clauses, selected.accounts, occasion, kinds, _others(request, one, table))
-
-
-def _typed(clause: Clause, kinds: Shelf, known: Set[str]) -> Clause:
-    """The clause; refused where a rule of SQL reads a column of CSV that the contract does not declare.
-
-    Its values are texts, which SQL orders as texts and casts as it likes: the smallest of -5 and 9 is no
-    number, and 10.5 is not more than 10.
-    """
-    asked = asked_by(clause, kinds) if clause.check in _OF_SQL else ()
-    read = [*clause.extent.narrows, *(need.column for metric in asked for need in reads(metric))]
-    unknown = sorted({str(one.steps[0]) for one in read if str(one.steps[0]).lower() not in known})
-    if clause.refused or not unknown:
-        return clause
-    names = ", ".join(unknown)
-    reason = f"it reads {names}, which the contract does not declare, and CSV holds texts alone"
-    return refuse(clause, f"{reason}; add it to the properties with its logicalType")
-
-
-# Other kinds read the columns of properties alone, but for the scope of a rule.
-_OF_SQL = ("sql_rule",)
 
 
 def pick(contract: Contract, name: str | None) -> SchemaObject:

@@ -16,9 +16,9 @@ from dq.contracts.shared.errors import UsageError
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.clauses.plugins import installed, package
 from dq.dataquality.clauses.plugins import load as load_check
+from dq.dataquality.clauses.preparation import foreseen
 from dq.dataquality.model.threshold import Unusable
 from dq.validators.explain import explain
 from dq.validators.lint import rules_of
@@ -80,7 +80,7 @@ def _accounts(contract: Contract, neighbours: Neighbours) -> list[Account]:
     return [
         account
         for one in contract.objects
-        for account in accounts(contract, one, clauses_of(contract, one, built_in(), neighbours))
+        for account in accounts(contract, one, foreseen(contract, one, built_in(), neighbours))
     ]
 
 

@@ -17,6 +17,7 @@ from dq.dataquality.clauses.clause import NoResult
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.documented import SILENT
 from dq.dataquality.clauses.kind import clauses_of
+from dq.dataquality.clauses.preparation import foreseen, untyped
 from dq.dataquality.model.threshold import Unusable, comparison
 
 _MEND = "'dq explain' on the file lists what becomes of every clause."
@@ -39,7 +40,7 @@ def unenforced(contract: Contract) -> Iterator[Finding]:
     told: set[tuple[str, str]] = set()
     for one in contract.objects:
         small = _without_ordinary(contract, one)
-        clauses = clauses_of(contract, small, built_in())
+        clauses = foreseen(contract, small, built_in())
         # Whether another contract has what is meant is told where all of them are known.
         elsewhere = {each.path for each in clauses if isinstance(each.ask, NoResult) and each.ask.outside}
         for account in accounts(contract, small, clauses):
@@ -64,8 +65,12 @@ def _without_ordinary(contract: Contract, one: SchemaObject) -> SchemaObject:
     rules = [rule for rule in one.quality if not _is_ordinary_rule(one, rule)]
     if len(one.properties) < 4 or one.relationships or not all(map(_speaks_of_rows, rules)):
         return one
-    if any(measure_named(rule) for prop in one.walk() for rule in prop.quality):
+    inside = [rule for prop in one.walk() for rule in prop.quality]
+    if any(measure_named(rule) for rule in inside):
         # It may name any other column, to group by or to compare with.
+        return one
+    if any(map(_speaks_sql, (*one.quality, *inside))) and untyped(contract, one):
+        # It may read any other column, which must be declared then.
         return one
     levels = contract.sla_default_element, *(sla.element for sla in contract.sla_properties)
     named = " ".join(text for text in levels if text)
@@ -106,6 +111,10 @@ def _is_ordinary_rule(one: SchemaObject, rule: Quality) -> bool:
 
 def _speaks_of_rows(rule: Quality) -> bool:
     return rule.metric == "rowCount" or rule.type in ("sql", "text")
+
+
+def _speaks_sql(rule: Quality) -> bool:
+    return rule.type == "sql" or bool(rule.custom_properties)
 
 
 def _is_dated(prop: Property) -> bool:

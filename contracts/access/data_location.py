@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dq.contracts.access.address import parse
 from dq.contracts.access.reach import Reach
-from dq.contracts.extension import dataset
+from dq.contracts.extension import DatasetTerms, dataset
 from dq.contracts.model import Contract, SchemaObject, Server
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
@@ -167,11 +167,21 @@ def resolve(contract: Contract, one: SchemaObject, server: str | None, reach: Re
     for finding in wrong:
         # Else the default would stand for it, and something else be read or written.
         raise UsageError(f"contract {contract.id!r}: {finding.message}", finding.mend, at=finding.at)
-    format_ = terms.format or chosen.get("format") or _FORMATS.get(chosen.type) or _USUAL_FORMAT
     path = _path(hole)
     if chosen.type in CATALOGS or not path:
         _refuse_names(hole, database)
-    return DataPlace(chosen.server, chosen.type, path, format_.lower(), database)
+    return DataPlace(chosen.server, chosen.type, path, _format(terms, chosen), database)
+
+
+def formats(contract: Contract, one: SchemaObject) -> frozenset[str]:
+    """The formats, in lower case, that the object's data has on the servers that dq can read."""
+    terms, _ = dataset(one)
+    return frozenset(_format(terms, server) for server in contract.servers if is_lake(server))
+
+
+def _format(terms: DatasetTerms, server: Server) -> str:
+    written = terms.format or server.get("format") or _FORMATS.get(server.type) or _USUAL_FORMAT
+    return str(written).lower()
 
 
 def _path(hole: _Holes) -> str:

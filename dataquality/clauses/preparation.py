@@ -6,18 +6,20 @@ its window, its scope, and the partitions. Who tests, writes apart, exports or f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
+from dq.contracts.access.data_location import formats
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, NoResult, RowScope, refuse
 from dq.dataquality.clauses.coverage import Account, accounts
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
-from dq.dataquality.clauses.kind import Shelf, clauses_of
+from dq.dataquality.clauses.kind import Shelf, asked_by, clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted, without
 from dq.dataquality.clauses.time_column import before
 from dq.dataquality.model.column import resolve
+from dq.dataquality.model.metric import reads
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.run_context import Occasion, Partition
 
@@ -49,6 +51,54 @@ def select(
     tested = testable(chosen)
     untested = tuple(clause for clause in chosen if clause not in tested)
     return Selected(tuple(tested), untested, without(accounts(contract, one, found), found, chosen))
+
+
+# Formats whose values have the types that a contract declares for them, and none without it.
+_UNTYPED = {"csv": "CSV holds texts alone", "json": "what nobody declares is read from JSON as texts"}
+# Other kinds read the columns of properties alone, but for the scope of a rule.
+_OF_SQL = ("sql_rule",)
+
+
+def as_typed(one: SchemaObject, clauses: Iterable[Clause], kinds: Shelf, form: str) -> tuple[Clause, ...]:
+    """The clauses as data of this format can be asked them.
+
+    Refused is a rule of SQL that reads a column which has no type, because the contract does not declare it:
+    SQL orders its values as texts and casts them as it likes. The smallest of -5 and 9 is no number then, and
+    10.5 is not more than 10.
+    """
+    why = _UNTYPED.get(form)
+    if why is None:
+        return tuple(clauses)
+    known = {prop.column.lower() for prop in one.properties}
+    return tuple(_typed(clause, kinds, known, why) for clause in clauses)
+
+
+def _typed(clause: Clause, kinds: Shelf, known: Set[str], why: str) -> Clause:
+    if clause.refused or isinstance(clause.ask, NoResult):
+        return clause
+    asked = asked_by(clause, kinds) if clause.check in _OF_SQL else ()
+    read = [*clause.extent.narrows, *(need.column for metric in asked for need in reads(metric))]
+    unknown = sorted({name for column in read if (name := str(column.steps[0])).lower() not in known})
+    if not unknown:
+        return clause
+    reason = f"it reads {', '.join(unknown)}, which the contract does not declare, and {why}"
+    return refuse(clause, f"{reason}; add it to the properties with its logicalType")
+
+
+def foreseen(
+    contract: Contract, one: SchemaObject, kinds: Shelf, neighbours: Neighbours = ALONE
+) -> list[Clause]:
+    """Every clause of an object as a run will find it, as far as the contract alone tells.
+
+    Where it names several servers, what only one of their formats refuses is left to the run.
+    """
+    return list(as_typed(one, clauses_of(contract, one, kinds, neighbours), kinds, untyped(contract, one)))
+
+
+def untyped(contract: Contract, one: SchemaObject) -> str:
+    """The format of an object whose columns have no type but for the contract, "" where another may be."""
+    forms = formats(contract, one)
+    return min(forms) if forms and forms <= _UNTYPED.keys() else ""
 
 
 def _left_out(clause: Clause, why_not: Callable[[Clause], str | None]) -> Clause:

@@ -16,6 +16,7 @@ from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import NoResult
 from dq.dataquality.clauses.coverage import Account, State, accounts
 from dq.dataquality.clauses.kind import clauses_of
+from dq.dataquality.clauses.preparation import foreseen
 from dq.validators.lint import lint, rules_of
 
 TOP = Path(__file__).parents[2]
@@ -36,7 +37,7 @@ def _not_evaluated(contract: Contract) -> list[Account]:
     found = [
         account
         for one in contract.objects
-        for account in accounts(contract, one, clauses_of(contract, one, built_in()))
+        for account in accounts(contract, one, foreseen(contract, one, built_in()))
     ]
     return [account for account in found if account.state is State.NOT_EVALUATED]
 
@@ -99,6 +100,111 @@ def test_a_rule_that_nobody_runs_is_found_among_many_columns_alike() -> None:
     found = lint(text.encode(), "a.odcs.yaml", rules=RULES, today=date(2026, 11, 21), unenforced=unenforced)
 
     assert {(one.rule, one.at.line) for one in found} == {("unenforced", 38)}
+
+
+# A table of files, of which the contract declares `id`, `name` and two more columns alone.
+UNDECLARED = """\
+apiVersion: v3.1.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+servers:
+{servers}
+schema:
+  - name: orders
+    properties:
+      - {{name: id, logicalType: integer}}
+      - {{name: a, logicalType: string}}
+      - {{name: b, logicalType: string}}
+      - {{name: name, logicalType: string, quality: [{{type: sql, mustBe: 0, query: "{column}"}}]}}
+    quality:
+      - {{type: sql, mustBe: 0, query: "{query}"}}
+      - {{metric: rowCount, mustBe: 0, customProperties: [{{property: scope, value: {{where: "{where}"}}}}]}}
+"""
+DECLARED = {
+    "query": "SELECT min(id) FROM {object}",
+    "column": "SELECT count({property}) FROM {object}",
+    "where": "id > 9",
+}
+SERVERS = {
+    form: f"  - {{server: {form}, type: local, path: lake, format: {form}}}" for form in ("csv", "json")
+}
+TYPED = "  - {server: parquet, type: local, path: lake, format: parquet}"
+READS = {
+    "query": "SELECT min(amount) FROM {object}",
+    "column": "SELECT count(*) FROM {object} WHERE name < amount",
+    "where": "amount > 9",
+}
+PLACES = {
+    "query": (16, "quality[0]"),
+    "column": (14, "properties[3].quality[0]"),
+    "where": (17, "quality[1]"),
+}
+
+
+def _said(servers: str, **rules: str) -> tuple[list[Account], list[tuple[str, int]]]:
+    """What is not evaluated, and the findings, of the table with these rules."""
+    text = UNDECLARED.format(servers=servers, **(DECLARED | rules)).encode()
+    contract = parse(text, "orders.odcs.yaml").contract
+    assert contract is not None
+    found = lint(text, "orders.odcs.yaml", rules=RULES, today=date(2026, 11, 21), unenforced=unenforced)
+    return _not_evaluated(contract), [(one.rule, one.at.line) for one in found]
+
+
+@pytest.mark.parametrize("form", SERVERS)
+@pytest.mark.parametrize("rule", READS)
+def test_a_column_of_texts_that_nobody_declares_is_not_evaluated_and_said_to_be_so(
+    form: str, rule: str
+) -> None:
+    line, path = PLACES[rule]
+
+    accounts_, found = _said(SERVERS[form], **{rule: READS[rule]})
+
+    assert [(one.path, one.at.line) for one in accounts_] == [(f"schema[0].{path}", line)]
+    assert "it reads amount, which the contract does not declare" in accounts_[0].reason
+    assert found == [("unenforced" if rule == "where" else "sql-column-unknown", line)]
+
+
+@pytest.mark.parametrize("rule", READS)
+def test_elsewhere_the_data_may_have_it(rule: str) -> None:
+    mixed = f"{SERVERS['csv']}\n{TYPED}"
+
+    assert [_said(servers, **{rule: READS[rule]})[0] for servers in (TYPED, mixed)] == [[], []]
+
+
+def test_declared_columns_of_texts_are_evaluated() -> None:
+    both = "\n".join(SERVERS.values())
+
+    assert _said(both) == ([], [])
+    assert len(_said(both, **READS)[0]) == 3
+
+
+STRICT = "rules: {unenforced: {severity: error}}\n"
+# Rules of quality that are not evaluated, and the rule of the gate that warns of them first.
+WARNED = {
+    "sql-refused": "{type: sql, query: 'SELECT count(* FRM {object}', mustBe: 0}",
+    "unenforced": "{type: custom, engine: soda, implementation: 'checks for t'}",
+}
+
+
+@pytest.mark.parametrize(("warned", "rule"), WARNED.items(), ids=WARNED)
+def test_a_policy_that_makes_it_an_error_is_heeded_though_another_rule_warns(
+    folder: Path, dq, warned: str, rule: str
+) -> None:
+    text = (folder / "orders.odcs.yaml").read_text()
+    described = "    description: One row per order.\n"
+    (folder / "orders.odcs.yaml").write_text(
+        text.replace(described, f"{described}    quality:\n      - {rule}\n")
+    )
+
+    mild = dq("validate", "--format", "json")
+    (folder / "dq-policy.yaml").write_text(STRICT)
+    strict = dq("validate", "--format", "json")
+
+    assert (mild.code, strict.code) == (0, 1)
+    assert [one["rule"] for one in mild.json["findings"]] == [warned]
+    assert ("unenforced", "error") in {(one["rule"], one["severity"]) for one in strict.json["findings"]}
 
 
 MISSPELT = b"""\

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dq.contracts.access.data_location import formats
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import nearest
@@ -43,7 +44,21 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
             hint = nearest(strange, _names(one))
             mend = f"Did you mean {hint!r}?" if hint else f"Add the column to {one.name!r}, or correct it."
             needs = tuple(prop.path("name") for prop in one.properties)
-            yield fault(node, key, f"{one.name!r} has no property {strange!r}.", mend, needs=needs)
+            yield fault(
+                node,
+                key,
+                f"{one.name!r} has no property {strange!r}{_why(contract, one)}.",
+                mend,
+                needs=needs,
+            )
+
+
+def _why(contract: Contract, one: SchemaObject) -> str:
+    """Why the data cannot have the column all the same: files of texts have no types of their own."""
+    forms = formats(contract, one)
+    if not forms or not forms <= {"csv", "json"}:
+        return ""
+    return f", and over {' and '.join(sorted(forms)).upper()} a query is not run without its type"
 
 
 def _names(one: SchemaObject) -> list[str]:

@@ -149,11 +149,22 @@ RULES = """\
 """
 
 
-def test_sql_reads_no_column_of_csv_that_the_contract_does_not_declare(
-    spark: SparkSession, tmp_path: Path
+UNDECLARED = {
+    "csv": ("id,price,amount\n1,10,-5\n2,20,10.5\n", "CSV holds texts alone"),
+    "json": (
+        '{"id":1,"price":10,"amount":-5}\n{"id":2,"price":20,"amount":10.5}\n',
+        "what nobody declares is read from JSON as texts",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", UNDECLARED)
+def test_sql_reads_no_column_of_texts_that_the_contract_does_not_declare(
+    spark: SparkSession, tmp_path: Path, form: str
 ) -> None:
-    (tmp_path / "a.csv").write_text("id,price,amount\n1,10,-5\n2,20,10.5\n")
-    text = CONTRACT % (tmp_path, "csv", 2)
+    rows, why = UNDECLARED[form]
+    (tmp_path / f"a.{form}").write_text(rows)
+    text = CONTRACT % (tmp_path, form, 2)
     text = text.replace("    quality: [{metric: rowCount, mustBe: 2}]\n", RULES)
     declared = f"{text}      - {{name: amount, logicalType: number}}\n"
     told = []
@@ -166,7 +177,7 @@ def test_sql_reads_no_column_of_csv_that_the_contract_does_not_declare(
 
     assert [one.status for one in told[0]] == ["error", "error", "pass", "error"]
     assert told[0][0].message == (
-        "orders: it reads amount, which the contract does not declare, and CSV holds texts alone;"
+        f"orders: it reads amount, which the contract does not declare, and {why};"
         " add it to the properties with its logicalType"
     )
     assert [one.status for one in told[1]] == ["pass", "fail", "pass", "fail"]
