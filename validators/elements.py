@@ -36,6 +36,21 @@ def by_id(contract: Contract) -> frozenset[str]:
     return frozenset(found)
 
 
+def repeated(contract: Contract, walk: Walk) -> frozenset[str]:
+    """Every `object.property` inside of an array or map, with which no key can be compared."""
+    if not any(column.property.items or column.property.map for column in walk.columns):
+        return frozenset()
+    single: set[str] = set()
+    for one in contract.objects:
+        stack = [("", prop) for prop in one.properties]
+        while stack:
+            above, prop = stack.pop()
+            path = f"{above}.{prop.name}"
+            single.update([f"{name}{path}" for name in {one.name, one.id or one.name}])
+            stack += [(path, inner) for inner in prop.properties]
+    return walk.names - single
+
+
 def _inside(properties: list[Property]) -> set[str]:
     found: set[str] = set()
     stack = [("", prop) for prop in properties]

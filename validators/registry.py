@@ -42,7 +42,8 @@ class Link:
 class Entry:
     """One contract among others. `at` is the place of its id; `names` and `ids` can be referred to.
 
-    `names` are lines of one text, which crosses between processes faster than a set.
+    `names` are lines of one text, which crosses between processes faster than a set. `repeated` are those
+    of them that stand inside of arrays and maps, so that no key can be compared with them.
     """
 
     file: str
@@ -50,6 +51,7 @@ class Entry:
     at: Location
     objects: tuple[str, ...]
     names: str
+    repeated: frozenset[str]
     ids: frozenset[str]
     links: tuple[Link, ...]
 
@@ -62,6 +64,7 @@ class Entry:
             contract.at("id"),
             tuple(one.name for one in contract.objects),
             "\n".join(("", *context.walk.names, "")),
+            elements.repeated(contract, context.walk),
             elements.by_id(contract),
             tuple(_links(contract, context)),
         )
@@ -110,6 +113,15 @@ class Registry:
     def same_file(self, one: Entry) -> Entry:
         """The first file that macOS or Windows would take for this one, which it may be."""
         return self.first_of_file[_file_alike(one)]
+
+    def is_key(self, link: Link, file: str) -> bool:
+        """Whether what a reference in this file names can be compared with a key."""
+        inside = link.text.rpartition("#")[2].lstrip("/")
+        if inside.startswith("schema/"):
+            # Ids are those of columns that stand once, and of objects.
+            return "/properties/" in inside
+        others = self.holders(link, file)
+        return not any(inside in one.objects or inside in one.repeated for one in others)
 
     def holders(self, link: Link, file: str) -> tuple[Entry, ...]:
         """The contracts that have what a reference in this file names: one where it is clear which."""

@@ -168,7 +168,17 @@ REFERRING = GOOD.replace("id: orders\n", "id: sales\n").replace(
         pytest.param("customers.customer_id", [], id="a property of an object of another contract"),
         pytest.param("customers.customer_no", ["reference-outside"], id="no such property there"),
         pytest.param("guests.customer_id", ["reference-outside"], id="no such object anywhere"),
-        pytest.param("'customers.odcs.yaml#/schema/customers_tbl'", [], id="an id in another file"),
+        pytest.param(
+            "'customers.odcs.yaml#/schema/customers_tbl/properties/own'", [], id="an id in another file"
+        ),
+        pytest.param("'customers.odcs.yaml#customers.customer_id'", [], id="a name in another file"),
+        pytest.param("customers.home.zip", [], id="a field of a struct there"),
+        pytest.param(
+            "'customers.odcs.yaml#/schema/customers_tbl'", ["reference-outside"], id="an object there"
+        ),
+        pytest.param("'customers.odcs.yaml#customers'", ["reference-outside"], id="an object by its name"),
+        pytest.param("customers.orders.order_no", ["reference-outside"], id="inside of an array there"),
+        pytest.param("customers.prices.amount", ["reference-outside"], id="inside of a map there"),
         pytest.param("'guests.odcs.yaml#/schema/customers_tbl'", ["reference-outside"], id="no such file"),
         pytest.param("orders.order_no", ["reference-unknown"], id="no such property here"),
         pytest.param("schema/orders/properties/x", ["reference-unknown"], id="no such id here"),
@@ -179,7 +189,13 @@ def test_references_are_resolved_among_all_contracts_that_were_read(
     tmp_path: Path, rules: dict[str, Rule], to: str, expected: list[str]
 ) -> None:
     customers = rule_page.document(
-        "id: customers\nschema: [{name: customers, id: customers_tbl, properties: [{name: customer_id}]}]\n"
+        "id: customers\nschema: [{name: customers, id: customers_tbl, properties: [\n"
+        "  {name: customer_id, id: own},\n"
+        "  {name: home, logicalType: object, properties: [{name: zip}]},\n"
+        "  {name: orders, logicalType: array,"
+        " items: {logicalType: object, properties: [{name: order_no}]}},\n"
+        "  {name: prices, logicalType: map, map: {key: {logicalType: string},"
+        " value: {logicalType: object, properties: [{name: amount}]}}}]}]\n"
     )[0]
     _registry(tmp_path, sales=REFERRING % to, customers=customers)
 

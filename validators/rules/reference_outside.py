@@ -48,6 +48,11 @@ def check(one: Entry, registry: Registry) -> Iterator[Fault]:
             hint = nearest(link.text.split(".")[0], one.objects) if "/" not in link.text else None
             mend = f"Did you mean the object {hint!r}?" if hint else "Correct it, or validate both contracts."
             yield Fault(link.at, message, mend, link.path, link.needs)
+        elif not registry.is_key(link, one.file):
+            other = " ".join(holders[0].identity)
+            message = f"{link.key} names {link.text!r}, which does not stand once in a row of {other}."
+            mend = "Write object.property, of a column that is not inside of an array or map."
+            yield Fault(link.at, message, mend, link.path, link.needs)
 
 
 RULE = among_others("reference-outside", Severity.WARNING, __doc__, check)
