@@ -114,6 +114,10 @@ class Scope(Node):
     rows: Literal["partition", "window", "table"] | None = None
     where: str | None = Field(None, description="SQL predicate; rows where it is not true are left out.")
     window: str | None = Field(None, description="With rows: window, how far back.")
+    time: str | None = Field(
+        None,
+        description="With rows: window, the column that tells when a row is of; else the date of partition.",
+    )
 
 
 class Route(Node):

@@ -66,10 +66,10 @@ def _without_ordinary(contract: Contract, one: SchemaObject) -> SchemaObject:
     if len(one.properties) < 4 or one.relationships or not all(map(_speaks_of_rows, rules)):
         return one
     inside = [rule for prop in one.walk() for rule in prop.quality]
-    if any(measure_named(rule) for rule in inside):
-        # It may name any other column, to group by or to compare with.
+    if any(rule.custom_properties for rule in (*one.quality, *inside)) or any(map(measure_named, inside)):
+        # It may name any other column: to group by or compare with, in its scope, or for the age of rows.
         return one
-    if any(map(_speaks_sql, (*one.quality, *inside))) and untyped(contract, one):
+    if any(rule.type == "sql" for rule in (*one.quality, *inside)) and untyped(contract, one):
         # It may read any other column, which must be declared then.
         return one
     levels = contract.sla_default_element, *(sla.element for sla in contract.sla_properties)
@@ -111,10 +111,6 @@ def _is_ordinary_rule(one: SchemaObject, rule: Quality) -> bool:
 
 def _speaks_of_rows(rule: Quality) -> bool:
     return rule.metric == "rowCount" or rule.type in ("sql", "text")
-
-
-def _speaks_sql(rule: Quality) -> bool:
-    return rule.type == "sql" or bool(rule.custom_properties)
 
 
 def _is_dated(prop: Property) -> bool:

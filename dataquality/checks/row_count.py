@@ -116,7 +116,7 @@ def _seen(hours: int, rows: int) -> tuple[Earlier, ...]:
 
 _WEEK = (
     "{properties: [{name: d, logicalType: date}], quality: [{metric: rowCount, mustBe: 2,"
-    " customProperties: [{property: scope, vendor: dq, value: {rows: window, window: 7d}}]}]}"
+    " customProperties: [{property: scope, vendor: dq, value: {rows: window, window: 7d, time: d}}]}]}"
 )
 _SOME = (("a",), (None,), ("a",))
 EXAMPLES = (
@@ -154,6 +154,9 @@ EXAMPLES = (
         "",
         _NOW,
     ),
+    Example("of a week by nobody's birthday", _WEEK.replace(", time: d", ""), "d date", (), "error"),
+    Example("of a week by a number", _WEEK.replace("Type: date", "Type: integer"), "d int", (), "error"),
+    Example("of a week by nothing that is there", _WEEK.replace("time: d", "time: e"), "d date", (), "error"),
     Example(
         "of a week, but when?",
         _WEEK,

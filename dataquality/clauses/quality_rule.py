@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from dq.contracts.extension import Scope
 from dq.contracts.extension import scope as scope_of
-from dq.contracts.model import Quality, SchemaObject
+from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.units import parse_duration
@@ -77,7 +77,7 @@ def extent_of(one: SchemaObject, quality: Quality) -> Extent:
     if findings:
         raise Unusable(f"its scope: {findings[0].message}")
     where, narrows = _narrowed(terms.where) if terms.where is not None else (None, ())
-    if terms.rows == "window" or terms.window:
+    if terms.rows == "window" or terms.window or terms.time:
         return Extent(RowScope.TABLE, where, narrows, _window(one, terms))
     return Extent(RowScope.TABLE if terms.rows == "table" else RowScope.PARTITION, where, narrows)
 
@@ -99,12 +99,26 @@ def _window(one: SchemaObject, terms: Scope) -> Window:
     length = parse_duration(terms.window)
     if isinstance(length, TextFault):
         raise Unusable(f"its scope: {length.message}")
-    keys = [(key, Column((key.column,))) for key in one.partition_keys() if held_as(key)]
-    # Of a partition column only the partitions within the window need be read.
-    found = keys[0] if len(keys) == 1 else find(one, "")
-    if isinstance(found, str):
-        raise Unusable(f"its scope: a window needs a column that tells when a row is of; {found}")
-    prop, column = found
+    prop, column = _time(one, terms.time)
     kind = held_as(prop)
-    assert kind is not None
+    if kind is None:
+        raise Unusable(f"its scope: time names {column}, which is no date or timestamp")
     return Window(TimeColumn(column, kind, zone_of(prop)), length)
+
+
+def _time(one: SchemaObject, named: str | None) -> tuple[Property, Column]:
+    """The column that tells when a row is of; none is guessed, because it may be a birthday."""
+    if named:
+        found = find(one, named)
+        if isinstance(found, str):
+            raise Unusable(f"its scope: {found}")
+        return found
+    # Of a partition column only the partitions within the window need be read.
+    keys = [(key, Column((key.column,))) for key in one.partition_keys() if held_as(key)]
+    if len(keys) == 1:
+        return keys[0]
+    which = "several dates" if keys else "no date"
+    raise Unusable(
+        f"its scope: a window needs to know when a row is of, and {one.name} is partitioned by {which};"
+        " write time: and the column"
+    )

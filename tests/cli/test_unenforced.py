@@ -180,6 +180,47 @@ def test_declared_columns_of_texts_are_evaluated() -> None:
     assert len(_said(both, **READS)[0]) == 3
 
 
+WINDOWED = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+schema:
+  - name: orders
+    properties:
+      - {{name: day, logicalType: date{key}}}
+      - {{name: id, logicalType: integer}}
+      - {{name: a, logicalType: string}}
+      - {{name: born_on, logicalType: {kind}}}
+    quality:
+      - metric: rowCount
+        mustBe: 3
+        customProperties: [{{property: scope, vendor: dq, value: {{rows: {rows}, window: 7d{time}}}}}]
+"""
+_KEY = ", partitioned: true, partitionKeyPosition: 1"
+WINDOWS: dict[str, tuple[dict[str, str], str]] = {
+    "by the date of partition": ({"key": _KEY}, ""),
+    "by a column that is named": ({"time": ", time: born_on"}, ""),
+    "by another date than that of partition": ({"key": _KEY, "time": ", time: born_on"}, ""),
+    "by nothing": ({}, "orders is partitioned by no date; write time: and the column"),
+    "by a number": ({"time": ", time: id"}, "time names id, which is no date or timestamp"),
+    "by nothing that is there": ({"time": ", time: nope"}, "orders has no column 'nope'"),
+    "that is none": ({"rows": "table", "time": ", time: day"}, "rows: window and a window such as 7d"),
+}
+
+
+@pytest.mark.parametrize(("terms", "reason"), WINDOWS.values(), ids=WINDOWS)
+def test_a_window_needs_a_column_that_somebody_names(terms: dict[str, str], reason: str) -> None:
+    blank = {"key": "", "kind": "date", "rows": "window", "time": ""}
+    text = WINDOWED.format(**(blank | terms)).encode()
+
+    found = lint(text, "orders.odcs.yaml", rules=RULES, today=date(2026, 11, 21), unenforced=unenforced)
+
+    assert [(one.rule, one.at.line) for one in found] == ([("unenforced", 14)] if reason else [])
+    assert not reason or reason in found[0].message
+
+
 STRICT = "rules: {unenforced: {severity: error}}\n"
 # Rules of quality that are not evaluated, and the rule of the gate that warns of them first.
 WARNED = {

@@ -246,10 +246,10 @@ schema:
           - metric: invalidValues
             arguments: {validValues: [open]}
             mustBe: 0
-            customProperties: [{property: scope, vendor: dq, value: {rows: window, window: 7d}}]
+            customProperties: [{property: scope, vendor: dq, value: {rows: window, window: 7d, time: day}}]
           - metric: duplicateValues
             mustBe: 0
-            customProperties: [{property: scope, vendor: dq, value: {rows: window, window: 7d}}]
+            customProperties: [{property: scope, vendor: dq, value: {rows: window, window: 7d, time: day}}]
 """)
 _OLD, _NEW = dt.date(2020, 1, 1), dt.date(2026, 1, 1)
 
