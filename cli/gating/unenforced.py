@@ -121,12 +121,12 @@ def _is_ordinary(contract: Contract, one: SchemaObject, prop: Property) -> bool:
     kind = _kind(prop)
     if kind is None:
         return False
-    known = _ordinary.get((contract.odcs, kind))
+    known = _ordinary.get((contract.api_version, kind))
     if known is None:
         alone = one.model_copy(update={"properties": [prop], "quality": []})
         quiet = contract.model_copy(update={"sla_properties": [], "sla_default_element": None})
         states = [account.state for account in _accounts(quiet, alone)]
-        known = _ordinary[contract.odcs, kind] = State.NOT_EVALUATED not in states
+        known = _ordinary[contract.api_version, kind] = State.NOT_EVALUATED not in states
         if len(_ordinary) > _MOST:
             _ordinary.clear()
     return known
