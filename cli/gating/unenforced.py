@@ -7,6 +7,8 @@ kind of column, and not again for thousands.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 
 from dq.contracts.diff.level import name_of
 from dq.contracts.measures.read import measure_named
@@ -14,9 +16,9 @@ from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import NoResult
-from dq.dataquality.clauses.coverage import Account, State, accounts
+from dq.dataquality.clauses.coverage import Account, State, accounts, service_levels
 from dq.dataquality.clauses.documented import SILENT
-from dq.dataquality.clauses.kind import clauses_of
+from dq.dataquality.clauses.kind import Shelf, clauses_of
 from dq.dataquality.clauses.preparation import foreseen, untyped
 from dq.dataquality.model.threshold import Unusable, comparison
 
@@ -40,10 +42,11 @@ def unenforced(contract: Contract) -> Iterator[Finding]:
     told: set[tuple[str, str]] = set()
     for one in contract.objects:
         small = _without_ordinary(contract, one)
-        clauses = foreseen(contract, small, built_in())
+        clauses = foreseen(contract, small.object, _of_levels() if small.levels_alone else built_in())
         # Whether another contract has what is meant is told where all of them are known.
         elsewhere = {each.path for each in clauses if isinstance(each.ask, NoResult) and each.ask.outside}
-        for account in accounts(contract, small, clauses):
+        listed = service_levels if small.levels_alone else accounts
+        for account in listed(contract, small.object, clauses):
             known = (account.path, account.reason)
             if account.path in elsewhere or account.state is not State.NOT_EVALUATED:
                 continue
@@ -57,21 +60,34 @@ def _accounts(contract: Contract, one: SchemaObject) -> tuple[Account, ...]:
     return accounts(contract, one, clauses_of(contract, one, built_in()))
 
 
-def _without_ordinary(contract: Contract, one: SchemaObject) -> SchemaObject:
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """What is left of an object to be asked; `levels_alone`: only what service levels say of it."""
+
+    object: SchemaObject
+    levels_alone: bool = False
+
+
+@cache
+def _of_levels() -> Shelf:
+    return {name: built_in()[name] for name in _OF_DATES}
+
+
+def _without_ordinary(contract: Contract, one: SchemaObject) -> _Rest:
     """The object without the columns of which it is known that all they promise is evaluated.
 
     Columns stay where something else speaks of them: a key of several, a service level, a rule of the object.
     """
     rules = [rule for rule in one.quality if not _is_ordinary_rule(one, rule)]
     if len(one.properties) < 4 or one.relationships or not all(map(_speaks_of_rows, rules)):
-        return one
+        return _Rest(one)
     inside = [rule for prop in one.walk() for rule in prop.quality]
     if any(rule.custom_properties for rule in (*one.quality, *inside)) or any(map(measure_named, inside)):
         # It may name any other column: to group by or compare with, in its scope, or for the age of rows.
-        return one
+        return _Rest(one)
     if any(rule.type == "sql" for rule in (*one.quality, *inside)) and untyped(contract, one):
         # It may read any other column, which must be declared then.
-        return one
+        return _Rest(one)
     levels = contract.sla_default_element, *(sla.element for sla in contract.sla_properties)
     named = " ".join(text for text in levels if text)
     # A service level that names no column is told which of them are dated.
@@ -81,14 +97,29 @@ def _without_ordinary(contract: Contract, one: SchemaObject) -> SchemaObject:
         if name_of(sla.property) in _OF_DATES
         for part in (sla.element or contract.sla_default_element or "").split(",")
     )
+    odd = [prop for prop in one.properties if not _is_ordinary(contract, one, prop)]
     kept = [
         prop
         for prop in one.properties
-        if (any_dated and _is_dated(prop))
-        or (prop.name or "") in named
-        or not _is_ordinary(contract, one, prop)
+        if (any_dated and _is_dated(prop)) or (prop.name or "") in named or any(prop is each for each in odd)
     ]
-    return one.model_copy(update={"properties": kept, "quality": rules})
+    small = one.model_copy(update={"properties": kept, "quality": rules})
+    return _Rest(small, not odd and not rules and _is_ordinary_object(contract, one))
+
+
+def _is_ordinary_object(contract: Contract, one: SchemaObject) -> bool:
+    """Whether all is evaluated that the object says of itself, without its columns and rules."""
+    if one.custom_properties:
+        return False
+    known = (contract.api_version, tuple(one.place.keys))
+    if known not in _ordinary_objects:
+        alone = one.model_copy(update={"properties": [], "quality": []})
+        quiet = contract.model_copy(update={"sla_properties": [], "sla_default_element": None})
+        states = [account.state for account in _accounts(quiet, alone)]
+        if len(_ordinary_objects) > _MOST:
+            _ordinary_objects.clear()
+        _ordinary_objects[known] = State.NOT_EVALUATED not in states
+    return _ordinary_objects[known]
 
 
 def _is_ordinary_rule(one: SchemaObject, rule: Quality) -> bool:
@@ -135,6 +166,7 @@ def _is_ordinary(contract: Contract, one: SchemaObject, prop: Property) -> bool:
 # What was found out in this process, up to so many kinds of columns.
 _MOST = 10_000
 _ordinary: dict[tuple[object, Kind], bool] = {}
+_ordinary_objects: dict[tuple[str, tuple[str, ...]], bool] = {}
 # The keys that a column writes -> those that decide something; nothing where a part of it is nested.
 _decisive: dict[tuple[str, ...], tuple[str, ...]] = {}
 
@@ -150,10 +182,11 @@ def _kind(prop: Property) -> Kind | None:
         decisive = _decisive[keys] = () if nested else ("", *sorted({*keys} - _ASIDE))
     if not decisive or prop.enum is not None:
         return None
-    made: list[object] = [
-        prop.logical_type, prop.physical_type, decisive, prop.required, prop.unique, prop.primary_key
-    ]  # fmt: skip
+    plain = prop.logical_type, prop.physical_type, decisive, prop.required, prop.unique, prop.primary_key
     options = prop.logical_type_options
+    if options is None and not prop.quality:
+        return plain
+    made: list[object] = [*plain]
     if options is not None:
         made += [(key, repr(getattr(options, key))) for key in sorted(options.model_fields_set - {"place"})]
     for rule in prop.quality:

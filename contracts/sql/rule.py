@@ -12,6 +12,8 @@ from dq.contracts.sql.guard import Guarded, Refused, guarded, guarded_predicate
 
 # The name that objects share, so that one query over a thousand of them is judged once.
 _ANY = "this_object"
+# One pattern for all names: each of a pattern's own would be compiled anew.
+_TABLE = re.compile(r"\b(?:from|join)\s+(?P<name>[A-Za-z_]\w*)(?![\w.`'\"$-])", re.IGNORECASE)
 _HOLE = re.compile(r"\{\s*object\s*\}")
 # In front of a table these may hold its name in a text, a comment or a quoted name.
 _QUOTES = re.compile(r"""['"`]|--|/\*""")
@@ -35,18 +37,15 @@ def query(one: SchemaObject, quality: Quality, way: Sequence[str] | None) -> Gua
 
 def _of_any(text: str, name: str, physical: str) -> str | None:
     """The query with the shared name of objects, where nothing else can be meant by the object's own name."""
-    if _ANY in text.lower():
+    lower, own = text.lower(), {name.lower(), physical.lower()}
+    places = [found.span("name") for found in _TABLE.finditer(text) if found["name"].lower() in own]
+    alone = all(lower.count(each) == sum(lower[a:b] == each for a, b in places) for each in own)
+    last = max([*(end for _, end in places), *(found.end() for found in _HOLE.finditer(text))], default=0)
+    if not last or not alone or _ANY in lower or _QUOTES.search(text[:last]):
         return None
-    made, last = text, 0
-    for written in {name.lower(), physical.lower()}:
-        table = re.compile(rf"(\b(?:from|join)\s+){re.escape(written)}(?![\w.`'\"$-])", re.IGNORECASE)
-        places = [found.end() for found in table.finditer(text)]
-        if len(places) != text.lower().count(written):
-            return None
-        last = max([last, *places])
-        made = table.sub(rf"\g<1>{_ANY}", made)
-    last = max([last, *(found.end() for found in _HOLE.finditer(text))])
-    return made if last and not _QUOTES.search(text[:last]) else None
+    for begin, end in reversed(places):
+        text = f"{text[:begin]}{_ANY}{text[end:]}"
+    return text
 
 
 @lru_cache(256)

@@ -138,6 +138,12 @@ def _rule(quality: Quality, clause: Clause | None) -> tuple[State, str]:
     return _N, f"the metric {named!r} is not one that is known here" if named else "it names no metric"
 
 
+def service_levels(contract: Contract, one: SchemaObject, clauses: Sequence[Clause]) -> tuple[Account, ...]:
+    """The accounts of the service levels that name the object or a property of it alone."""
+    enforced = {path: clause for clause in clauses for path in (clause.path, *clause.covers)}
+    return tuple(_service_levels(contract, one, enforced))
+
+
 def _service_levels(contract: Contract, one: SchemaObject, enforced: dict[str, Clause]) -> Iterator[Account]:
     """Service levels that name the object or a property of it, and those of the whole contract."""
     for sla in contract.sla_properties:

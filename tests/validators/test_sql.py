@@ -7,6 +7,10 @@ import json
 import pytest
 
 from dq.contracts.shared.outcome import Finding
+from dq.contracts.sql import text as sql
+from dq.contracts.sql.guard import Guarded, guarded
+from dq.contracts.sql.rule import query
+from dq.contracts.yaml.parse import parse
 
 
 def _found(lint_fragment, query: str) -> list[Finding]:
@@ -124,3 +128,44 @@ def test_one_mistake_is_one_finding(lint_fragment) -> None:
     found = _found(lint_fragment, "SELECT count(*) FROM {table}")
 
     assert [one.rule for one in found] == ["placeholder-unknown"]
+
+
+# Names of an object, and queries over it: in each the name stands for something else, too, or is no name.
+TWICE = [
+    ("orders", "SELECT count(*) FROM orders WHERE note = 'from orders'"),
+    ("orders", "SELECT count(orders) FROM orders"),
+    ("orders", "SELECT count(orders.order_id) FROM orders"),
+    ("orders", "SELECT count(*) FROM orders AS orders WHERE orders.order_id = 'a'"),
+    ("a", "SELECT max(a) FROM a"),
+    ("orders", "SELECT count(*) FROM `orders` WHERE order_id = '{object}'"),
+    ("orders", "SELECT 'from orders', count(*) FROM orders"),
+    ("orders", "SELECT count(*) /* from orders */ FROM orders"),
+    ("orders", "SELECT count(this_object) FROM orders"),
+    ("orders", "SELECT count(*) FROM {object} o JOIN orders p ON o.order_id = p.order_id"),
+    (
+        "orders",
+        "WITH w AS (SELECT order_id FROM ORDERS) SELECT count(*) FROM w JOIN {object} USING (order_id)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), TWICE)
+def test_a_query_means_the_same_whatever_its_object_is_called(name: str, text: str) -> None:
+    parsed = parse(
+        (
+            "apiVersion: v3.2.0\nkind: DataContract\nid: a\nversion: 1.0.0\n"
+            f"schema: [{{name: {name}, quality: [{{type: sql, mustBe: 0, query: {json.dumps(text)}}}]}}]\n"
+        ).encode(),
+        "a.odcs.yaml",
+    )
+    assert parsed.contract is not None
+    one = parsed.contract.objects[0]
+
+    found = query(one, one.quality[0], None)
+
+    alone = guarded(text, own=name, tables={name: sql.ROWS_VIEW}, property=None)
+    assert isinstance(found, Guarded)
+    assert isinstance(alone, Guarded)
+    renamed = found.sql.replace("`this_object`", f"`{name}`")
+    assert alone.sql.replace("`ORDERS`", f"`{name}`") in (found.sql, renamed)
+    assert (found.columns, found.qualified, found.shown) == (alone.columns, alone.qualified, alone.shown)

@@ -44,7 +44,9 @@ def _shared_out(values: Sequence[T], work: Callable[[T], R], processes: int) -> 
     from multiprocessing import get_context
 
     _work[:] = [work]  # type: ignore[list-item]  # what goes in comes back out with the same types
-    chunks = [values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK)]
+    # What the first one imports, the others inherit.
+    yield work(values[0])
+    chunks = [values[start : start + _CHUNK] for start in range(1, len(values), _CHUNK)]
     try:
         with ProcessPoolExecutor(processes, get_context("fork")) as pool:
             for results in pool.map(_chunk, chunks):

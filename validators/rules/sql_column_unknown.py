@@ -37,11 +37,14 @@ from dq.validators.rule import Fault, Rule, fault
 
 def check(contract: Contract, context: Context) -> Iterator[Fault]:
     for one, node, key, columns in read_columns(contract, context):
+        names = _names(one)
+        strange = next((name for name in columns if name not in names), None)
+        if strange is not None:
+            known = {name.lower() for name in names}
+            strange = next((name for name in columns if name.lower() not in known), None)
         # Without properties nothing is said of the columns.
-        known = {name.lower() for name in _names(one)}
-        strange = next((name for name in columns if name.lower() not in known), None)
-        if known and strange is not None:
-            hint = nearest(strange, _names(one))
+        if names and strange is not None:
+            hint = nearest(strange, names)
             mend = f"Did you mean {hint!r}?" if hint else f"Add the column to {one.name!r}, or correct it."
             needs = tuple(prop.path("name") for prop in one.properties)
             yield fault(
