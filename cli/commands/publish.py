@@ -14,8 +14,8 @@ from dq.cli.world.environment import here, instant, located
 from dq.contracts.access.data_location import resolve
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.shared.errors import UsageError
-from dq.dataquality.delivery.receipts import write_receipt
 from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.delivery.state.receipts import write_receipt
 from dq.registry.publishing.notify import JsonLines
 from dq.registry.publishing.partition import given_once
 from dq.registry.publishing.publication import DeliveryEvent, publication

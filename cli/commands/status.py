@@ -22,8 +22,8 @@ from dq.contracts.shared.outcome import CycleStatus, Status
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget import Budget, budget
-from dq.dataquality.delivery.holder import remembered
 from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.state.holder import remembered
 from dq.dataquality.delivery.wording import local, span
 from dq.dataquality.results import check_runs
 

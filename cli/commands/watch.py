@@ -24,8 +24,8 @@ from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import parse_duration
-from dq.dataquality.delivery import heartbeat
 from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.delivery.state import heartbeat
 from dq.dataquality.delivery.turn import Turn
 from dq.dataquality.delivery.watch import Tick, tick
 from dq.store.engine import Store

@@ -15,7 +15,7 @@ from dq.contracts.shared.install import NAME
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.ledger import contracts_with_open_cycles
-from dq.dataquality.delivery.resting import RestingContract, lay_down, resting
+from dq.dataquality.delivery.state.resting import RestingContract, lay_down, resting
 from dq.store.engine import Store
 
 
@@ -48,7 +48,9 @@ def at_rest(world: World, store: Store, *given: object) -> Rest:
     said = [version(NAME), version("tzdata"), str(world.folder), repr(own), repr(variables), repr(given)]
     terms = sha256("\0".join(said).encode()).hexdigest()
     with store.read() as tx:
-        return Rest(world.folder, terms, resting(tx, terms, world.now()))
+        return Rest(
+            world.folder, terms, resting(tx, terms, world.now(), contracts_with_open_cycles(tx, world.now()))
+        )
 
 
 def lay_to_rest(

@@ -10,7 +10,7 @@ from dq.cli.loading.contracts import NOT_IN_FORCE, Loaded
 from dq.cli.world.environment import World
 from dq.contracts.shared.outcome import End, Finding, Recovery
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery import holder
+from dq.dataquality.delivery.state import holder
 from dq.store.engine import Store
 
 Key = tuple[str, str, str]

@@ -5,20 +5,22 @@ A contract stands here by its key, so that two majors of it have cycles and rece
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, insert, not_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, not_, or_, select, update
 
 from dq.contracts.schedule import Cycle, Note
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.sources.evidence import Evidence
+from dq.dataquality.delivery.state import watermarks
+from dq.dataquality.delivery.state.receipts import AT_ONCE
+from dq.dataquality.delivery.state.tables import cycle as cycles_table
+from dq.dataquality.delivery.state.tables import cycle_event, receipt, watermark
 from dq.dataquality.delivery.status import CycleVerdict
-from dq.dataquality.delivery.tables import cycle as cycles_table
-from dq.dataquality.delivery.tables import cycle_event, receipt, watermark
 
 OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING, CycleStatus.UNKNOWN)
 _KEY = ("contract", "object", "slo")
@@ -44,19 +46,6 @@ class Kept:
     blind: str | None = None
     held: str | None = None
     held_until: datetime | None = None
-
-
-def through(tx: Connection) -> dict[tuple[str, str, str], datetime]:
-    """For each SLO by key, up to which due instant its cycles have rows."""
-    columns = (watermark.c.contract, watermark.c.object, watermark.c.slo, watermark.c.through)
-    return {(contract, one, slo): until for contract, one, slo, until in tx.execute(select(*columns))}
-
-
-def ever_delivered(tx: Connection) -> set[tuple[str, str, str]]:
-    """The SLOs that ever had a delivery, by key."""
-    columns = (watermark.c.contract, watermark.c.object, watermark.c.slo)
-    found = select(*columns).where(watermark.c.delivered_at.is_not(None))
-    return {(contract, one, slo) for contract, one, slo in tx.execute(found)}
 
 
 def enumerate_to(tx: Connection, slo: Slo, new: Iterable[Cycle], until: datetime, *, first: bool) -> None:
@@ -148,24 +137,6 @@ def promises_due(tx: Connection, root: str, first: datetime, last: datetime) -> 
     return tx.scalar(select(func.count()).select_from(due.subquery())) or 0
 
 
-def note_root(tx: Connection, key: tuple[str, str, str], root: str) -> None:
-    """Keeps where an SLO's data lies."""
-    same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
-    tx.execute(update(watermark).where(same).values(root=root))
-
-
-def roots(tx: Connection) -> dict[tuple[str, str, str], str | None]:
-    """Where the data of each SLO lay last, by key."""
-    columns = (*(watermark.c[name] for name in _KEY), watermark.c.root)
-    return {(contract, one, slo): root for contract, one, slo, root in tx.execute(select(*columns))}
-
-
-def unmark(tx: Connection, key: tuple[str, str, str]) -> None:
-    """Lets an SLO begin anew when it is promised again: nothing is due for the time in between."""
-    same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
-    tx.execute(delete(watermark).where(same))
-
-
 def withdrawn(tx: Connection, since: datetime) -> list[Kept]:
     """The cycles that were withdrawn at this instant or later, oldest first."""
     ended = cycle_event.c.cycle_id == cycles_table.c.id
@@ -179,6 +150,22 @@ def history(tx: Connection, key: tuple[str, str, str]) -> list[Kept]:
     columns = cycles_table.c
     here = and_(columns.contract == key[0], columns.object == key[1], columns.slo == key[2])
     return [kept(row) for row in tx.execute(select(cycles_table).where(here).order_by(columns.due_at))]
+
+
+def counted(
+    tx: Connection, keys: Collection[tuple[str, str, str]], since: datetime
+) -> dict[tuple[str, str, str], list[tuple[datetime, CycleStatus]]]:
+    """The cycles of these SLOs with a breach after an instant, as (breach_at, status), by SLO."""
+    columns, names = cycles_table.c, sorted({key[0] for key in keys})
+    found: dict[tuple[str, str, str], list[tuple[datetime, CycleStatus]]] = {key: [] for key in keys}
+    asked = select(*(columns[name] for name in _KEY), columns.breach_at, columns.status)
+    for start in range(0, len(names), AT_ONCE):
+        here = columns.contract.in_(names[start : start + AT_ONCE])
+        for row in tx.execute(asked.where(here, columns.breach_at > since)):
+            key = (row.contract, row.object, row.slo)
+            if key in found:
+                found[key].append((row.breach_at, CycleStatus(row.status)))
+    return found
 
 
 def of_object(tx: Connection, contract: str, one: str) -> list[Kept]:
@@ -269,7 +256,8 @@ def change(
     if moved.rowcount != 1:
         return False
     if delivered is not None:
-        _note_delivery(tx, before.cycle, delivered)
+        key = (before.cycle.contract, before.cycle.object, before.cycle.slo)
+        watermarks.note_delivery(tx, key, delivered)
     if judged.status is not before.status:
         tx.execute(
             insert(cycle_event).values(
@@ -277,10 +265,3 @@ def change(
             )
         )
     return True
-
-
-def _note_delivery(tx: Connection, cycle: Cycle, delivered: datetime) -> None:
-    key = (cycle.contract, cycle.object, cycle.slo)
-    same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
-    older = or_(watermark.c.delivered_at.is_(None), watermark.c.delivered_at < delivered)
-    tx.execute(update(watermark).where(same, older).values(delivered_at=delivered))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from dq.contracts.schedule import Cycle
@@ -47,7 +47,9 @@ def judge(
     if evidence is not None and not evidence.readable:
         return _while_unreadable(cycle, evidence, now)
     if evidence is None or evidence.delivered_at is None:
-        return _without_delivery(cycle, now, give_up_at)
+        nothing = _without_delivery(cycle, now, give_up_at)
+        so_far = evidence.detail if evidence is not None else ""
+        return replace(nothing, reason=f"{nothing.reason} So far: {so_far}.") if so_far else nothing
     return _delivered(cycle, evidence, evidence.delivered_at, now, give_up_at)
 
 
@@ -102,6 +104,8 @@ def _delivered(
         )
     status = _status_of_delivery(cycle, at, give_up_at)
     reason = f"Delivered {_text(at)} by {evidence.source}, due {_text(cycle.due_at)}."
+    if evidence.detail:
+        reason += f" But {evidence.detail}."
     if clock_fault:
         reason += f" Its own clock says {_text(claimed)}; the time it was first seen counts."
     return CycleVerdict(status, at - cycle.due_at, reason, clock_fault)

@@ -1,4 +1,4 @@
-"""A cycle that moves, what is told of its end, and how what is promised no more ends."""
+"""A cycle that moves, and what is told of its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, R
 from dq.dataquality.delivery import blindness, ledger, mass
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.status import CycleVerdict
-from dq.store.engine import Store
 
 # How a promise that was broken ended where nothing was delivered.
 _ENDS = {
@@ -32,30 +31,6 @@ class Turn:
     kept: Kept
     after: CycleStatus
     reason: str
-
-
-def withdraw(
-    store: Store, withdrawn: Callable[[Key], str | None], now: datetime, tell: Tell
-) -> tuple[Turn, ...]:
-    """Ends what is promised no more: open cycles, their incidents, and the watch itself."""
-    with store.read() as tx:
-        marked = ledger.through(tx)
-    reasons = {key: reason for key in marked if (reason := withdrawn(key)) is not None}
-    if not reasons:
-        return ()
-    turns: list[Turn] = []
-    with store.write() as tx:
-        standing = ledger.open_cycles(tx, now)
-        for key, reason in reasons.items():
-            ledger.unmark(tx, key)
-            verdict = CycleVerdict(CycleStatus.WITHDRAWN, None, reason)
-            for kept in standing.get(key, ()):
-                if kept.status in ledger.OPEN and ledger.change(tx, kept, verdict, None, now, told=kept.told):
-                    turns.append(Turn(kept, verdict.status, reason))
-                    if kept.told:
-                        tell(tx, ended(IncidentKey(*key), kept, verdict, now))
-        tell_platform(tx, turns, now, tell)
-    return tuple(turns)
 
 
 def tell_platform(tx: Connection, turns: Iterable[Turn], now: datetime, tell: Tell) -> None:

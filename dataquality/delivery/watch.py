@@ -18,10 +18,9 @@ from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey, Recovery
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import blindness, ledger, mass
-from dq.dataquality.delivery.budget import budget
+from dq.dataquality.delivery.budget_alerts import budgets, tell_budgets
 from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.ledger import Kept
-from dq.dataquality.delivery.receipts import all_receipts
 from dq.dataquality.delivery.sources import commit_history
 from dq.dataquality.delivery.sources.commit_evidence import CycleWindow, delivered
 from dq.dataquality.delivery.sources.commit_history import CommitHistory
@@ -29,8 +28,11 @@ from dq.dataquality.delivery.sources.evidence import Evidence
 from dq.dataquality.delivery.sources.probe import DeliveryPlace, Receipts, label, look
 from dq.dataquality.delivery.sources.sight import Sight
 from dq.dataquality.delivery.sources.snapshot import of_snapshot, window_of
+from dq.dataquality.delivery.state import watermarks
+from dq.dataquality.delivery.state.receipts import all_receipts
 from dq.dataquality.delivery.status import CycleVerdict, judge
-from dq.dataquality.delivery.turn import Key, Tell, Turn, ended, tell_platform, withdraw
+from dq.dataquality.delivery.turn import Key, Tell, Turn, ended, tell_platform
+from dq.dataquality.delivery.withdrawal import withdraw
 from dq.dataquality.delivery.wording import promised, seen
 from dq.store.engine import Store
 
@@ -91,7 +93,7 @@ def tick(
     with store.read() as tx:
         standing = ledger.open_cycles(tx, now)
         receipts = all_receipts(tx, {one.slo.key[0] for one in watched if one.slo.key in standing})
-        delivered_once = ledger.ever_delivered(tx)
+        delivered_once = watermarks.ever_delivered(tx)
         logs = [one.place for one in watched if one.slo.key in standing and one.place.format in LAKEHOUSE]
         history = commit_history.load(tx, {place.path.rstrip("/") for place in logs}, now)
     sight = Sight(delivered_once)
@@ -127,7 +129,7 @@ def tick(
 def _enumerate(store: Store, watched: Iterable[Watched], now: datetime, start: datetime) -> int:
     """Gives every cycle that came due since the last tick its row; how many there were."""
     with store.read() as tx:
-        marks, roots = ledger.through(tx), ledger.roots(tx)
+        marks, roots = watermarks.through(tx), watermarks.roots(tx)
     due = []
     for one in watched:
         mark, root = marks.get(one.slo.key), blindness.root_of(one)
@@ -137,11 +139,11 @@ def _enumerate(store: Store, watched: Iterable[Watched], now: datetime, start: d
     if due:
         with store.write() as tx:
             # Another watcher may have been here meanwhile; who is second finds the rows.
-            marks = ledger.through(tx)
+            marks = watermarks.through(tx)
             for slo, new, root in due:
                 ledger.enumerate_to(tx, slo, new, now, first=slo.key not in marks)
                 if roots.get(slo.key) != root:
-                    ledger.note_root(tx, slo.key, root)
+                    watermarks.note_root(tx, slo.key, root)
     return sum(len(new) for _, new, _ in due)
 
 
@@ -208,10 +210,12 @@ def _write(
             tell(tx, unseen)
         about = [(one, kept) for one, kept, _, _, own, _ in moved if isinstance(own, Breach)]
         many = mass.masses(tx, about)
-        held = {kept.id: (found.root, now + mass.HOLD) for found in many for kept in found.cycles}
+        held = {kept.id: (one.root, now + mass.HOLD) for one in many for kept in one.cycles}
         for one_cause in many:
             tell(tx, mass.breach(one_cause, now))
         untold: list[PastMiss] = []
+        told_of: list[tuple[Slo, Breach | Recovery]] = []
+        charged: dict[Key, Slo] = {}
         for one, kept, result, evidence, event, cause in moved:
             own = None if kept.id in held else event
             told = kept.told or isinstance(own, Breach)
@@ -222,7 +226,13 @@ def _write(
                 untold.append(PastMiss(one.slo, kept, result))
             changes.append(Turn(kept, result.status, result.reason))
             if own is not None:
-                tell(tx, replace(own, facts=(*own.facts, ("budget", _budget(tx, one.slo, now)))))
+                told_of.append((one.slo, own))
+            if kept.id not in held and (result.status.good or result.status.bad):
+                charged[one.slo.key] = one.slo
+        found = budgets(tx, [*charged.values(), *(slo for slo, _ in told_of)], now)
+        for slo, own in told_of:
+            tell(tx, replace(own, facts=(*own.facts, ("budget", found[slo.key].line()))))
+        tell_budgets(tx, charged.values(), found, now, tell)
         tell_platform(tx, changes, now, tell)
         if untold:
             past(tx, untold)
@@ -250,8 +260,3 @@ def _event(slo: Slo, kept: Kept, judged: CycleVerdict, now: datetime) -> Breach 
             return Recovery(key, subject, at, (("delivered", seen(slo, kept.cycle, judged)),))
         return ended(key, kept, judged, now)
     return None
-
-
-def _budget(tx: Connection, slo: Slo, now: datetime) -> str:
-    rows = [(kept.cycle.breach_at, kept.status) for kept in ledger.history(tx, slo.key)]
-    return budget(rows, slo.objective, slo.window, now).line()

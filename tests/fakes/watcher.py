@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from dq.contracts import slo as promise
 from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
@@ -45,8 +47,19 @@ def at(text: str) -> datetime:
 class TableWatcher:
     """A watched contract; `told` is what the alerts room heard, in order."""
 
-    def __init__(self, store: Store, root: Path, more: str, format: str = "parquet") -> None:
-        parsed = parse(CONTRACT.replace("__MORE__", more).encode(), "orders.odcs.yaml")
+    def __init__(
+        self,
+        store: Store,
+        root: Path,
+        more: str,
+        format: str = "parquet",
+        terms: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        text = CONTRACT.replace("__MORE__", more)
+        for old, new in terms.items():
+            assert old in text, old
+            text = text.replace(old, new)
+        parsed = parse(text.encode(), "orders.odcs.yaml")
         assert parsed.contract is not None
         slos, findings = promise.read(parsed.contract)
         assert findings == []

@@ -46,7 +46,7 @@ def delivered(
             counts = [one.rows for one, meets in zip(parts, met, strict=True) if meets]
             rows = None if None in counts else sum(count for count in counts if count is not None)
             # In the window there is nothing to guess any more.
-            return Evidence("commit", commit.at, rows=rows, detail=commit.ident, names_cycle=not partition)
+            return Evidence("commit", commit.at, rows=rows, names_cycle=not partition)
         if None in met and window.holds(commit.at):
             unclear = unclear or _unclear(commit, partition)
     if unclear:

@@ -11,9 +11,9 @@ from fakes.watcher import TableWatcher, at
 from sqlalchemy import Connection
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
-from dq.dataquality.delivery.heartbeat import beat, doubt
 from dq.dataquality.delivery.lake.files import LocalFiles
 from dq.dataquality.delivery.sources.probe import DeliveryPlace
+from dq.dataquality.delivery.state.heartbeat import beat, doubt
 from dq.dataquality.delivery.watch import PastMiss, Watched, tick
 from dq.store.engine import Store, open_store
 

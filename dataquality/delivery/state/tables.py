@@ -30,6 +30,8 @@ watermark = Table(
     Column("delivered_at", UtcDateTime),
     # Under which lake root or bucket its data lies.
     Column("root", Text),
+    # How far its error budget was told to be used: `half`, `exhausted`; NULL: not told.
+    Column("budget", String(16)),
 )
 
 heartbeat = Table(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from dq.dataquality.delivery.tables import heartbeat
+from dq.dataquality.delivery.state.tables import heartbeat
 
 WATCH = "watch"
 

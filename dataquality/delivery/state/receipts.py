@@ -8,10 +8,10 @@ from datetime import datetime
 from sqlalchemy import Connection, insert, select
 
 from dq.dataquality.delivery.sources.probe import Receipt
-from dq.dataquality.delivery.tables import receipt
+from dq.dataquality.delivery.state.tables import receipt
 
 # Databases bound how many values a statement may have.
-_AT_ONCE = 500
+AT_ONCE = 500
 
 
 def receipts(tx: Connection, contract: str, one: str) -> dict[str, Receipt]:
@@ -23,8 +23,8 @@ def all_receipts(tx: Connection, contracts: Collection[str]) -> dict[tuple[str, 
     """The receipts of all objects of these contracts, by contract and object, each as `receipts` has them."""
     found: dict[tuple[str, str], dict[str, Receipt]] = {}
     columns, names = receipt.c, sorted(contracts)
-    for start in range(0, len(names), _AT_ONCE):
-        here = columns.contract.in_(names[start : start + _AT_ONCE])
+    for start in range(0, len(names), AT_ONCE):
+        here = columns.contract.in_(names[start : start + AT_ONCE])
         # Newest first, so that the first delivery of a partition is what remains.
         for row in tx.execute(select(receipt).where(here).order_by(columns.delivered_at.desc())):
             made = Receipt(row.delivered_at, row.rows)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
-from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.tables import resting_contract
+from dq.dataquality.delivery.state.tables import resting_contract
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +29,8 @@ class RestingContract:
 _FIELDS = tuple(one.name for one in fields(RestingContract))
 
 
-def resting(tx: Connection, terms: str, now: datetime) -> dict[str, RestingContract]:
-    """By file, what rests at `now`, as long as its content is the same."""
-    awake = ledger.contracts_with_open_cycles(tx, now)
+def resting(tx: Connection, terms: str, now: datetime, awake: Collection[str]) -> dict[str, RestingContract]:
+    """By file, what rests at `now`, as long as its content is the same; never the contracts `awake`."""
     columns = resting_contract.c
     rows = tx.execute(select(*(columns[name] for name in _FIELDS)).where(columns.terms == terms))
     return {

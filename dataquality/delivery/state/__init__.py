@@ -1,0 +1,1 @@
+"""What the watcher keeps beside its cycles."""

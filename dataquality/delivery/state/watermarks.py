@@ -1,0 +1,64 @@
+"""How far each promise is watched, where its data lies, and what was told of its budget."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection, and_, delete, or_, select, update
+
+from dq.dataquality.delivery.state.tables import watermark
+
+# Contract, object and SLO.
+Key = tuple[str, str, str]
+_KEY = ("contract", "object", "slo")
+
+
+def through(tx: Connection) -> dict[Key, datetime]:
+    """For each SLO by key, up to which due instant its cycles have rows."""
+    columns = (watermark.c.contract, watermark.c.object, watermark.c.slo, watermark.c.through)
+    return {(contract, one, slo): until for contract, one, slo, until in tx.execute(select(*columns))}
+
+
+def ever_delivered(tx: Connection) -> set[Key]:
+    """The SLOs that ever had a delivery, by key."""
+    columns = (watermark.c.contract, watermark.c.object, watermark.c.slo)
+    found = select(*columns).where(watermark.c.delivered_at.is_not(None))
+    return {(contract, one, slo) for contract, one, slo in tx.execute(found)}
+
+
+def note_root(tx: Connection, key: Key, root: str) -> None:
+    """Keeps where an SLO's data lies."""
+    same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
+    tx.execute(update(watermark).where(same).values(root=root))
+
+
+def roots(tx: Connection) -> dict[Key, str | None]:
+    """Where the data of each SLO lay last, by key."""
+    columns = (*(watermark.c[name] for name in _KEY), watermark.c.root)
+    return {(contract, one, slo): root for contract, one, slo, root in tx.execute(select(*columns))}
+
+
+def budgets_told(tx: Connection) -> dict[Key, str]:
+    """How far the budgets of SLOs were told to be used, by key; those alone of which anything was told."""
+    columns = (*(watermark.c[name] for name in _KEY), watermark.c.budget)
+    told = select(*columns).where(watermark.c.budget.is_not(None))
+    return {(contract, one, slo): used for contract, one, slo, used in tx.execute(told)}
+
+
+def note_budget(tx: Connection, key: Key, used: str | None) -> None:
+    """Keeps how far an SLO's budget was told to be used."""
+    same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
+    tx.execute(update(watermark).where(same).values(budget=used))
+
+
+def unmark(tx: Connection, key: Key) -> None:
+    """Lets an SLO begin anew when it is promised again: nothing is due for the time in between."""
+    same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
+    tx.execute(delete(watermark).where(same))
+
+
+def note_delivery(tx: Connection, key: Key, delivered: datetime) -> None:
+    """Keeps a delivery that is newer than those before."""
+    same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
+    older = or_(watermark.c.delivered_at.is_(None), watermark.c.delivered_at < delivered)
+    tx.execute(update(watermark).where(same, older).values(delivered_at=delivered))
