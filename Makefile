@@ -34,7 +34,7 @@ format: install  ## let ruff mend what it can
 # The make of macOS is older than this option.
 SHOWN_WHOLE = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-# The longest first. Each waits a tenth of its time, so the third one beside the first two fills two processors.
+# The longest first. Each waits at times, for Spark or for a child: a third one fills what two leave idle.
 PARTS = test-spark40 test-spark35 test-plain test-lakes lint $(MORE)
 
 test: install install-spark35  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
