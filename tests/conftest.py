@@ -8,6 +8,7 @@ parses and plans, and are downloaded: the tests that need them run last, in a JV
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fakes import jvm, lakehouse, postgres
+from fragments import gate
 from hypothesis import settings
 
 if TYPE_CHECKING:
@@ -49,6 +51,21 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         return
     with postgres.new_database() as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository of every scene, made once: to be copied, and never changed."""
+    return gate.template(tmp_path_factory.mktemp("template") / "repository")
+
+
+@pytest.fixture
+def scene(
+    pristine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> gate.Scene:
+    """A copy of that repository, judged by the real command, with a canary beside it."""
+    shutil.copytree(pristine, tmp_path / "repository", symlinks=True)
+    return gate.Scene(tmp_path / "repository", tmp_path / "canary", monkeypatch.chdir, capfd)
 
 
 @pytest.fixture(scope="session")

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import pytest
-from fragments.gate import AMOUNT, CONTRACT, Gated, Scene, template
+from fragments.gate import AMOUNT, CONTRACT, Gated, Scene
 
 ORDERS = "registry/orders.odcs.yaml"
 POLICY = "registry/dq-policy.yaml"
 OWNER = "team: {members: [{username: ana@example.com, role: owner}]}\n"
 NOT_OWNED = CONTRACT.replace(OWNER, "").replace("version: 1.0.0", "version: 1.1.0")
 DROPPED = CONTRACT.replace(AMOUNT, "")
-
-
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return template(tmp_path_factory.mktemp("template") / "repository")
-
-
-@pytest.fixture
-def scene(
-    pristine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Scene:
-    shutil.copytree(pristine, tmp_path / "repository", symlinks=True)
-    return Scene(tmp_path / "repository", tmp_path / "canary", monkeypatch.chdir, capfd)
 
 
 def at_base(scene: Scene, **files: str | None) -> None:

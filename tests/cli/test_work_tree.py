@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
-from fragments.gate import AMOUNT, CONTRACT, Gated, Scene, template
+from fragments.gate import AMOUNT, CONTRACT, Gated, Scene
 
 ORDERS = "registry/orders.odcs.yaml"
 DROPPED = CONTRACT.replace(AMOUNT, "")
-
-
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return template(tmp_path_factory.mktemp("template") / "repository")
-
-
-@pytest.fixture
-def scene(
-    pristine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Scene:
-    shutil.copytree(pristine, tmp_path / "repository", symlinks=True)
-    return Scene(tmp_path / "repository", tmp_path / "canary", monkeypatch.chdir, capfd)
 
 
 def files(found: Gated) -> set[str]:

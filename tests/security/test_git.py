@@ -8,22 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fragments.gate import AMOUNT, CONTRACT, Scene, template
+from fragments.gate import AMOUNT, CONTRACT, Scene
 from fragments.git_tricks import CHANGED, ORDERS, TRICKS, Trick, contract
-
-
-@pytest.fixture(scope="module")
-def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return template(tmp_path_factory.mktemp("template") / "repository")
-
-
-@pytest.fixture
-def scene(
-    pristine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Scene:
-    shutil.copytree(pristine, tmp_path / "repository", symlinks=True)
-    return Scene(tmp_path / "repository", tmp_path / "canary", monkeypatch.chdir, capfd)
-
 
 BARE_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = {bare}\n\tfsmonitor = {program}\n{more}"
 
