@@ -1,4 +1,4 @@
-"""The columns of Parquet and ORC files, file by file: Spark looks at one file and takes it for all."""
+"""The columns of Parquet, ORC and Avro files, file by file: Spark looks at one file and takes it for all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # More files than this are merged by Spark's own tasks, which do not say in how many a column stands.
 MOST_FILES = 2_000
-FORMATS = ("parquet", "orc")
+FORMATS = ("parquet", "orc", "avro")
 # What Spark 3.5 and 4.0 say of a type that they do not read.
 ILLEGAL = "Illegal Parquet type"
 
@@ -57,20 +57,31 @@ def typed_by_files(
         several = len(files) > 1
         if scope and types and several:
             files = _within(spark, path, files, scope, types)
-        # Spark's own way first where there are many.
-        if len(files) > MOST_FILES and (by_spark := _merged_by_spark(reader, path, types)) is not None:
-            return by_spark
+        # Spark's own way first where there are many; it has none for Avro.
+        if len(files) > MOST_FILES and form != "avro":
+            by_spark = _merged_by_spark(reader, path, types)
+            if by_spark is not None:
+                return by_spark
         if several:
             try:
                 looked_at = columns_of(files, form)
             except Unreadable:
                 # Spark may know a file system that pyarrow does not.
-                by_spark = _merged_by_spark(reader, path, types)
-                if by_spark is None:
-                    raise
-                return by_spark
+                if form == "avro":
+                    looked_at = [_told_by_spark(spark, form, file) for file in files]
+                else:
+                    by_spark = _merged_by_spark(reader, path, types)
+                    if by_spark is None:
+                        raise
+                    return by_spark
             wanted = (merged(spark, form, wanted, looked_at) if looked_at else None) or wanted
     return _read(reader, path, found, wanted)
+
+
+def _told_by_spark(spark: SparkSession, form: str, file: str) -> FileColumns:
+    schema = _schema_of(spark, form, file)
+    types = tuple(field.dataType.simpleString() for field in schema.fields)
+    return FileColumns(file, tuple(schema.names), types)
 
 
 def _within(

@@ -256,6 +256,22 @@ def test_an_avro_file_that_is_none_cannot_be_opened(spark: SparkSession, tmp_pat
         open_frame(spark, locate(made, made.objects[0], None, anywhere()))
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_columns_of_every_avro_file_count(spark: SparkSession, tmp_path: Path, turned: bool) -> None:
+    made = contract(f"type: local, path: '{tmp_path}', format: avro")
+    first, second = "SELECT 1 AS id, 'x' AS ssn", "SELECT 'a' AS id"
+    for query in (second, first) if turned else (first, second):
+        spark.sql(query).coalesce(1).write.format("avro").mode("append").save(str(tmp_path))
+
+    report = check(Request(made, locate(made, made.objects[0], None, anywhere()), spark=spark))
+
+    told = {f"{one.property} {one.check}".strip(): one for one in report.results}
+    assert told["row_count"].observed == "2 rows"
+    assert "ssn" in told["additional_columns"].message
+    assert told["id columns"].message.endswith("in 1 of 2 files")
+    assert told["id required"].status is Status.ERROR
+
+
 def test_an_avro_folder_without_files_has_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     made = contract(f"type: local, path: '{tmp_path}', format: avro")
 
