@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from dq.contracts.access.filesystem import is_remote, opened, split
+from dq.contracts.access.open_beneath import NO_WAIT
 from dq.contracts.access.reach import Reach
 from dq.contracts.shared.errors import Unreadable
 
@@ -86,7 +88,9 @@ class LocalFiles:
     def read(self, path: str) -> bytes:
         self._stay(path)
         try:
-            with _local(path).open("rb") as file:
+            with os.fdopen(os.open(_local(path), os.O_RDONLY | NO_WAIT), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise Unreadable(f"{path} is no file.", "A table's log is made of files: look at it.")
                 return _whole(path, file.read(MOST_READ + 1))
         except OSError as error:
             raise _unreadable(path, error) from error

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
+from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CycleStatus
+from dq.dataquality.delivery.lake.files import LocalFiles
 from dq.store.engine import Store, open_store
 
 DAILY = 'partition: {day: "{due:%F}"}'
@@ -212,3 +214,10 @@ def test_a_log_of_iceberg_leads_nowhere_else(
 
     assert watcher.tick("2026-05-11T10:00") == [UNKNOWN]
     assert said in dict(watcher.platform[0].facts)["problem"]
+
+
+def test_a_pipe_in_a_log_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "manifest.avro")
+
+    with pytest.raises(Unreadable, match="is no file"):
+        LocalFiles().read(str(tmp_path / "manifest.avro"))
