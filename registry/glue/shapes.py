@@ -89,7 +89,9 @@ def changed_table(raw: Raw, after: TableSpec) -> dict[str, Any]:
     parameters |= {key: text for key, text in after.parameters if before.parameter(key) != text}
     if after.description != before.description:
         made["Description"] = after.description
-    if after.format not in OPEN_FORMATS:
+    # How others made a table of texts be read stays, where nothing but its description is ours to change.
+    described = before == replace(after, parameters=before.parameters, description=before.description)
+    if after.format not in OPEN_FORMATS and not (described and after.format in TEXTS):
         if after.format != before.format:
             for key in own_parameters(before.format):
                 parameters.pop(key, None)

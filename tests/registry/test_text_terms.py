@@ -25,7 +25,7 @@ from dq.registry.glue.tables import Glue
 from dq.registry.reader import UnsayableTerms
 from dq.registry.render import render
 from dq.registry.specify import specs
-from dq.registry.table import TableSpec
+from dq.registry.table import LIFECYCLE, RETIRED, TableSpec, marked
 from dq.store.engine import Store
 
 if TYPE_CHECKING:
@@ -292,12 +292,8 @@ def test_the_keys_of_json_are_kept_as_the_contract_spells_them(
     ]  # fmt: skip
 
 
-def test_what_another_told_the_serde_is_drift_and_put_back(
-    glue: object, glue_catalog: Glue, store: Store
-) -> None:
-    spec = wanted("probe", Case(TYPED, "", "quote: none"), "s3://lake")
-    register(glue_catalog, store, spec)
-    client = glue_catalog.connection.client
+def others_tell_the_serde(client: Any) -> None:
+    """Another writer gives the table another delimiter, and takes away what Spark reads."""
     live = client.get_table(DatabaseName="text_terms", Name="probe")["Table"]
     storage, parameters = live["StorageDescriptor"], dict(live["Parameters"])
     storage["SerdeInfo"]["Parameters"] |= {"field.delim": "|", "theirs": "1"}
@@ -310,6 +306,31 @@ def test_what_another_told_the_serde_is_drift_and_put_back(
         SkipArchive=True,
     )
 
+
+def test_a_retired_table_is_read_on_as_others_made_it(glue: object, glue_catalog: Glue, store: Store) -> None:
+    spec = wanted("probe", Case(TYPED, "", "quote: none"), "s3://lake")
+    register(glue_catalog, store, spec)
+    client = glue_catalog.connection.client
+    others_tell_the_serde(client)
+    before = client.get_table(DatabaseName="text_terms", Name="probe")["Table"]
+
+    endings = register(glue_catalog, store, marked(spec, {LIFECYCLE: RETIRED}))
+
+    after = client.get_table(DatabaseName="text_terms", Name="probe")["Table"]
+    assert endings == [Ending.DONE]
+    assert after["StorageDescriptor"] == before["StorageDescriptor"]
+    assert "spark.sql.sources.schema" not in after["Parameters"]
+    assert after["Parameters"][LIFECYCLE] == RETIRED
+
+
+def test_what_another_told_the_serde_is_drift_and_put_back(
+    glue: object, glue_catalog: Glue, store: Store
+) -> None:
+    spec = wanted("probe", Case(TYPED, "", "quote: none"), "s3://lake")
+    register(glue_catalog, store, spec)
+    client = glue_catalog.connection.client
+    others_tell_the_serde(client)
+
     (action,) = propose(glue_catalog, glue_catalog.id, [spec], store).actions
     endings = register(glue_catalog, store, spec, allow=frozenset({Grade.BREAKING}))
 
@@ -321,6 +342,38 @@ def test_what_another_told_the_serde_is_drift_and_put_back(
     assert told["StorageDescriptor"]["SerdeInfo"]["Parameters"]["field.delim"] == ","
     assert told["StorageDescriptor"]["SerdeInfo"]["Parameters"]["theirs"] == "1"
     assert "spark.sql.sources.schema" in told["Parameters"]
+
+
+def test_a_table_that_is_json_no_more_is_not_read_as_such(
+    glue: object, glue_catalog: Glue, store: Store
+) -> None:
+    json = wanted("probe", Case(NESTED, "", format="json"), "s3://lake")
+    parquet = wanted("probe", Case(NESTED, "", format="parquet"), "s3://lake")
+    register(glue_catalog, store, json)
+
+    endings = register(glue_catalog, store, parquet, allow=frozenset(Grade))
+
+    table = glue_catalog.connection.client.get_table(DatabaseName="text_terms", Name="probe")["Table"]
+    assert endings == [Ending.DONE]
+    assert not [key for key in table["Parameters"] if key.startswith("spark.")]
+    assert table["Parameters"]["classification"] == "parquet"
+    assert table["StorageDescriptor"]["SerdeInfo"]["Parameters"] == {"serialization.format": "1"}
+    assert register(glue_catalog, store, parquet) == [Ending.UNCHANGED]
+
+
+def test_a_table_that_moves_is_read_by_spark_where_it_is(
+    glue: object, glue_catalog: Glue, store: Store
+) -> None:
+    here = wanted("probe", Case(NESTED, "", format="json"), "s3://lake")
+    there = wanted("probe", Case(NESTED, "", format="json"), "s3://lake/other")
+    register(glue_catalog, store, here)
+
+    assert register(glue_catalog, store, there, allow=frozenset(Grade)) == [Ending.DONE]
+
+    storage = glue_catalog.connection.client.get_table(DatabaseName="text_terms", Name="probe")["Table"][
+        "StorageDescriptor"
+    ]
+    assert storage["SerdeInfo"]["Parameters"]["path"] == storage["Location"] == "s3://lake/other/probe/"
 
 
 def test_a_partition_follows_the_reader_of_its_table(glue: object, glue_catalog: Glue, store: Store) -> None:
