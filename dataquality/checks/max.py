@@ -10,33 +10,10 @@ Mend: Correct the data or the bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import (
-    ColumnMeasure,
-    Found,
-    MeasureAsked,
-    Nothing,
-    Question,
-    exact,
-    not_a_number,
-)
+from dq.dataquality.clauses.measured.extreme import extreme
 from dq.dataquality.clauses.measured.rule import kind_of
-from dq.dataquality.clauses.measured.values import nans, of_numbers, of_values, rule
-from dq.dataquality.model.answer import Value
-from dq.dataquality.model.predicate import Predicate
-
-
-def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
-    return of_values(asked, "max", where), nans(asked, where)
-
-
-def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
-    most, strange = answers
-    return not_a_number(strange) or (Nothing("no values") if most is None else exact(most))
-
+from dq.dataquality.clauses.measured.values import of_numbers, rule
 
 _DOUBLES = "v double, g string"
 EXAMPLES = (
@@ -62,5 +39,5 @@ EXAMPLES = (
     ),
     *of_numbers("max"),
 )
-MEASURE = ColumnMeasure(MEASURES["max"], asks, number)
+MEASURE = extreme("max")
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)
