@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.shared.errors import UsageError
+from dq.contracts.types import DataType
 from dq.registry.action import Action, ChangedField
 from dq.registry.catalog import Values
 from dq.registry.catalogs import _hive_text as texts
+from dq.registry.reader import kind_of
 from dq.registry.table import VIEW, TableColumn, TableSpec
 
 # Spark's data source tables keep the exact Spark types; avro needs a module there that Hive's own does not.
@@ -35,6 +37,7 @@ _RESERVED = frozenset(
 # The metastore's columns are this wide; a longer text fails after twenty seconds of retries.
 _KEY_SIZE, _VALUE_SIZE = 255, 4000
 _DATABASE_SIZE, _PARTITION_KEY_SIZE = 128, 128
+_VARIANTS_SINCE = 4
 
 # These need the whole schema to be written anew.
 _REWRITES = (ChangedField.TYPE, ChangedField.ORDER, ChangedField.SPELLING)
@@ -66,6 +69,20 @@ def refuse_long(spec: TableSpec) -> None:
                 f"{spec.database}.{spec.name}: the {what} {name[:40]!r}… has {len(name)} characters.",
                 f"Hive's metastore keeps {most}; give it a shorter name.",
             )
+
+
+def refuse_variants(spec: TableSpec, spark: str) -> None:
+    """Raises UsageError for a type that this version of Spark does not know."""
+    found = next((column for column in spec.columns if _holds_variant(kind_of(column.type))), None)
+    if found is not None and int(spark.split(".")[0]) < _VARIANTS_SINCE:
+        raise UsageError(
+            f"{spec.database}.{spec.name}: {found.name} is a {found.type}; Spark {spark} does not know it.",
+            f"Register it with Spark {_VARIANTS_SINCE}, or give it another physicalType.",
+        )
+
+
+def _holds_variant(kind: DataType) -> bool:
+    return kind.name == "variant" or any(_holds_variant(part) for part in kind.parts)
 
 
 def create(spec: TableSpec) -> str:

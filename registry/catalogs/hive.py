@@ -48,6 +48,7 @@ class Hive:
     def vet(self, spec: TableSpec) -> None:
         sql.refuse_reserved(spec)
         sql.refuse_long(spec)
+        sql.refuse_variants(spec, self.spark.version)
         texts.refuse_encoding(spec)
         _refuse_relative(spec)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from dq.registry.action import Action, ActionKind, Grade
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
+from dq.registry.catalogs._hive_sql import refuse_variants
 from dq.registry.orphans import WholeRegistry
 from dq.registry.table import TableColumn, marked
 from dq.store.engine import Store
@@ -53,6 +55,16 @@ def test_a_property_too_long_for_the_metastore_is_refused(hive: Catalog, tmp_pat
 
     with pytest.raises(UsageError, match=r"'dq\.note' is longer than Hive takes"):
         hive.apply(Action(ActionKind.CREATE, spec.key, after=spec))
+
+
+@pytest.mark.parametrize(("spark_version", "taken"), [("3.5.7", False), ("4.0.2", True)])
+def test_a_variant_is_refused_where_spark_has_none(spark_version: str, taken: bool) -> None:
+    spec = flights("/lake", more="      - {name: v, physicalType: 'array<variant>'}\n")
+
+    with (
+        nullcontext() if taken else pytest.raises(UsageError, match=r"Spark 3\.5\.7 does not know")
+    ):
+        refuse_variants(spec, spark_version)
 
 
 def test_a_relative_place_is_refused(hive: Catalog) -> None:
