@@ -61,9 +61,7 @@ def test_a_property_too_long_for_the_metastore_is_refused(hive: Catalog, tmp_pat
 def test_a_variant_is_refused_where_spark_has_none(spark_version: str, taken: bool) -> None:
     spec = flights("/lake", more="      - {name: v, physicalType: 'array<variant>'}\n")
 
-    with (
-        nullcontext() if taken else pytest.raises(UsageError, match=r"Spark 3\.5\.7 does not know")
-    ):
+    with nullcontext() if taken else pytest.raises(UsageError, match=r"Spark 3\.5\.7 does not know"):
         refuse_variants(spec, spark_version)
 
 
