@@ -2,12 +2,14 @@
 
 The peer is `datacontract lint`, the linter that teams use for ODCS today: in a virtual environment of its
 own, asked through its library in one process, which is its fastest way. Without a network it is left out,
-and the output says so.
+and the output says so. With DQ_AGAINST=PATH, another `dq`, such as that of an earlier commit, does the same
+in turns, and the ratios of processor time are printed.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -62,6 +64,20 @@ def whole_process(command: list[str], times: int) -> float:
     return statistics.median(taken[2:])
 
 
+def processor_seconds(dq: str, path: Path) -> float:
+    """The processor time of `dq validate` as a whole process, with those that it starts."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([dq, "validate", str(path)], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def ratio(dq: str, other: str, path: Path, times: int) -> float:
+    """The median of our processor time over the other's; they run in turns, of which the first is warming."""
+    taken = [(processor_seconds(dq, path), processor_seconds(other, path)) for _ in range(times + 1)][1:]
+    return statistics.median(ours for ours, _ in taken) / statistics.median(theirs for _, theirs in taken)
+
+
 def peer_seconds(scratch: Path, folder: Path, count: int) -> float | None:
     """The seconds per contract of `datacontract lint`, or None when it cannot be installed."""
     uv = os.environ.get("UV") or shutil.which("uv")
@@ -95,6 +111,11 @@ def main() -> int:
         dq = str(Path(sys.executable).parent / "dq")
         metrics["one_contract_process_seconds"] = whole_process([dq, "validate", str(one)], times)
         metrics["python_pass_seconds"] = whole_process([sys.executable, "-c", "pass"], times)
+
+        other = os.environ.get("DQ_AGAINST")
+        if other:
+            metrics["one_contract_cpu_over_the_other"] = ratio(dq, other, one, times)
+            metrics["validate_2000_cpu_over_the_other"] = ratio(dq, other, middle, 2 if args.quick else 5)
 
         # Processor time: another program on the machine must not look like growth.
         few = min(seconds(small, 1, time.process_time) for _ in range(3))
