@@ -284,4 +284,4 @@ def _own(name: str) -> str:
 
 def _first_line(error: SqlglotError) -> str:
     shown = re.sub(r"\x1b\[\d*m", "", str(error))
-    return shown.strip().split("\n", 1)[0][:200]
+    return shown.strip().split("\n", 1)[0][:200].rstrip(".")

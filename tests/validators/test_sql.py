@@ -84,6 +84,7 @@ def test_what_else_is_refused_comes_with_what_to_write(
 
     assert (found.rule, found.mend) == ("sql-refused", said[1])
     assert found.message.startswith(f"the query is refused: {said[0]}")
+    assert not found.message.endswith("..")
 
 
 def test_a_predicate_is_refused_at_its_place(lint_fragment) -> None:
