@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 # More files than this are merged by Spark's own tasks, which do not say in how many a column stands.
 MOST_FILES = 2_000
 FORMATS = ("parquet", "orc", "avro")
-# What Spark 3.5 and 4.0 say of a type that they do not read.
-ILLEGAL = "Illegal Parquet type"
+# What Spark says of a type that it does not read: up to 4.0, and of times in microseconds later on (4.3.0).
+ILLEGAL = ("Illegal Parquet type", "[UNSUPPORTED_TIME_TYPE]")
 
 
 def typed_by_files(
@@ -47,7 +47,7 @@ def typed_by_files(
         schema = found.schema
     except spark_errors() as error:
         whole = listing(spark, path, types)
-        told = without_illegal(whole.files[0]) if form == "parquet" and ILLEGAL in str(error) else None
+        told = without_illegal(whole.files[0]) if form == "parquet" and _of_a_type(error) else None
         if told is None:
             raise
         found, schema = None, StructType([*told.fields, *whole.partitions])
@@ -203,7 +203,7 @@ def _schema_of(spark: SparkSession, form: str, file: str) -> StructType:
     try:
         return spark.read.format(form).option("__globPaths__", "false").load([unquote(file)]).schema
     except spark_errors() as error:
-        told = without_illegal(file) if form == "parquet" and ILLEGAL in str(error) else None
+        told = without_illegal(file) if form == "parquet" and _of_a_type(error) else None
         if told is None:
             raise
         return told
@@ -230,6 +230,10 @@ def _joined(
     merged_type = field.dataType if whole == kind else spark_type(whole)
     metadata = {**of_files(number, files, others), **(field.metadata or {})}
     return StructField(field.name, merged_type, nullable=True, metadata=metadata)
+
+
+def _of_a_type(error: Exception) -> bool:
+    return any(sign in str(error) for sign in ILLEGAL)
 
 
 def without_illegal(file: str) -> StructType | None:
