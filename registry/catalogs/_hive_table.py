@@ -83,6 +83,15 @@ def _place(storage: Any) -> str:
     return unquote(_option(storage.locationUri()))
 
 
+def described(table: Any, properties: Any, comment: Any) -> Any:
+    """The CatalogTable with other properties, a Map, and another comment, an Option; all else as it is."""
+    changed = {"properties": properties, "comment": comment}
+    values = list(each(table.productIterator()))
+    # A case class's fields stand first; Scala 2.12, which Spark 3.5 is made with, names them nowhere else.
+    names = [field.getName() for field in table.getClass().getDeclaredFields()][: len(values)]
+    return table.copy(*(changed.get(name, value) for name, value in zip(names, values, strict=True)))
+
+
 def each(scala: Any) -> Iterator[Any]:
     """The elements of a collection, or of an iterator, of Scala."""
     iterator = scala.iterator()

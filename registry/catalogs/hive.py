@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.errors import DqError, MissingTool, Unreadable, UsageError
 from dq.contracts.shared.install import install_command
 from dq.registry.action import Action, LiveTable
@@ -26,7 +27,7 @@ from dq.registry.catalog import (
 )
 from dq.registry.catalogs import _hive_sql as sql
 from dq.registry.catalogs import _hive_text as texts
-from dq.registry.catalogs._hive_table import each, partition_of, spec_of
+from dq.registry.catalogs._hive_table import described, each, partition_of, spec_of
 from dq.registry.table import TableSpec, digest, fold_location
 
 if TYPE_CHECKING:
@@ -95,6 +96,9 @@ class Hive:
             self._run(f"CREATE DATABASE IF NOT EXISTS {sql.quoted(database)}")
             self._run(sql.create(spec))
             return
+        if live.spec.format in LAKEHOUSE:
+            self._describe(live.spec, spec)
+            return
         if sql.rewrites(action):
             wanted = self._jvm().org.apache.spark.sql.types.StructType.fromDDL(sql.schema(spec))
             self._external().alterTableDataSchema(database, name, wanted)
@@ -104,6 +108,20 @@ class Hive:
                 self._run(statement)
         for statement in sql.alter_rest(action, spec):
             self._run(statement)
+
+    def _describe(self, live: TableSpec, spec: TableSpec) -> None:
+        """Changes properties and description in the metastore alone: SQL would write to Delta's log."""
+        catalog = self._external()
+        table = catalog.getTable(spec.database, spec.name)
+        kept = {pair._1(): pair._2() for pair in each(table.properties())}
+        for key in {key for key, _ in live.parameters} - {key for key, _ in spec.parameters}:
+            kept.pop(key, None)
+        to_map = self._jvm().org.apache.spark.api.python.PythonUtils.toScalaMap
+        comment = table.comment()
+        if spec.description != live.description:
+            comment = self._jvm().scala.Option.apply(spec.description or None)
+        catalog.alterTable(described(table, to_map(kept | dict(spec.parameters)), comment))
+        self.spark.catalog.refreshTable(sql.table(spec))
 
     def add_partition(self, database: str, name: str, values: Values, location: str) -> bool:
         live = self.read(database, name)

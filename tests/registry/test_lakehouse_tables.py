@@ -1,0 +1,144 @@
+"""Tables of Iceberg, Delta and Hudi in a metastore: registered, they are as they were, and still work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fakes import lakehouse
+from fakes.flights import flights
+
+from dq.registry.action import ActionKind
+from dq.registry.apply import Ending, apply, propose
+from dq.registry.catalog import Catalog, CatalogSettings
+from dq.registry.catalogs import open_catalog
+from dq.registry.table import TableSpec, marked
+from dq.store.engine import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = lakehouse.MARKS
+
+ICEBERG = "in_hive"
+# What the metastore itself notes of every write.
+_NOTED = {"transient_lastDdlTime"}
+ROW = "SELECT {0}L AS id, CAST({0}.50 AS DECIMAL(18,2)) AS price"
+FACTS = {"dq.contract-id": "orders", "dq.contract-version": "1.0.0"}
+
+
+@dataclass(frozen=True)
+class Lakehouse:
+    """A table that its own writer made: its name for that writer, and in the metastore."""
+
+    spark: SparkSession
+    catalog: Catalog
+    store: Store
+    format: str
+    name: str
+
+    def spec(self, description: str = "Ours.") -> TableSpec:
+        plain = replace(flights("/x", format=self.format), parameters=(), partitions=())
+        return marked(
+            replace(plain, database="mesh", name="orders", location="", description=description), FACTS
+        )
+
+    def register(self, spec: TableSpec, *, adopt: bool = False) -> list[tuple[ActionKind, Ending]]:
+        made = propose(self.catalog, "hive", [spec], self.store, adopt=adopt)
+        return [(one.action.kind, one.ending) for one in apply(self.catalog, "hive", made, self.store)]
+
+    def raw(self) -> dict[str, Any]:
+        """All that the metastore keeps and that is not dq's, as texts."""
+        session: Any = self.spark
+        table = (
+            session._jsparkSession.sharedState().externalCatalog().unwrapped().getRawTable("mesh", "orders")
+        )
+        properties = _pairs(table.properties())
+        own = {
+            key: text
+            for key, text in properties.items()
+            if not key.startswith("dq.") and key not in _NOTED and key != "comment"
+        }
+        storage = table.storage()
+        return {
+            "properties": own,
+            "schema": table.schema().json(),
+            "storage": _pairs(storage.properties()),
+            "classes": str(storage.serde().toString() + storage.inputFormat().toString()),
+            "location": str(storage.locationUri().toString()),
+            "type": table.tableType().name(),
+        }
+
+    def files(self) -> dict[str, bytes]:
+        """The files of metadata and logs, byte for byte."""
+        place = Path(self.raw()["location"].removeprefix("Some(").removesuffix(")").partition(":")[2])
+        folders = ("metadata", "_delta_log", ".hoodie")
+        found = [file for folder in folders for file in (place / folder).rglob("*") if file.is_file()]
+        assert found
+        return {str(file): file.read_bytes() for file in found}
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        self.spark.sql(f"REFRESH TABLE {self.name}")
+        return sorted(tuple(row) for row in self.spark.table(self.name).selectExpr("id", "price").collect())
+
+
+def _pairs(scala: Any) -> dict[str, str]:
+    iterator, found = scala.iterator(), {}
+    while iterator.hasNext():
+        pair = iterator.next()
+        found[pair._1()] = pair._2()
+    return found
+
+
+@pytest.fixture(params=[name for name in lakehouse.FORMATS if name != "avro"])
+def table(
+    request: pytest.FixtureRequest, spark: SparkSession, store: Store, tmp_path: Path
+) -> Iterator[Lakehouse]:
+    name = f"{ICEBERG}.mesh.orders" if request.param == "iceberg" else "mesh.orders"
+    spark.conf.set(f"spark.sql.catalog.{ICEBERG}", "org.apache.iceberg.spark.SparkCatalog")
+    spark.conf.set(f"spark.sql.catalog.{ICEBERG}.type", "hive")
+    spark.sql("CREATE DATABASE IF NOT EXISTS mesh")
+    more = "TBLPROPERTIES (primaryKey = 'id')" if request.param == "hudi" else ""
+    spark.sql(
+        f"CREATE TABLE {name} (id BIGINT, price DECIMAL(18,2)) USING {request.param} "
+        f"LOCATION '{tmp_path}/lake/orders' {more}"
+    )
+    spark.sql(ROW.format(1)).writeTo(name).append()
+    catalog = open_catalog("hive", CatalogSettings(session=lambda: spark))
+    yield Lakehouse(spark, catalog, store, request.param, name)
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    spark.sql("DROP DATABASE IF EXISTS mesh CASCADE")
+
+
+def test_a_registered_table_is_as_its_writer_left_it_and_goes_on(table: Lakehouse) -> None:
+    before, files = table.raw(), table.files()
+
+    adopted = table.register(table.spec(), adopt=True)
+    changed = table.register(table.spec("Now."))
+    again = table.register(table.spec("Now."))
+
+    assert [one[0][1] for one in (adopted, changed, again)] == [Ending.DONE, Ending.DONE, Ending.UNCHANGED]
+    assert table.raw() == before
+    assert table.files() == files
+    live = table.catalog.read("mesh", "orders")
+    assert live is not None
+    assert live.spec.format == table.format
+    assert live.spec.parameter("dq.contract-id") == "orders"
+    assert live.spec.description == "Now."
+
+
+def test_its_writer_goes_on_and_keeps_what_dq_wrote(table: Lakehouse) -> None:
+    table.register(table.spec(), adopt=True)
+
+    table.spark.sql(ROW.format(2)).writeTo(table.name).append()
+    table.spark.sql(f"ALTER TABLE {table.name} ADD COLUMNS (note STRING)")
+    rows = [(at, str(price)) for at, price in table.rows()]
+
+    assert rows == [(1, "1.50"), (2, "2.50")]
+    live = table.catalog.read("mesh", "orders")
+    assert live is not None
+    assert live.spec.parameter("dq.contract-id") == "orders"
+    assert table.register(table.spec()) == [(ActionKind.NOOP, Ending.UNCHANGED)]
