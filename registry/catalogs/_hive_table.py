@@ -14,6 +14,7 @@ from dq.registry.table import VIEW, TableColumn, TableSpec, fold_location, folde
 # Spark's names in schema JSON that differ from its DDL.
 _TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 _RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+_FINAL = 0x10  # java.lang.reflect.Modifier.FINAL
 _SERDE_FORMATS = ("parquet", "orc", "avro", "json", "csv")
 
 
@@ -86,9 +87,11 @@ def _place(storage: Any) -> str:
 def described(table: Any, properties: Any, comment: Any) -> Any:
     """The CatalogTable with other properties, a Map, and another comment, an Option; all else as it is."""
     changed = {"properties": properties, "comment": comment}
-    values = list(each(table.productIterator()))
-    # A case class's fields stand first; Scala 2.12, which Spark 3.5 is made with, names them nowhere else.
-    names = [field.getName() for field in table.getClass().getDeclaredFields()][: len(values)]
+    values = [table.productElement(at) for at in range(table.productArity())]
+    # Scala 2.12, which Spark 3.5 is made with, names the elements of a case class by its fields alone; a lazy
+    # value is a field too, and not final.
+    fields = [field for field in table.getClass().getDeclaredFields() if field.getModifiers() & _FINAL]
+    names = [field.getName() for field in fields[: len(values)]]
     return table.copy(*(changed.get(name, value) for name, value in zip(names, values, strict=True)))
 
 
