@@ -75,7 +75,8 @@ def lay_to_rest(
         RestingContract(name, rest.contents[name], rest.terms, one.key, len(promises.get(one.key, ())), until)
         for one in quiet
         if one.key not in awake
-        for name in (str(rest.folder / one.file),)
+        # A name that is not UTF-8 is shown otherwise than it is: such a contract does not rest.
+        if (name := str(rest.folder / one.file)) in rest.contents
         for until in (_next_due(promises.get(one.key, ()), now),)
     ]
     if laid:
