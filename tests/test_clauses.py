@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _clauses import clause_rows
 
 from dq.contracts.service_levels import SERVICE_LEVELS
 from dq.dataquality.clauses.documented import LEVELS
@@ -20,10 +20,7 @@ STATES = {"enforced", "documented only", "not evaluated"}
 @pytest.fixture(scope="module")
 def page() -> dict[str, set[str]]:
     """The clauses of each section."""
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
-    rows = generate.clause_rows()
+    rows = clause_rows()
     assert {state for section in rows.values() for _, state in section} <= STATES
     assert all(how for section in rows.values() for _, how in section.values())
     return {section: {name for name, _ in found} for section, found in rows.items()}

@@ -180,5 +180,5 @@ def test_what_a_branch_writes_cannot_set_variables_or_outputs_of_the_job(tmp_pat
 
     assert ran.code == 1
     set_ = (tmp_path / "temp" / "GITHUB_OUTPUT").read_text().splitlines()
-    assert [line.partition("=")[0] for line in set_] == ["exit-code", "reports"]
+    assert [line.partition("=")[0] for line in set_] == ["dq", "exit-code", "reports"]
     assert not [line for line in ran.log.splitlines() if line.startswith(("::set-output", "::error::pwned"))]
