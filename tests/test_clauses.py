@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,6 @@ from _clauses import clause_rows
 from dq.contracts.service_levels import SERVICE_LEVELS
 from dq.dataquality.clauses.documented import LEVELS
 
-DOCS = Path(__file__).parent.parent / "docs"
 STATES = {"enforced", "documented only", "not evaluated"}
 
 

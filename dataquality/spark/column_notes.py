@@ -12,7 +12,7 @@ from dq.contracts.model import SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
 from dq.dataquality.model.classification import MASK, classified
-from dq.dataquality.spark.schema import data_type, holds, joined, own, wider
+from dq.dataquality.spark.schema import Leaf, data_type, holds, joined, own, widening
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -74,10 +74,11 @@ def with_notes(
     masked = bool(notes and classified(one))
     seen = {path: _noted(result, notes, masked) for path, result in results.items()}
     schema = data_type(frame.schema.jsonValue())
+    wider = widening(frame.sparkSession.version)
     for name, note in notes.items():
         for other, count in note.get("others", ()):
             where = f"in {count} of {note['files']} files"
-            seen |= _of_another_type(seen, schema, name, data_type(other), where, by_schema)
+            seen |= _of_another_type(seen, schema, name, data_type(other), where, by_schema, wider)
     return seen
 
 
@@ -88,6 +89,7 @@ def _of_another_type(
     kind: DataType,
     where: str,
     by_schema: BySchema,
+    wider: Leaf,
 ) -> Iterator[tuple[str, CheckResult]]:
     """The results that are others, because a column has this type in some files."""
     at = [each.lower() for each in schema.names].index(name)

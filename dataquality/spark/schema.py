@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType as SparkType
     from pyspark.sql.types import StructType
 
-# The later one holds every value of the earlier one, and newer Sparks read the one as the other.
+# The later one holds every value of the earlier one, and Spark reads the one as the other since 4.0.
 _WIDER = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
+
+Leaf = Callable[[DataType, DataType], DataType]
+"""Which of two types a column is to have."""
 
 
 def data_type(json: object) -> DataType:
@@ -79,15 +82,20 @@ def own(first: DataType, _second: DataType) -> DataType:
     return first
 
 
-def wider(first: DataType, second: DataType) -> DataType:
-    """Of two numbers, the one that every value of both fits into; else the first."""
-    if first.name == second.name == "decimal" and first.numbers[1:] == second.numbers[1:]:
-        return max(first, second, key=lambda kind: kind.numbers)
-    order = next((each for each in _WIDER if first.name in each and second.name in each), None)
-    return first if order is None else max(first, second, key=lambda kind: order.index(kind.name))
+def widening(spark: str) -> Leaf:
+    """Of two numbers the one that both fit into, if this version of Spark reads both so; else the first."""
+    orders = _WIDER if int(spark.split(".")[0]) >= 4 else ()
+
+    def wider(first: DataType, second: DataType) -> DataType:
+        if first.name == second.name == "decimal" and first.numbers[1:] == second.numbers[1:]:
+            return max(first, second, key=lambda kind: kind.numbers)
+        order = next((each for each in orders if first.name in each and second.name in each), None)
+        return first if order is None else max(first, second, key=lambda kind: order.index(kind.name))
+
+    return wider
 
 
-def joined(first: DataType, second: DataType, leaf: Callable[[DataType, DataType], DataType]) -> DataType:
+def joined(first: DataType, second: DataType, leaf: Leaf) -> DataType:
     """The first type with the fields that only the second has; `leaf` chooses where both have another type.
 
     Names of fields are compared without case.

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 from fakes.reach import anywhere
 from oracle.comparing import session_with
 
+from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
@@ -183,6 +185,8 @@ def _structs_by_case(_: SparkSession, lake: Path) -> None:
     put(lake, {"v": [{"x": 1}], "V": [{"y": 1}]}, "b.parquet")
 
 
+# The check ends, because a file may hold anything.
+NO_WORD = "no word"
 _NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 _MANY = [f"{number:06}" for number in range(3_000)]
 _SINCE_1600 = (
@@ -242,8 +246,8 @@ ATTACKS = {
     "a larger type in one file": Attack(
         _number("maximum", 100),
         files({"v": pa.array([1], pa.int32())}, {"v": pa.array([2**40], pa.int64())}),
-        # Spark is handed no filter, so that it reads the file that holds no NULL, too, and meets its type.
-        "error error",
+        # Before 4.0, Spark does not read the narrower one as the wider one.
+        "pass fail" if pyspark.__version__ >= "4" else "error error",
     ),
     "unsigned bytes": Attack(
         _number("maximum", 254), files({"v": pa.array([1, 255], pa.uint8())}), "pass fail"
@@ -300,7 +304,7 @@ ATTACKS = {
     "a file without rows": Attack(_POSITIVE, files({"v": pa.array([], pa.int64())}, {"v": [1]}), "pass pass"),
     "only files without rows": Attack(_POSITIVE, files({"v": pa.array([], pa.int64())}), "pass pass"),
     "a file without bytes": Attack(_POSITIVE, _without_bytes, "pass pass"),
-    "a torn footer": Attack(_POSITIVE, _torn, "error error"),
+    "a torn footer": Attack(_POSITIVE, _torn, NO_WORD),
     "hidden files": Attack(_POSITIVE, _hidden, "pass pass"),
     "a file that came after the listing": Attack(_POSITIVE, _added, "pass pass"),
     "a file that was replaced after the listing": Attack(_POSITIVE, _replaced, "pass fail"),
@@ -412,19 +416,23 @@ schema:
     handed = frame is not None and not attack.table
     data: Any = frame if handed else locate(promised.contract, promised.contract.objects[0], None, anywhere())
 
-    scanned, levered = (
-        check(
-            Request(
-                promised.contract,
-                data,
-                spark=spark,
-                partitions=attack.partitions or None,
-                levers=levers,
-                tasks_from=0,
-            )
+    requests = [
+        Request(
+            promised.contract,
+            data,
+            spark=spark,
+            partitions=attack.partitions or None,
+            levers=levers,
+            tasks_from=0,
         )
         for levers in (NONE, ALL)
-    )
+    ]
+    if attack.ends == NO_WORD:
+        for request in requests:
+            with pytest.raises(Unreadable):
+                check(request)
+        return
+    scanned, levered = map(check, requests)
 
     said, also = ({one.clause: _said(one) for one in report.results} for report in (scanned, levered))
     assert {path: (said[path], also[path]) for path in said if said[path] != also[path]} == {}

@@ -14,7 +14,7 @@ from dq.dataquality.spark.error_redaction import attempt, spark_errors
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, FileColumns, columns_of, opened
 from dq.dataquality.spark.readers.text_files import Scope, listing, within
-from dq.dataquality.spark.schema import data_type, holds, joined, spark_type, wider
+from dq.dataquality.spark.schema import Leaf, data_type, holds, joined, spark_type, widening
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -166,7 +166,7 @@ def merged(
     A column that some files lack, or have with another type, has a note that says how many. Names are
     compared without case.
     """
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import BinaryType, StructField, StructType
 
     held: dict[str, dict[str, list[str]]] = {}
     for file in looked_at:
@@ -182,7 +182,10 @@ def merged(
 
     def as_read(file: str, name: str) -> StructField:
         if file not in read:
-            found = _schema_of(spark, form, file)
+            found = attempt(lambda: _schema_of(spark, form, file))
+            if isinstance(found, Failure):
+                note = unreadable(f"Spark does not read {unquote(file)}: {found.message}")
+                return StructField(name, BinaryType(), metadata=note)
             read[file] = {field.name.lower(): field for field in found.fields}
         return read[file][name]
 
@@ -195,7 +198,7 @@ def merged(
         # What stands in the names of folders too, Spark takes from there.
         several = len(by_type) > 1 and name not in folders
         types = [(as_read(files[0], name), len(files)) for files in by_type] if several else []
-        fields[name] = _joined(field, types, sum(map(len, by_type)), len(looked_at))
+        fields[name] = _joined(field, types, sum(map(len, by_type)), len(looked_at), widening(spark.version))
     return StructType([*fields.values(), *paths])
 
 
@@ -210,7 +213,7 @@ def _schema_of(spark: SparkSession, form: str, file: str) -> StructType:
 
 
 def _joined(
-    field: StructField, types: Sequence[tuple[StructField, int]], number: int, files: int
+    field: StructField, types: Sequence[tuple[StructField, int]], number: int, files: int, wider: Leaf
 ) -> StructField:
     """A column of so many files, of a type that holds as many of `types` as one can, with a note."""
     from pyspark.sql.types import StructField

@@ -75,7 +75,7 @@ def test_keys_siblings_and_parts_of_what_is_classified_are_masked(people: DataFr
 
     found = failed(report)
     assert found["Mail unique"] == ({"Mail": "***", "count": 2},)
-    assert found["home.zip required"] == ({"home.zip": "***"},)
+    assert found["home.zip required"] == ({"home.zip": "***", "id": None, "boss": "***"},)
     assert found["phones[].number lengths"] == ({"phones": "***"},)
     assert found["phones[].kind enum"] == ({"phones": "***"},)
     assert found["boss relationship"] == ({"boss": "***", "count": 1},)
