@@ -36,13 +36,13 @@ def session_with(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[N
             spark.conf.set(name, str(value))
 
 
-Said = dict[str, tuple[Expected, str]]
+Said = dict[str, CheckResult]
 
 
 def answers(
     spark: SparkSession, case: Case, writer: Writer, folder: Path, levers: Sequence[Set[Lever]]
 ) -> list[Said]:
-    """What dq says of each clause, with its message, once per set of levers.
+    """The result of each clause, by its path, once per set of levers.
 
     The tables are written into the folder. Python tasks are used however few rows there are.
     """
@@ -73,15 +73,16 @@ def answers(
             )
             for some in levers
         ]
-    return [{one.clause: _said(one) for one in report.results} for report in reports]
+    return [{one.clause: one for one in report.results} for report in reports]
 
 
 # Checks that count no broken rows have no samples.
 _WITHOUT_SAMPLES = ("row_count", "additional_columns", "columns")
 
 
-def _said(result: CheckResult) -> tuple[Expected, str]:
-    needed = result.status == "fail" and result.value and result.check not in _WITHOUT_SAMPLES
+def _said(result: CheckResult, expected: Expected | None) -> tuple[Expected, str]:
+    failed = result.status == "fail" and result.value and result.check not in _WITHOUT_SAMPLES
+    needed = failed and (expected is None or expected.fewer)
     if bool(result.samples) != bool(needed):
         return Expected("samples", result.value), f"{result.message} with samples {result.samples}"
     return Expected(result.status.value, result.value), result.message
@@ -97,7 +98,8 @@ def differences(spark: SparkSession, case: Case, writer: Writer) -> str:
     for some, said in zip(levers, found, strict=True):
         how = ", ".join(sorted(some)) or "a scan"
         for path in sorted(expected.keys() | said.keys()):
-            here, (there, message) = expected.get(path), said.get(path, (None, ""))
+            here, result = expected.get(path), said.get(path)
+            there, message = (None, "") if result is None else _said(result, here)
             if here != there:
                 lines.append(f"  {path}\n    rows say {here}\n    dq says   {there} by {how}: {message}")
     return "\n".join(lines)

@@ -10,7 +10,7 @@ import datetime as dt
 import math
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -27,10 +27,14 @@ FLOATS = ("float", "double")
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """How a clause ends. `value` is the count or the percentage; None where nothing is counted."""
+    """How a clause ends. `value` is the count or the percentage; None where nothing is counted.
+
+    `fewer`: if it fails, a smaller number would keep it, so that the rows that are counted are to blame.
+    """
 
     status: str
     value: float | None = None
+    fewer: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,6 +447,17 @@ _HOLDS: dict[str, Callable[[Fraction, list[Fraction]], bool]] = {
     "mustNotBeBetween": lambda value, to: value < to[0] or value > to[1],
 }
 
+_FEWER: dict[str, Callable[[Fraction, list[Fraction]], bool]] = {
+    "mustBe": lambda value, to: value > to[0],
+    "mustNotBe": lambda value, to: value > 0,
+    "mustBeGreaterThan": lambda value, to: False,
+    "mustBeGreaterOrEqualTo": lambda value, to: False,
+    "mustBeLessThan": lambda value, to: to[0] > 0,
+    "mustBeLessOrEqualTo": lambda value, to: to[0] >= 0,
+    "mustBeBetween": lambda value, to: value > to[1],
+    "mustNotBeBetween": lambda value, to: to[0] > 0,
+}
+
 
 def _bounded(rule: Json, found: int, total: int, *, percent: bool) -> Expected:
     """A count, or its percentage, against the rule's one operator; of no rows there is no percentage."""
@@ -451,5 +466,6 @@ def _bounded(rule: Json, found: int, total: int, *, percent: bool) -> Expected:
     value = Fraction(100 * found, total) if percent else Fraction(found)
     operator = next(key for key in rule if key in _HOLDS)
     operands = rule[operator] if isinstance(rule[operator], list) else [rule[operator]]
-    kept = _HOLDS[operator](value, [exact(one) for one in operands])
-    return Expected("pass" if kept else "fail", float(value))
+    to = [exact(one) for one in operands]
+    kept = _HOLDS[operator](value, to)
+    return Expected("pass" if kept else "fail", float(value), _FEWER[operator](value, to))
