@@ -29,6 +29,7 @@ from dq.contracts.model import (
     SupportChannel,
 )
 from dq.contracts.node import Node
+from dq.contracts.schedule.calendar_days import DayEffect, FreeDays
 from dq.contracts.shared.data_formats import DataFormat
 from dq.contracts.shared.extension_values import Date, Marker, Partition, Sign
 from dq.contracts.shared.outcome import Finding, Severity
@@ -39,13 +40,33 @@ VENDOR = "dq"
 
 
 class Calendar(Node):
-    """Days in the schedule's zone on which nothing is due."""
+    """Days in the schedule's zone on which a delivery is not due as the schedule says."""
 
     model_config = ConfigDict(alias_generator=None)
 
     skip: list[Date] = Field([], description="Dates without a delivery.")
-    weekdays_only: bool = Field(False, description="Nothing is due on Saturdays and Sundays.")
+    move: list[Date] = Field([], description="Dates whose delivery is due on the next working day.")
+    excuse: list[Date] = Field([], description="Dates whose delivery is due, and counts neither way.")
+    weekdays_only: bool = Field(False, description="Saturdays and Sundays are free days.")
+    holidays: list[str] = Field(
+        [], description="Public holidays are free days: ISO 3166 codes such as DE or DE-BY."
+    )
+    free_days: Literal["skip", "move", "excuse"] = Field(
+        "skip", description="What becomes of a delivery on a weekend or public holiday."
+    )
     valid_until: Date | None = Field(None, description="The calendar is known up to this date.")
+
+    def days(self) -> FreeDays:
+        """What the schedule asks of it."""
+        return FreeDays(
+            frozenset(self.skip),
+            self.weekdays_only,
+            self.valid_until,
+            frozenset(self.move),
+            frozenset(self.excuse),
+            tuple(dict.fromkeys(self.holidays)),
+            DayEffect(self.free_days),
+        )
 
 
 # What shows that a cycle arrived, most trusted first.

@@ -109,7 +109,13 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
             return timedelta(0)
         return elapsed
 
-    schedule = _schedule(sla, delivery)
+    terms = delivery.calendar
+    calendar = terms.days() if terms else None
+    if terms and calendar:
+        for key, odd in calendar.faults():
+            wrong("calendar-invalid", terms, key, f"{key}: {odd.message}", odd.mend)
+        calendar = None if findings else calendar
+    schedule = _schedule(sla, delivery, calendar)
     if isinstance(schedule, TextFault):
         zone = schedule.code.startswith("ZONE")
         node, key = (delivery, "timezone") if zone else (sla, "schedule")
@@ -122,7 +128,7 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
             schedule.mend,
         )
         # The parser stops at an unknown zone; the expression may be wrong all the same.
-        cron = _schedule(sla, delivery, timezone="UTC") if zone else None
+        cron = _schedule(sla, delivery, calendar, timezone="UTC") if zone else None
         if isinstance(cron, TextFault):
             wrong("cron-invalid", sla, "schedule", f"{cron.code}: {cron.message}", cron.mend)
     one = _object(contract, sla)
@@ -172,13 +178,13 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
     ), []
 
 
-def _schedule(sla: SlaProperty, delivery: Delivery, timezone: str | None = None) -> Schedule | TextFault:
+def _schedule(
+    sla: SlaProperty, delivery: Delivery, calendar: FreeDays | None, timezone: str | None = None
+) -> Schedule | TextFault:
     if sla.schedule is None:
         return TextFault(
             "CRON_MISSING", "a delivery needs a schedule.", "Add 'schedule: \"0 6 * * *\"' to the entry."
         )
-    terms = delivery.calendar
-    calendar = FreeDays(frozenset(terms.skip), terms.weekdays_only, terms.valid_until) if terms else None
     # An absent `dst` leaves the dialect its habit.
     dst = DstPolicy(delivery.dst) if delivery.has("dst") else None
     return parse(

@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from dq.contracts.extension import Delivery
-from dq.contracts.schedule import Dialect, DstPolicy, Due, FreeDays, Schedule, TextFault, parse, zone
+from dq.contracts.schedule import Dialect, DstPolicy, Due, Schedule, TextFault, parse, zone
 
 _YEAR = timedelta(days=366)
 
@@ -43,9 +43,7 @@ def timing(text: str, delivery: Delivery | None) -> Timing:
             timezone=delivery.timezone,
             dialect=Dialect(delivery.dialect),
             dst=DstPolicy(delivery.dst) if delivery.has("dst") else None,
-            calendar=FreeDays(frozenset(terms.skip), terms.weekdays_only, terms.valid_until)
-            if terms
-            else None,
+            calendar=terms.days() if terms else None,
         )
     return Timing(spelling, None if isinstance(found, TextFault) else found)
 

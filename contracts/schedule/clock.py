@@ -17,8 +17,9 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import repeat
 
+from dq.contracts.schedule.calendar_days import FURTHEST_MOVE, DayEffect, FreeDays
 from dq.contracts.schedule.days import DayRule, midnights
-from dq.contracts.schedule.words import Dialect, DstPolicy, Due, FreeDays, Note
+from dq.contracts.schedule.words import Dialect, DstPolicy, Due, Note
 from dq.contracts.schedule.zone import Transition, known, offset_at, transitions
 
 # A moved time lands up to a day after its gap (Apia lost a whole date), an overlap lasts hours.
@@ -68,6 +69,8 @@ class Schedule:
             raise ValueError("start and end need a time zone")
         # A civil year ends within a day of the year in UTC; nothing is due after the last one named.
         final = datetime(min(self.days.last_year, _LAST_YEAR) + 1, 1, 3, tzinfo=UTC)
+        if self.calendar and self.calendar.moves:
+            final += timedelta(days=FURTHEST_MOVE)
         start, end = start.astimezone(UTC), min(end.astimezone(UTC), final)
         for batch in _batches(self, start, end):
             if batch[0].at > start and batch[-1].at <= end:
@@ -81,6 +84,25 @@ class Schedule:
             if newest := deque(self.between(instant - length, instant), maxlen=1):
                 return newest[0]
         return None
+
+    def origins(self, due: Due) -> tuple[datetime, ...]:
+        """The civil times that the expression names for a due, ascending.
+
+        One, its own, unless the calendar has moved deliveries: those of several days may meet in one.
+        """
+        if self.calendar is None or not self.calendar.moves:
+            return (due.nominal,)
+        day = due.nominal.date()
+        own = [day] if self.calendar.due_on(day) == day else []
+        days = sorted(one for one in (*own, *self.calendar.moved_to(day)) if self.days.names(one))
+        return tuple(datetime.combine(one, due.nominal.time()) for one in days)
+
+    def excuse(self, due: Due) -> str:
+        """Why the calendar excuses a due; the empty text where it does not."""
+        day = due.nominal.date()
+        if self.calendar is None or self.calendar.effect(day) is not DayEffect.EXCUSE:
+            return ""
+        return f"The calendar excuses it: {self.calendar.reason(day)}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,20 +205,36 @@ def _real(
 def _dates(schedule: Schedule, low: datetime, high: datetime, size: int) -> Iterator[Sequence[datetime]]:
     """Midnights of the dates that meet rule and calendar and touch [low, high), some of a month at a time."""
     rule, calendar = schedule.days, schedule.calendar
+    moves = calendar is not None and calendar.moves
     first = datetime(low.year, low.month, low.day)  # noqa: DTZ001 - civil
-    for year in range(low.year, min(high.year, rule.last_year) + 1):
-        for month in rule.months:
+    for year in range(low.year, min(high.year, rule.last_year + moves) + 1):
+        for month in range(1, 13) if moves else rule.months:
             if (year, month) < (low.year, low.month):
                 continue
             if (year, month) > (high.year, high.month):
                 return
             dates: Sequence[datetime] = midnights(rule, year, month)
+            if calendar:
+                dates = _by_calendar(rule, calendar, year, month)
             if dates and (dates[0] < first or dates[-1] >= high):
                 dates = [midnight for midnight in dates if first <= midnight < high]
-            if calendar:
-                dates = [midnight for midnight in dates if not calendar.skips(midnight.date())]
             for begin in range(0, len(dates), size):
                 yield dates[begin : begin + size]
+
+
+@lru_cache(maxsize=65_536)
+def _by_calendar(rule: DayRule, calendar: FreeDays, year: int, month: int) -> tuple[datetime, ...]:
+    """The dates of a month on which something is due after the calendar has skipped and moved, ascending."""
+    # A delivery moves by 60 days at most, which is within four months.
+    back = range(3, -1, -1) if calendar.moves else (0,)
+    months = (divmod(year * 12 + month - 1 - count, 12) for count in back)
+    named = (one for y, m in months if m + 1 in rule.months for one in midnights(rule, y, m + 1))
+    due = {calendar.due_on(midnight.date()) for midnight in named}
+    return tuple(
+        datetime(day.year, day.month, day.day)  # noqa: DTZ001 - civil
+        for day in sorted(day for day in due if day is not None)
+        if (day.year, day.month) == (year, month)
+    )
 
 
 @lru_cache(maxsize=4_096)

@@ -22,7 +22,8 @@ class Cycle:
     """One promised delivery; (contract, object, slo, due_at) is its identity, the contract by its key.
 
     Instants are aware, in UTC; `nominal` is the civil time in the schedule's zone. `partitions` is what
-    must have arrived, all of it; empty for a snapshot without partitions.
+    must have arrived, all of it; empty for a snapshot without partitions. `excuse` says why the calendar does
+    not count it, and `calendar` which release of public holidays took part, if one did.
     """
 
     contract: str
@@ -34,6 +35,8 @@ class Cycle:
     note: Note
     partitions: tuple[Partition, ...] = ()
     tzdata: str = TZDATA_VERSION
+    excuse: str = ""
+    calendar: str = ""
 
 
 def cycles(
@@ -50,8 +53,10 @@ def cycles(
     """The cycles with start < due_at <= end, ascending.
 
     `grace` is elapsed time. A list of templates for a column makes a set: every combination over the
-    columns is expected. Templates must have passed `partition.check`; a faulty one raises ValueError.
+    columns is expected, for every day that the calendar has moved onto one. Templates must have passed
+    `partition.check`; a faulty one raises ValueError.
     """
+    release = schedule.calendar.release if schedule.calendar else ""
     templates = {
         column: [value] if isinstance(value, str) else list(value)
         for column, value in (partition or {}).items()
@@ -65,8 +70,16 @@ def cycles(
             breach_at=due.at + grace,
             nominal=due.nominal,
             note=due.note,
-            partitions=_partitions(templates, due) if templates else (),
+            partitions=_expected(templates, schedule, due) if templates else (),
+            excuse=schedule.excuse(due),
+            calendar=release,
         )
+
+
+def _expected(templates: Mapping[str, Sequence[str]], schedule: Schedule, due: Due) -> tuple[Partition, ...]:
+    """The partitions of the civil times that the expression names, which a move does not change."""
+    named = (_partitions(templates, due._replace(nominal=one)) for one in schedule.origins(due))
+    return tuple(dict.fromkeys(partition for partitions in named for partition in partitions))
 
 
 def _partitions(templates: Mapping[str, Sequence[str]], due: Due) -> tuple[Partition, ...]:

@@ -8,6 +8,7 @@ releases. Days are sets of at most 31 numbers, so the set operation itself is th
 from __future__ import annotations
 
 import calendar
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
@@ -41,12 +42,18 @@ class DayRule:
         """The last year that can have a date; 9999 where no years are named."""
         return 9999 if self.years is None else max(self.years)
 
-    def ever(self, weekdays_only: bool = False) -> bool:
-        """Whether any date meets the rule; `weekdays_only` leaves out Saturdays and Sundays."""
+    def names(self, day: date) -> bool:
+        """Whether a civil date meets the rule."""
+        if day.month not in self.months:
+            return False
+        return any(midnight.date() == day for midnight in midnights(self, day.year, day.month))
+
+    def ever(self, due_on: Callable[[date], date | None] | None = None) -> bool:
+        """Whether any date meets the rule; `due_on` gives None for those that a calendar leaves out."""
         # Within 28 years every date, 29 February included, falls on every weekday.
         years = self.years or range(_FIRST_YEAR_OF_28, _FIRST_YEAR_OF_28 + 28)
         return any(
-            not weekdays_only or midnight.weekday() < 5
+            due_on is None or due_on(midnight.date()) is not None
             for year in sorted(years)
             for month in self.months
             for midnight in midnights(self, year, month)

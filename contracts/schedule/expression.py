@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 
 from dq.contracts.schedule import fields
+from dq.contracts.schedule.calendar_days import FreeDays
 from dq.contracts.schedule.clock import Schedule
 from dq.contracts.schedule.days import DayRule
 from dq.contracts.schedule.fields import CronField, FieldError
-from dq.contracts.schedule.words import Dialect, DstPolicy, FreeDays
+from dq.contracts.schedule.words import Dialect, DstPolicy
 from dq.contracts.schedule.zone import zone
 from dq.contracts.shared.fault import TextFault
 
@@ -45,13 +46,15 @@ def parse(
     found_zone = zone(timezone)
     if isinstance(found_zone, TextFault):
         return found_zone
+    for _, fault in calendar.faults() if calendar else ():
+        return fault
     policy = dst or (DstPolicy.SKIP if dialect is Dialect.EVENTBRIDGE else DstPolicy.VIXIE)
     try:
         second, read = _fields(expression.strip(" \t\r\n"), dialect)
         rule = _day_rule(read, dialect)
     except FieldError as refused:
         return refused.fault
-    if not rule.ever(weekdays_only=calendar is not None and calendar.weekdays_only):
+    if not rule.ever(calendar.due_on if calendar else None):
         return _never(expression, read, calendar)
     return Schedule(
         expression=expression,
@@ -200,10 +203,15 @@ def _day_rule(read: tuple[CronField, ...], dialect: Dialect) -> DayRule:
 
 def _never(expression: str, read: tuple[CronField, ...], calendar: FreeDays | None) -> TextFault:
     day, month, weekday = read[2:5]
-    working = " on a working day" if calendar and calendar.weekdays_only else ""
+    fields_said = f"day-of-month {day.text!r}, month {month.text!r} and day-of-week {weekday.text!r}"
+    if calendar is not None:
+        return TextFault(
+            "CRON_NEVER",
+            f"{expression!r} never comes on a day that the calendar leaves: {fields_said}.",
+            "Let the calendar move or excuse such days, or write a date that it leaves.",
+        )
     return TextFault(
         "CRON_NEVER",
-        f"{expression!r} never comes{working}: no date meets day-of-month {day.text!r}, "
-        f"month {month.text!r} and day-of-week {weekday.text!r}.",
+        f"{expression!r} never comes: no date meets {fields_said}.",
         "Write a date that exists; L in the day-of-month field is the last day of any month.",
     )

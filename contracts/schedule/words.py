@@ -1,9 +1,8 @@
-"""The words of a promised-delivery clock: dialect, policy for clock changes, calendar, due."""
+"""The words of a promised-delivery clock: dialect, policy for clock changes, due."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -53,19 +52,3 @@ class Due(NamedTuple):
     nominal: datetime
     """The civil time in the schedule's zone that the expression names, without a zone."""
     note: Note
-
-
-@dataclass(frozen=True, slots=True)
-class FreeDays:
-    """Civil dates, in the schedule's zone, that have no cycle.
-
-    `valid_until` is the last date the list was made for. It ends nothing by itself; a rule warns of it.
-    """
-
-    skip: frozenset[date] = frozenset()
-    weekdays_only: bool = False
-    valid_until: date | None = None
-
-    def skips(self, day: date) -> bool:
-        """Whether a time on this civil date has no cycle."""
-        return (self.weekdays_only and day.weekday() >= 5) or day in self.skip

@@ -112,7 +112,7 @@ def test_a_saturday_never_comes_in_a_calendar_of_working_days() -> None:
 
     assert isinstance(fault, TextFault)
     assert fault.code == "CRON_NEVER"
-    assert "never comes on a working day" in fault.message
+    assert "never comes on a day that the calendar leaves" in fault.message
 
 
 def test_the_mend_of_a_backward_range_means_what_was_meant() -> None:

@@ -1,0 +1,120 @@
+"""The calendar of a schedule: civil dates on which a delivery is not due as its expression says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import StrEnum
+
+from dq.contracts.schedule import public_holidays
+from dq.contracts.shared.fault import TextFault
+
+_DAY = timedelta(days=1)
+FURTHEST_MOVE = 60
+"""Over how many days a delivery moves at most; a working day must come before."""
+
+
+class DayEffect(StrEnum):
+    """What becomes of a delivery on a free day.
+
+    `skip`: there is none. `move`: it is due at the same time of the next working day. `excuse`: it is due,
+    and counts neither way.
+    """
+
+    SKIP = "skip"
+    MOVE = "move"
+    EXCUSE = "excuse"
+
+
+@dataclass(frozen=True, slots=True)
+class FreeDays:
+    """Civil dates, in the schedule's zone, with what becomes of a delivery on them.
+
+    A date of a list has the effect of the list; Saturdays and Sundays (with `weekdays_only`) and the public
+    `holidays` (`DE`, `DE-BY`) have that of `free_days`. `valid_until` is the last date that the lists were
+    made for. It ends nothing by itself; a rule warns of it.
+    """
+
+    skip: frozenset[date] = frozenset()
+    weekdays_only: bool = False
+    valid_until: date | None = None
+    move: frozenset[date] = frozenset()
+    excuse: frozenset[date] = frozenset()
+    holidays: tuple[str, ...] = ()
+    free_days: DayEffect = DayEffect.SKIP
+
+    @property
+    def moves(self) -> bool:
+        """Whether a delivery can be due on another day than its expression says."""
+        rest = self.weekdays_only or self.holidays
+        return bool(self.move) or bool(rest and self.free_days is DayEffect.MOVE)
+
+    @property
+    def release(self) -> str:
+        """What decides besides the contract: the release of the public holidays, or nothing."""
+        return public_holidays.release() if self.holidays else ""
+
+    def effect(self, day: date) -> DayEffect | None:
+        """What becomes of a delivery that the expression names for this civil date; None: nothing."""
+        if day in self.skip:
+            return DayEffect.SKIP
+        if day in self.move:
+            return DayEffect.MOVE
+        if day in self.excuse:
+            return DayEffect.EXCUSE
+        free = (self.weekdays_only and day.weekday() >= 5) or self.holiday(day)
+        return self.free_days if free else None
+
+    def holiday(self, day: date) -> str:
+        """The public holidays of a date, as `DE-BY: Allerheiligen`; the empty text for none."""
+        named = ((name, public_holidays.of_year(name, day.year).get(day)) for name in self.holidays)
+        return ", ".join(f"{name}: {title}" for name, title in named if title)
+
+    def reason(self, day: date) -> str:
+        """Why a date is free, for people."""
+        if day in self.skip | self.move | self.excuse:
+            return f"{day} is listed"
+        return self.holiday(day) or f"{day} is a {day:%A}"
+
+    def working(self, day: date) -> bool:
+        """Whether a delivery may move to this date."""
+        return day.weekday() < 5 and self.effect(day) is None
+
+    def due_on(self, day: date) -> date | None:
+        """The date on which a delivery that the expression names for `day` is due; None: on none."""
+        effect = self.effect(day)
+        if effect is DayEffect.SKIP:
+            return None
+        if effect is not DayEffect.MOVE:
+            return day
+        ahead = (day + _DAY * count for count in range(1, FURTHEST_MOVE + 1))
+        return next((later for later in ahead if self.working(later)), None)
+
+    def moved_to(self, day: date) -> Iterator[date]:
+        """The dates that may have moved to this one, the latest first."""
+        if not self.working(day):
+            return
+        for count in range(1, FURTHEST_MOVE + 1):
+            earlier = day - _DAY * count
+            if self.working(earlier):
+                return
+            if self.effect(earlier) is DayEffect.MOVE:
+                yield earlier
+
+    def faults(self) -> Iterator[tuple[str, TextFault]]:
+        """What is wrong with it, by the key in which it stands."""
+        for name in self.holidays:
+            if fault := public_holidays.check(name):
+                yield "holidays", fault
+                return
+        lists = {"skip": self.skip, "move": self.move, "excuse": self.excuse}
+        for key, earlier in (("move", ("skip",)), ("excuse", ("skip", "move"))):
+            for other in earlier:
+                if both := lists[key] & lists[other]:
+                    message = f"{min(both)} is in {other!r} too."
+                    yield key, TextFault("CALENDAR_TWICE", message, "Leave it in one of them.")
+        for day in sorted(self.move):
+            if day not in self.skip and self.due_on(day) is None:
+                message = f"no working day comes within {FURTHEST_MOVE} days of {day}."
+                yield "move", TextFault("CALENDAR_FAR", message, "Write it in 'skip'.")
