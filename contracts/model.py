@@ -177,6 +177,11 @@ class Contract(Extensible):
         return self.place.file
 
     @property
+    def digest(self) -> str:
+        """The SHA-256 of its file, as 64 hexadecimal digits; empty where it was read from none."""
+        return self.place.digest
+
+    @property
     def identity(self) -> Identity:
         """The id and the major version: two files with the same one are the same contract."""
         return identity(self.id, self.version)

@@ -67,8 +67,7 @@ def open_store(url: str) -> Store:
     Raises UsageError for another form, MissingTool without psycopg, StoreError when the database cannot be
     used or was written by a newer dq or an unreleased one. No message holds the password.
     """
-    parsed = parse(url)
-    store = Store(_sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgres(parsed))
+    store = _unopened(url)
     try:
         if _is_older(store):
             # Under the write lock, because many processes may get here at once: the second finds it done.
@@ -79,6 +78,27 @@ def open_store(url: str) -> Store:
         store.close()
         raise
     return store
+
+
+def found_version(url: str) -> str | None:
+    """The schema of the store at `url` as it is; None where there is none. Nothing is made or changed.
+
+    Raises as `open_store`.
+    """
+    parsed = parse(url)
+    if parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).exists():
+        return None
+    store = _unopened(url)
+    try:
+        with store.read() as connection:
+            return version.current(connection)
+    finally:
+        store.close()
+
+
+def _unopened(url: str) -> Store:
+    parsed = parse(url)
+    return Store(_sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgres(parsed))
 
 
 def _is_older(store: Store) -> bool:

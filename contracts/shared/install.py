@@ -5,11 +5,21 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from functools import cache
 from importlib import metadata
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 NAME = "dq-contracts"
+
+
+@cache
+def release() -> str:
+    """The version of this dq; the empty text where it was never installed."""
+    try:
+        return metadata.version(NAME)
+    except metadata.PackageNotFoundError:  # a checkout that is only on the path
+        return ""
 
 
 def install_command(*extras: str) -> str:

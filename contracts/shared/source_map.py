@@ -35,6 +35,8 @@ class Place:
     raw: dict[str, str] = field(default_factory=dict)
     # Made on demand: nearly no mapping has any.
     cut: dict[str, object] | None = None
+    # The SHA-256 of the whole file, at the document's root only.
+    digest: str = ""
 
     def at(self, key: str | None = None, index: int | None = None) -> Location:
         """The place of a key's value, of one item of its list, or of the mapping itself.

@@ -7,6 +7,7 @@ rest in the same run. `Parsed.cut` remembers the places, so that no rule complai
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from dq.contracts import versions
@@ -40,6 +41,8 @@ def parse(data: bytes, file: str) -> Parsed:
     top, findings = source.read(data, file)
     if top is None:
         return Parsed(None, findings)
+    place: Place = top[PLACE]
+    place.digest = sha256(data).hexdigest()
     old = _other_format(top)
     if old is not None:
         return Parsed(None, [*findings, old])

@@ -13,8 +13,10 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, not_,
 
 from dq.contracts.schedule import Cycle, Note
 from dq.contracts.schedule.cycle import Partition
+from dq.contracts.shared.install import release
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
+from dq.dataquality.delivery import proof
 from dq.dataquality.delivery.sources.evidence import Evidence
 from dq.dataquality.delivery.state import watermarks
 from dq.dataquality.delivery.state.receipts import AT_ONCE
@@ -34,6 +36,7 @@ class Kept:
 
     `blind` is what keeps it from being seen, as the platform team is told, where it is unknown for that.
     `held` is the root under which so much is missing that its owners are told at `held_until`.
+    `contract_hash` is the SHA-256 of the contract's file that promised it; empty where an older dq wrote it.
     """
 
     id: int
@@ -46,6 +49,7 @@ class Kept:
     blind: str | None = None
     held: str | None = None
     held_until: datetime | None = None
+    contract_hash: str = ""
 
 
 def enumerate_to(tx: Connection, slo: Slo, new: Iterable[Cycle], until: datetime, *, first: bool) -> None:
@@ -85,7 +89,11 @@ def _row(slo: Slo, cycle: Cycle) -> dict[str, object]:
         "reason": "",
         "told": False,
         "contract_version": slo.contract.version,
+        "contract_hash": slo.contract.digest or None,
         "tzdata": cycle.tzdata,
+        "calendar": cycle.calendar or None,
+        "dq": release(),
+        "excuse": cycle.excuse or None,
     }
 
 
@@ -208,6 +216,8 @@ def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select 
             note=Note(row.note),
             partitions=tuple(tuple((a, b) for a, b in partition) for partition in row.partitions),
             tzdata=row.tzdata,
+            excuse=row.excuse or "",
+            calendar=row.calendar or "",
         ),
         status=CycleStatus(row.status),
         reason=row.reason,
@@ -217,6 +227,7 @@ def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select 
         blind=row.blind,
         held=row.held,
         held_until=row.held_until,
+        contract_hash=row.contract_hash or "",
     )
 
 
@@ -258,10 +269,16 @@ def change(
     if delivered is not None:
         key = (before.cycle.contract, before.cycle.object, before.cycle.slo)
         watermarks.note_delivery(tx, key, delivered)
-    if judged.status is not before.status:
+    # What comes after it was given up stays `never`, and is a change all the same.
+    if judged.status is not before.status or delivered != before.delivered_at:
         tx.execute(
             insert(cycle_event).values(
-                cycle_id=before.id, at=now, before=before.status, after=judged.status, reason=judged.reason
+                cycle_id=before.id,
+                at=now,
+                before=before.status,
+                after=judged.status,
+                reason=judged.reason,
+                proof=proof.written(judged.grounds, release()) if judged.grounds else None,
             )
         )
     return True

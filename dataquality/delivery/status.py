@@ -14,17 +14,49 @@ CLOCK_TOLERANCE = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
+class Grounds:
+    """What a verdict rests on besides the cycle and the time. `excused` is why it does not count, if so."""
+
+    evidence: Evidence | None = None
+    give_up_at: datetime | None = None
+    empty_allowed: bool = True
+    excused: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether something came that is no delivery, having no rows."""
+        return self.evidence is not None and self.evidence.rows == 0 and not self.empty_allowed
+
+
+@dataclass(frozen=True, slots=True)
 class CycleVerdict:
     """What became of a cycle as of an instant.
 
     `lateness` is delivery minus due, negative when early, and None while nothing counts as delivered.
-    `clock_fault`: the source's clock runs ahead; the platform team should know.
+    `clock_fault`: the source's clock runs ahead; the platform team should know. `grounds` is what it
+    rests on, where `judge_on` gave it.
     """
 
     status: CycleStatus
     lateness: timedelta | None
     reason: str
     clock_fault: bool = False
+    grounds: Grounds | None = None
+
+
+def judge_on(cycle: Cycle, grounds: Grounds, now: datetime) -> CycleVerdict:
+    """The status of a cycle at `now` on these grounds, which it carries: who stores them can ask again."""
+    verdict = judge(
+        cycle,
+        None if grounds.is_empty else grounds.evidence,
+        now,
+        give_up_at=grounds.give_up_at,
+        excused=grounds.excused or None,
+    )
+    if grounds.is_empty and not grounds.excused:
+        said = f"{verdict.reason} An empty delivery came, which is forbidden."
+        verdict = replace(verdict, reason=said)
+    return replace(verdict, grounds=grounds)
 
 
 def judge(

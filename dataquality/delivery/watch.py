@@ -7,7 +7,7 @@ point leaves either all of it or nothing, and the next tick does it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -28,9 +28,10 @@ from dq.dataquality.delivery.sources.evidence import Evidence
 from dq.dataquality.delivery.sources.probe import DeliveryPlace, Receipts, label, look
 from dq.dataquality.delivery.sources.sight import Sight
 from dq.dataquality.delivery.sources.snapshot import of_snapshot, window_of
-from dq.dataquality.delivery.state import watermarks
+from dq.dataquality.delivery.state import excuses, watermarks
+from dq.dataquality.delivery.state.excuses import Excuse
 from dq.dataquality.delivery.state.receipts import all_receipts
-from dq.dataquality.delivery.status import CycleVerdict, judge
+from dq.dataquality.delivery.status import CycleVerdict, Grounds, judge_on
 from dq.dataquality.delivery.turn import Key, Tell, Turn, ended, tell_platform
 from dq.dataquality.delivery.withdrawal import withdraw
 from dq.dataquality.delivery.wording import promised, seen
@@ -92,7 +93,8 @@ def tick(
     new = _enumerate(store, watched, now, since or now)
     with store.read() as tx:
         standing = ledger.open_cycles(tx, now)
-        receipts = all_receipts(tx, {one.slo.key[0] for one in watched if one.slo.key in standing})
+        at_hand = {one.slo.key[0] for one in watched if one.slo.key in standing}
+        receipts, waived = all_receipts(tx, at_hand), excuses.said(tx, at_hand)
         delivered_once = watermarks.ever_delivered(tx)
         logs = [one.place for one in watched if one.slo.key in standing and one.place.format in LAKEHOUSE]
         history = commit_history.load(tx, {place.path.rstrip("/") for place in logs}, now)
@@ -102,7 +104,10 @@ def tick(
         for one in watched
         for kept in standing.get(one.slo.key, ())
         if kept.cycle.due_at <= now
-        for result, evidence in (_judged(one, kept, receipts.get(one.slo.key[:2], {}), history, now, sight),)
+        for result, evidence in (
+            _excused(one, kept, waived, now)
+            or _judged(one, kept, receipts.get(one.slo.key[:2], {}), history, now, sight),
+        )
         # What was given up stays so, unless it came after all.
         if kept.status is not CycleStatus.NEVER or result.lateness is not None
     ]
@@ -154,6 +159,15 @@ def _as_known(kept: Kept, result: CycleVerdict) -> CycleVerdict:
     return result
 
 
+def _excused(
+    one: Watched, kept: Kept, waived: Mapping[tuple[Key, datetime], Excuse], now: datetime
+) -> tuple[CycleVerdict, None] | None:
+    """The verdict on a cycle that the calendar or somebody excuses; then nothing is looked for."""
+    word = waived.get((one.slo.key, kept.cycle.due_at))
+    reason = kept.cycle.excuse if word is None else "" if word.undone else word.text
+    return (judge_on(kept.cycle, Grounds(excused=reason), now), None) if reason else None
+
+
 def _judged(
     one: Watched, kept: Kept, receipts: Receipts, history: CommitHistory, now: datetime, sight: Sight
 ) -> tuple[CycleVerdict, Evidence | None]:
@@ -174,12 +188,12 @@ def _judged(
         evidence, give_up_at = of_snapshot(
             kept.status is CycleStatus.MISSING, evidence, window, give_up_at or ahead
         )
-    if evidence is not None and evidence.rows == 0 and slo.delivery.empty == "forbidden":
-        judged = judge(cycle, None, now, give_up_at=give_up_at)
-        return replace(judged, reason=f"{judged.reason} An empty delivery came, which is forbidden."), None
     if evidence is not None and evidence.delivered_at is not None:
         evidence = replace(evidence, first_seen=kept.first_seen_at or now)
-    return judge(cycle, evidence, now, give_up_at=give_up_at), evidence
+    grounds = Grounds(evidence, give_up_at, slo.delivery.empty == "allowed")
+    verdict = judge_on(cycle, grounds, now)
+    # What is no delivery, being empty, is no evidence of one.
+    return verdict, None if grounds.is_empty else evidence
 
 
 Judged = tuple[Watched, Kept, CycleVerdict, Evidence | None]
@@ -227,7 +241,7 @@ def _write(
             changes.append(Turn(kept, result.status, result.reason))
             if own is not None:
                 told_of.append((one.slo, own))
-            if kept.id not in held and (result.status.good or result.status.bad):
+            if kept.id not in held and (result.status.good or result.status.bad or kept.status.bad):
                 charged[one.slo.key] = one.slo
         found = budgets(tx, [*charged.values(), *(slo for slo, _ in told_of)], now)
         for slo, own in told_of:

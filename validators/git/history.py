@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 from dq.contracts.access.discovery import called_contract
 from dq.contracts.model import Contract
@@ -10,12 +13,13 @@ from dq.contracts.yaml.parse import parse
 from dq.validators.compat import version as versions
 from dq.validators.git import tree
 from dq.validators.git.objects import commits_of, objects, tags
-from dq.validators.git.repository import Repository
+from dq.validators.git.repository import Repository, find
 from dq.validators.git.tree import EntryKind, TreeEntry
 from dq.validators.git.version_history import Dated
 from dq.validators.registry import identity
 
 _NEWEST = 200
+_ALL = 10_000
 _NEVER = date(9000, 1, 1)
 
 
@@ -54,6 +58,21 @@ def logged(repo: Repository, commit: str, contract: Contract, path: str) -> Date
         if old is not None:
             found.append((old, _day(time)))
     return found
+
+
+def every_text(folder: Path, file: str) -> Iterator[bytes]:
+    """What a file was after each of the commits that changed it, up to HEAD, newest first.
+
+    `file` is its path below `folder`. Nothing outside of a repository, or for a file that Git does not know.
+    Raises BaseUnavailable where Git cannot answer.
+    """
+    repo = find(folder)
+    if repo is None:
+        return
+    path = os.path.relpath(os.path.realpath(folder / file), os.path.realpath(repo.top)).replace(os.sep, "/")
+    commits = [id_ for id_, _ in commits_of(repo, "HEAD", path, _ALL)]
+    entries = tree.lookup(repo, commits, path)
+    yield from (data for _, data in tree.contents(repo, entries) if data is not None)
 
 
 def _same(

@@ -82,7 +82,14 @@ cycle = Table(
     # The breach is known to the alerts room, so a recovery must reach it too.
     Column("told", Boolean, nullable=False),
     Column("contract_version", Text, nullable=False),
+    # What the cycle was computed with, so that it can be computed again: the SHA-256 of the contract's file,
+    # the release of public holidays where they took part, and of dq.
+    Column("contract_hash", String(64)),
     Column("tzdata", String(16), nullable=False),
+    Column("calendar", String(32)),
+    Column("dq", String(32)),
+    # Why the calendar does not count it.
+    Column("excuse", Text),
     UniqueConstraint("contract", "object", "slo", "due_at"),
     Index("ix_cycle_status", "status", "contract"),
 )
@@ -96,6 +103,37 @@ cycle_event = Table(
     Column("before", String(16), nullable=False),
     Column("after", String(16), nullable=False),
     Column("reason", Text, nullable=False),
+    # What the verdict rests on, as `proof` writes it; NULL: it was no verdict, or an older dq's.
+    Column("proof", Json),
+)
+
+cycle_excuse = Table(
+    "cycle_excuse",
+    metadata,
+    # Rows are added only: the newest of a cycle says whether it is excused, by whom and why.
+    Column("id", Integer, primary_key=True),
+    Column("contract", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("slo", Text, nullable=False),
+    Column("due_at", UtcDateTime, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("undone", Boolean, nullable=False),
+    Index("ix_cycle_excuse_due_at", "contract", "object", "slo", "due_at"),
+)
+
+cycle_month = Table(
+    "cycle_month",
+    metadata,
+    # What is left of cycles that were pruned: how many of a month had each status.
+    Column("contract", Text, primary_key=True),
+    Column("object", Text, primary_key=True),
+    Column("slo", Text, primary_key=True),
+    # `2026-05`, of the due instant in UTC.
+    Column("month", String(7), primary_key=True),
+    Column("status", String(16), primary_key=True),
+    Column("cycles", Integer, nullable=False),
 )
 
 receipt = Table(

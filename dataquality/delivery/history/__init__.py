@@ -1,0 +1,1 @@
+"""What was judged: derived again, compared, excused, and kept no longer than need be."""

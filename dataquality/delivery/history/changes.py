@@ -1,0 +1,66 @@
+"""The changes of cycles as they were written, with what each verdict rested on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Row, and_, select
+
+from dq.contracts.shared.outcome import CycleStatus
+from dq.dataquality.delivery import ledger, proof
+from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.state.tables import cycle as cycles_table
+from dq.dataquality.delivery.state.tables import cycle_event
+from dq.dataquality.delivery.state.watermarks import Key
+from dq.dataquality.delivery.status import Grounds
+
+_KEY = ("contract", "object", "slo")
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChange:
+    """One change of one cycle. `grounds` of None: it was no verdict, or an older dq wrote it."""
+
+    at: datetime
+    before: CycleStatus
+    after: CycleStatus
+    reason: str
+    grounds: Grounds | None
+
+
+def keys(tx: Connection) -> list[Key]:
+    """Every SLO that has cycles, in order."""
+    columns = [cycles_table.c[name] for name in _KEY]
+    return [
+        (contract, one, slo)
+        for contract, one, slo in tx.execute(select(*columns).distinct().order_by(*columns))
+    ]
+
+
+def with_changes(tx: Connection, key: Key) -> Iterator[tuple[Kept, list[StatusChange]]]:
+    """The cycles of an SLO, oldest first, each with its changes in the order in which they were written."""
+    here = and_(*(cycles_table.c[name] == value for name, value in zip(_KEY, key, strict=True)))
+    joined = select(cycle_event).join(cycles_table, cycle_event.c.cycle_id == cycles_table.c.id).where(here)
+    changes: dict[int, list[StatusChange]] = {}
+    for row in tx.execute(joined.order_by(cycle_event.c.id)):
+        changes.setdefault(row.cycle_id, []).append(_change(row))
+    for kept in ledger.history(tx, key):
+        yield kept, changes.get(kept.id, [])
+
+
+def of_cycle(tx: Connection, cycle_id: int) -> list[StatusChange]:
+    """The changes of one cycle, in the order in which they were written."""
+    found = select(cycle_event).where(cycle_event.c.cycle_id == cycle_id).order_by(cycle_event.c.id)
+    return [_change(row) for row in tx.execute(found)]
+
+
+def _change(row: Row) -> StatusChange:  # type: ignore[type-arg]  # rows of a plain select have no shape to name
+    return StatusChange(
+        row.at,
+        CycleStatus(row.before),
+        CycleStatus(row.after),
+        row.reason,
+        proof.read(row.proof) if row.proof is not None else None,
+    )

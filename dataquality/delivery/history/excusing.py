@@ -1,0 +1,74 @@
+"""Cycles are excused by somebody, with a reason, and counted again: rows, incidents and budgets follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from dq.contracts.shared.outcome import CycleStatus, IncidentKey
+from dq.contracts.slo import Slo
+from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.budget_alerts import budgets, tell_budgets
+from dq.dataquality.delivery.history import changes
+from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.state import excuses
+from dq.dataquality.delivery.state.excuses import Excuse
+from dq.dataquality.delivery.state.watermarks import Key
+from dq.dataquality.delivery.status import CycleVerdict, Grounds, judge_on
+from dq.dataquality.delivery.turn import Tell, Turn, ended, tell_platform
+
+
+def excuse(
+    tx: Connection, slos: Mapping[Key, Slo], words: Sequence[Excuse], now: datetime, tell: Tell
+) -> list[Turn]:
+    """Records these words, and moves the cycles that they are about and that have a row.
+
+    A cycle that is not due yet is excused when it is. What was withdrawn stays so. An open incident ends as
+    excused; a cycle that counts again is judged by the next tick, or at once where its delivery is known.
+    """
+    excuses.record(tx, words)
+    turns: list[Turn] = []
+    rows = {(key, kept.cycle.due_at): kept for key in slos for kept in ledger.history(tx, key)}
+    for word in words:
+        kept = rows.get((word.key, word.due_at))
+        if kept is None or kept.status is CycleStatus.WITHDRAWN:
+            continue
+        if word.undone:
+            turns += _counted_again(tx, kept, word, now)
+        elif kept.status is not CycleStatus.EXCUSED:
+            turns += _excused(tx, kept, word, now, tell)
+    moved = [slos[key] for key in dict.fromkeys(_key(turn.kept) for turn in turns)]
+    tell_budgets(tx, moved, budgets(tx, moved, now), now, tell)
+    tell_platform(tx, turns, now, tell)
+    return turns
+
+
+def _excused(tx: Connection, kept: Kept, word: Excuse, now: datetime, tell: Tell) -> list[Turn]:
+    verdict = judge_on(kept.cycle, Grounds(excused=word.text), now)
+    # Nobody is told of it any more; if it counts again and is missing still, it is news.
+    if not ledger.change(tx, kept, verdict, None, now, told=False):
+        return []
+    if kept.told and kept.status in (CycleStatus.MISSING, CycleStatus.UNKNOWN, CycleStatus.NEVER):
+        tell(tx, ended(IncidentKey(*_key(kept)), kept, verdict, now))
+    return [Turn(kept, verdict.status, verdict.reason)]
+
+
+def _counted_again(tx: Connection, kept: Kept, word: Excuse, now: datetime) -> list[Turn]:
+    if kept.status is not CycleStatus.EXCUSED:
+        return []
+    grounds = [
+        one.grounds for one in changes.of_cycle(tx, kept.id) if one.grounds and not one.grounds.excused
+    ]
+    verdict = judge_on(kept.cycle, grounds[-1], now) if grounds else None
+    if verdict is None or verdict.lateness is None:
+        # Whoever excused it looked for nothing meanwhile: only a tick can say what came.
+        verdict = CycleVerdict(CycleStatus.PENDING, None, f"Counted again by {word.by}: {word.reason}")
+    evidence = verdict.grounds.evidence if verdict.grounds else None
+    changed = ledger.change(tx, kept, verdict, evidence, now, told=False)
+    return [Turn(kept, verdict.status, verdict.reason)] if changed else []
+
+
+def _key(kept: Kept) -> Key:
+    return (kept.cycle.contract, kept.cycle.object, kept.cycle.slo)

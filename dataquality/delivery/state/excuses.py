@@ -1,0 +1,59 @@
+"""Excuses as rows: who took which cycles out of the count, and why. Rows are added, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, insert, select
+
+from dq.dataquality.delivery.state.receipts import AT_ONCE
+from dq.dataquality.delivery.state.tables import cycle_excuse
+from dq.dataquality.delivery.state.watermarks import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Excuse:
+    """Somebody's word that a cycle does not count, or (`undone`) that it does after all."""
+
+    key: Key
+    due_at: datetime
+    at: datetime
+    by: str
+    reason: str
+    undone: bool = False
+
+    @property
+    def text(self) -> str:
+        """What the cycle's reason says of it."""
+        return f"Excused by {self.by}: {self.reason}"
+
+
+def record(tx: Connection, excuses: Iterable[Excuse]) -> None:
+    """Adds them to what was said before."""
+    rows = [
+        {
+            **dict(zip(("contract", "object", "slo"), one.key, strict=True)),
+            "due_at": one.due_at,
+            "at": one.at,
+            "by": one.by,
+            "reason": one.reason,
+            "undone": one.undone,
+        }
+        for one in excuses
+    ]
+    if rows:
+        tx.execute(insert(cycle_excuse), rows)
+
+
+def said(tx: Connection, contracts: Collection[str]) -> dict[tuple[Key, datetime], Excuse]:
+    """The newest word of each cycle of these contracts, whatever it says."""
+    columns, names = cycle_excuse.c, sorted(contracts)
+    found: dict[tuple[Key, datetime], Excuse] = {}
+    for start in range(0, len(names), AT_ONCE):
+        here = columns.contract.in_(names[start : start + AT_ONCE])
+        for row in tx.execute(select(cycle_excuse).where(here).order_by(columns.id)):
+            key = (row.contract, row.object, row.slo)
+            found[key, row.due_at] = Excuse(key, row.due_at, row.at, row.by, row.reason, row.undone)
+    return found
