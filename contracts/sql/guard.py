@@ -21,6 +21,7 @@ from dq.contracts.sql.allowlist import NOT_OF_A_ROW, OF_A_ROW
 from dq.contracts.sql.cost import vouch_for_cost
 from dq.contracts.sql.dialect import SqlDialect
 from dq.contracts.sql.long_texts import bounded
+from dq.contracts.sql.placement import vouch_for_places
 from dq.contracts.sql.reading import read, read_condition
 from dq.contracts.sql.vetting import (
     Forbidden,
@@ -77,6 +78,7 @@ def guarded(query: str, *, own: str, tables: Mapping[str, str], property: str | 
         tree = _parsed(_filled(query, own, property))
         vouch_for_tree(tree)
         vouch_for_cost(tree)
+        vouch_for_places(tree)
         named = _renamed(tree, tables)
         rows = read(tree)
         bounded(tree)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 HOSTILE = yaml.load((HERE / "hostile.yaml").read_text(), yaml.CSafeLoader)
 LEGITIMATE = yaml.load((HERE / "legitimate.yaml").read_text(), yaml.CSafeLoader)
+PLACED = yaml.load((HERE / "placed.yaml").read_text(), yaml.CSafeLoader)
 TABLES = {"orders": "_dq_rows", "shop.orders_v1": "_dq_rows"}
 
 
@@ -38,6 +39,14 @@ def test_a_hostile_query_is_refused_with_its_reason(case: dict[str, str]) -> Non
 
     assert isinstance(found, Refused), found
     assert case["why"].lower() in found.reason.lower()
+
+
+@pytest.mark.parametrize("case", PLACED, ids=lambda case: case["query"][:60])
+def test_what_stands_where_spark_refuses_it_is_refused_at_the_gate(case: dict[str, str]) -> None:
+    found = guard(case["query"])
+
+    assert isinstance(found, Refused) == ("why" in case), found
+    assert not isinstance(found, Refused) or case["why"] in found.reason
 
 
 @pytest.mark.parametrize(
@@ -205,6 +214,22 @@ def test_spark_reads_in_what_is_accepted_the_same_tables_and_functions(spark: Sp
 
 # Words of Spark's grammar, which its list of functions leaves out.
 GRAMMAR = {"if"}
+
+
+@pytest.mark.spark
+def test_spark_refuses_what_stands_in_the_wrong_place(spark: SparkSession) -> None:
+    from pyspark.errors import AnalysisException
+
+    ddl = "id int, parent int, state string, items array<string>, address struct<zip: int>"
+    spark.createDataFrame([], ddl).createOrReplaceTempView("orders")
+    refused = []
+    for case in PLACED:
+        try:
+            assert spark.sql(case["query"]).schema
+        except AnalysisException:
+            refused.append(case["query"])
+
+    assert refused == [case["query"] for case in PLACED if "why" in case]
 
 
 @pytest.mark.spark
