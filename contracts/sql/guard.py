@@ -8,8 +8,7 @@ gate asks the same guard, so that what it lets pass will run. Nothing here impor
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -21,6 +20,7 @@ from dq.contracts.sql.allowlist import NOT_OF_A_ROW, OF_A_ROW
 from dq.contracts.sql.cost import vouch_for_cost
 from dq.contracts.sql.dialect import SqlDialect
 from dq.contracts.sql.long_texts import bounded
+from dq.contracts.sql.named_columns import columns, fields, qualified
 from dq.contracts.sql.placement import vouch_for_places
 from dq.contracts.sql.reading import read, read_condition
 from dq.contracts.sql.vetting import (
@@ -45,6 +45,7 @@ class Guarded:
     session, so the caller must see that each is a column. `folded` is the same question as an aggregate of
     the table's rows, where it is one. `shown` are the columns, in lower case, of which the answer tells more
     than how many rows there are. `qualified` are columns that stand after a table of the data: `o.amount`.
+    `fields` are all names behind a dot that the query does not define itself, in lower case.
     """
 
     sql: str
@@ -53,6 +54,7 @@ class Guarded:
     folded: Folded | None = None
     shown: frozenset[str] = frozenset()
     qualified: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,9 @@ def guarded(query: str, *, own: str, tables: Mapping[str, str], property: str | 
         tables_read = tuple(sorted(named))
         asked, told = folded(tree), shown(tree, rows)
         parts = list(tree.walk())
-        return Guarded(_written(tree), tables_read, _columns(parts), asked, told, _qualified(parts, named))
+        return Guarded(
+            _written(tree), tables_read, columns(parts), asked, told, qualified(parts, named), fields(parts)
+        )
     except (Forbidden, SqlglotError, RecursionError) as error:
         return _refused(error)
 
@@ -103,7 +107,7 @@ def guarded_predicate(text: str) -> Guarded | Refused:
         read_condition(tree)
         tree = bounded(tree)
         names = {one.parts[0].name for one in tree.find_all(exp.Column)}
-        return Guarded(_written(tree), (), tuple(sorted(names)))
+        return Guarded(_written(tree), (), tuple(sorted(names)), fields=fields(list(tree.walk())))
     except (Forbidden, SqlglotError, RecursionError) as error:
         return _refused(error)
 
@@ -228,56 +232,6 @@ def _renamed(tree: exp.Expr, tables: Mapping[str, str]) -> set[str]:
 
 
 _FROM = "Write FROM {object}."
-
-
-def _columns(parts: Sequence[exp.Expr]) -> tuple[str, ...]:
-    given = Counter(one.alias.lower() for one in parts if isinstance(one, exp.Alias))
-    inside: set[str] = set()
-    for table in (one for one in parts if isinstance(one, exp.TableAlias)):
-        # A whole row can be named by its table: `count(o)`.
-        inside |= {table.name.lower(), *(column.name.lower() for column in table.columns)}
-    for each in (one for one in parts if isinstance(one, exp.Lambda)):
-        inside |= {argument.name.lower() for argument in each.expressions}
-    used = {
-        one.name
-        for one in parts
-        if isinstance(one, exp.Column)
-        and not one.table
-        and isinstance(one.this, exp.Identifier)
-        and one.name.lower() not in inside
-        and given[one.name.lower()] <= _own_aliases(one).count(one.name.lower())
-    }
-    return tuple(sorted(used))
-
-
-def _qualified(parts: Sequence[exp.Expr], views: set[str]) -> tuple[str, ...]:
-    """Columns after the alias of a table of the data, where the alias stands for nothing else."""
-    of_data: set[str] = set()
-    others = exp.Subquery, exp.CTE, exp.Alias
-    of_others: set[str] = {one.alias.lower() for one in parts if isinstance(one, others)}
-    for table in (one for one in parts if isinstance(one, exp.Table)):
-        (of_data if table.name in views else of_others).add(table.alias_or_name.lower())
-    aliases = of_data - of_others
-    return tuple(
-        sorted(
-            {
-                one.name
-                for one in parts
-                if isinstance(one, exp.Column)
-                and one.table.lower() in aliases
-                and len(one.parts) == 2
-                and isinstance(one.this, exp.Identifier)
-            }
-        )
-    )
-
-
-def _own_aliases(column: exp.Column) -> list[str]:
-    """The aliases that a SELECT gives to its results, and that its WHERE therefore does not see."""
-    where = column.find_ancestor(exp.Where, exp.Select)
-    if not isinstance(where, exp.Where) or not isinstance(where.parent, exp.Select):
-        return []
-    return [one.alias.lower() for one in where.parent.expressions if isinstance(one, exp.Alias)]
 
 
 def _own(name: str) -> str:

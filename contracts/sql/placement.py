@@ -70,7 +70,9 @@ def _within(top: exp.Expr) -> Iterator[exp.Expr]:
 def _kind(node: exp.Expr) -> str | None:
     if isinstance(node, exp.Window):
         if isinstance(node.this, exp.Filter):
-            raise Forbidden("FILTER before OVER is not allowed", "Write sum(CASE WHEN … THEN 1 END) OVER (…).")
+            raise Forbidden(
+                "FILTER before OVER is not allowed", "Write sum(CASE WHEN … THEN 1 END) OVER (…)."
+            )
         return "a window"
     name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
     if name in GENERATORS:

@@ -67,7 +67,8 @@ def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Claus
     found = query(one, quality, way)
     if isinstance(found, Refused):
         return refuse(made, f"its query is refused: {found.reason}. {found.instead}".rstrip("."))
-    alone = Query(found.sql, tuple(Column((name,)) for name in found.columns), made.extent.where)
+    named = tuple(Column((name,)) for name in found.columns)
+    alone = Query(found.sql, named, made.extent.where, found.fields)
     terms = _Terms(_shared(one, found.folded, alone) or alone, why_untold(one, found.shown))
     return asking(made, KindTerms(terms))
 

@@ -47,13 +47,14 @@ class Window:
 class Extent:
     """The rows that a clause speaks about: where `where` is true, of a part of the data, within a window.
 
-    `narrows` are the columns that the scope of its rule names.
+    `narrows` are the columns that the scope of its rule names, `fields` the names that it has behind a dot.
     """
 
     rows: RowScope = RowScope.PARTITION
     where: Predicate | None = None
     narrows: tuple[Column, ...] = ()
     window: Window | None = None
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

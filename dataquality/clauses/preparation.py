@@ -6,7 +6,7 @@ its window, its scope, and the partitions. Who tests, writes apart, exports or f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from dq.contracts.access.data_location import formats
@@ -19,9 +19,10 @@ from dq.dataquality.clauses.kind import Shelf, asked_by, clauses_of
 from dq.dataquality.clauses.selection import refuse_unknown, testable, wanted, without
 from dq.dataquality.clauses.time_column import before
 from dq.dataquality.model.column import resolve
-from dq.dataquality.model.metric import reads
+from dq.dataquality.model.metric import Aggregate, DistinctKeys, Metric, Query, reads
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.run_context import Occasion, Partition
+from dq.dataquality.text.text_types import text_row_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +71,40 @@ def as_typed(one: SchemaObject, clauses: Iterable[Clause], kinds: Shelf, form: s
     if why is None:
         return tuple(clauses)
     known = {prop.column.lower() for prop in one.properties}
-    return tuple(_typed(clause, kinds, known, why) for clause in clauses)
+    below = {name.lower() for name in _names(text_row_type(one))}
+    return tuple(_typed(clause, kinds, known, below, why) for clause in clauses)
 
 
-def _typed(clause: Clause, kinds: Shelf, known: Set[str], why: str) -> Clause:
+def _typed(clause: Clause, kinds: Shelf, known: Set[str], below: Set[str], why: str) -> Clause:
     if clause.refused or isinstance(clause.ask, NoResult):
         return clause
     asked = asked_by(clause, kinds) if clause.check in _OF_SQL else ()
     read = [*clause.extent.narrows, *(need.column for metric in asked for need in reads(metric))]
-    unknown = sorted({name for column in read if (name := str(column.steps[0])).lower() not in known})
+    unknown = {name for column in read if (name := str(column.steps[0])).lower() not in known}
+    # Behind a dot stands a field of a struct, or a column after its table: then any depth may be meant.
+    unknown |= {*clause.extent.fields, *(name for metric in asked for name in _fields(metric))} - below
     if not unknown:
         return clause
-    reason = f"it reads {', '.join(unknown)}, which the contract does not declare, and {why}"
+    reason = f"it reads {', '.join(sorted(unknown))}, which the contract does not declare, and {why}"
     return refuse(clause, f"{reason}; add it to the properties with its logicalType")
+
+
+def _fields(metric: Metric) -> tuple[str, ...]:
+    """The names that a user's query has behind a dot, in lower case, however it is asked."""
+    match metric:
+        case Query():
+            return metric.fields
+        case Aggregate(instead=Query() as asked) | DistinctKeys(instead=Query() as asked):
+            return asked.fields
+        case _:
+            return ()
+
+
+def _names(kind: DataType) -> Iterator[str]:
+    """The names of a type's fields, at any depth."""
+    yield from kind.names
+    for part in kind.parts:
+        yield from _names(part)
 
 
 def foreseen(

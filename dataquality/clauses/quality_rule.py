@@ -13,7 +13,6 @@ from dq.contracts.shared.units import parse_duration
 from dq.dataquality.clauses.clause import Clause, Extent, Limit, RowScope, Unit, Window, refuse
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.term import Opaque
 from dq.dataquality.model.threshold import Threshold, Unusable, threshold
 
@@ -76,13 +75,13 @@ def extent_of(one: SchemaObject, quality: Quality) -> Extent:
     terms, findings = scope_of(quality)
     if findings:
         raise Unusable(f"its scope: {findings[0].message}")
-    where, narrows = _narrowed(terms.where) if terms.where is not None else (None, ())
+    made = _narrowed(terms.where) if terms.where is not None else Extent()
     if terms.rows == "window" or terms.window or terms.time:
-        return Extent(RowScope.TABLE, where, narrows, _window(one, terms))
-    return Extent(RowScope.TABLE if terms.rows == "table" else RowScope.PARTITION, where, narrows)
+        return replace(made, rows=RowScope.TABLE, window=_window(one, terms))
+    return replace(made, rows=RowScope.TABLE if terms.rows == "table" else RowScope.PARTITION)
 
 
-def _narrowed(text: str) -> tuple[Predicate, tuple[Column, ...]]:
+def _narrowed(text: str) -> Extent:
     # Only who has a predicate pays for the parser.
     from dq.contracts.sql.guard import Refused
     from dq.contracts.sql.rule import where
@@ -90,7 +89,8 @@ def _narrowed(text: str) -> tuple[Predicate, tuple[Column, ...]]:
     found = where(text)
     if isinstance(found, Refused):
         raise Unusable(f"its scope: where is refused: {found.reason}. {found.instead.rstrip('.')}")
-    return Opaque(found.sql), tuple(Column((name,)) for name in found.columns)
+    named = tuple(Column((name,)) for name in found.columns)
+    return Extent(where=Opaque(found.sql), narrows=named, fields=found.fields)
 
 
 def _window(one: SchemaObject, terms: Scope) -> Window:

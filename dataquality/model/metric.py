@@ -129,12 +129,13 @@ class UnmatchedKeys:
 class Query:
     """The one number of a query on ROWS_VIEW (see `contracts.sql.text`), the rows where that is true.
 
-    `columns` are those that it names.
+    `columns` are those that it names, `fields` the names that it has behind a dot, in lower case.
     """
 
     sql: str
     columns: tuple[Column, ...]
     where: Predicate | None = None
+    fields: tuple[str, ...] = ()
     kind: ClassVar[Kind] = Kind.SQL
     merge: ClassVar[Merge] = Merge.NONE
 

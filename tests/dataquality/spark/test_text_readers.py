@@ -130,6 +130,49 @@ def test_a_text_is_the_same_value_for_spark_as_for_the_sample(spark: SparkSessio
     assert differ == []
 
 
+NESTED = """\
+      - name: price
+        logicalType: object
+        properties: [{name: net, logicalType: number}]
+      - {name: tax, physicalType: 'struct<rate: double>'}
+      - {name: lines, logicalType: array, items: {logicalType: object, properties: [
+          {name: net, logicalType: number}]}}
+"""
+BEHIND_DOTS = {
+    "SELECT MAX(o.amount) FROM {object} o": "amount",
+    "SELECT COUNT(*) FROM {object} a JOIN {object} b ON a.id = b.id WHERE b.amount > 10": "amount",
+    "SELECT MAX(price.gross) FROM {object}": "gross",
+    "SELECT MAX(o.price.gross) FROM {object} o": "gross",
+    "SELECT COUNT(*) FROM {object} WHERE price.gross > 10": "gross",
+    "SELECT MAX(p.gross) FROM (SELECT price AS p FROM {object}) x": "gross",
+    "SELECT MAX(array_max(transform(lines, x -> x.gross))) FROM {object}": "gross",
+    "SELECT MAX(lines[0].gross) FROM {object}": "gross",
+    "SELECT MAX(price.net) FROM {object}": None,
+    "SELECT MAX(o.price.net + o.tax.rate) FROM {object} o": None,
+    "SELECT MAX(x.g) FROM (SELECT price.net AS g FROM {object}) x": None,
+    "SELECT MAX(named_struct('g', price.net).g) FROM {object}": None,
+    "SELECT MAX(e.pos) FROM (SELECT posexplode(lines) FROM {object}) e": None,
+}
+
+
+def test_sql_reads_no_field_that_the_contract_does_not_declare(spark: SparkSession, tmp_path: Path) -> None:
+    prices = '"price":{"net":%s,"gross":%s},"tax":{"rate":1.5},"lines":[{"net":1,"gross":%s}]'
+    rows = f'{{"id":%d,"amount":%s,{prices}}}\n'
+    (tmp_path / "a.json").write_text(rows % (1, -5, 9, 9, 9) + rows % (2, 10.5, 10, 10, 10))
+    head = (CONTRACT % (tmp_path, "json", 2)).splitlines(keepends=True)
+    rules = "".join(f'      - {{type: sql, query: "{query}", mustBeLessThan: 99}}\n' for query in BEHIND_DOTS)
+    made = parse(("".join(head[:-1]) + NESTED + "    quality:\n" + rules).encode(), "shop.odcs.yaml").contract
+    assert made is not None
+
+    report = check(Request(made, locate(made, made.objects[0], None, anywhere()), spark=spark))
+
+    told = [one for one in report.results if one.check == "sql_rule"]
+    for (query, field), one in zip(BEHIND_DOTS.items(), told, strict=True):
+        said = f"it reads {field}, which the contract does not declare" in one.message
+        assert said == (field is not None), query
+        assert (one.status == "pass") == (field is None), (query, one.message)
+
+
 def test_the_frame_of_an_empty_folder_has_the_contracts_columns(spark: SparkSession, tmp_path: Path) -> None:
     made = parse((CONTRACT % (tmp_path, "json", 0)).encode(), "shop.odcs.yaml").contract
     assert made is not None
