@@ -37,6 +37,7 @@ class Kept:
     `blind` is what keeps it from being seen, as the platform team is told, where it is unknown for that.
     `held` is the root under which so much is missing that its owners are told at `held_until`.
     `contract_hash` is the SHA-256 of the contract's file that promised it; empty where an older dq wrote it.
+    `excuse` is why it does not count, and `counts_since` when somebody took an excuse back.
     """
 
     id: int
@@ -50,6 +51,8 @@ class Kept:
     held: str | None = None
     held_until: datetime | None = None
     contract_hash: str = ""
+    excuse: str = ""
+    counts_since: datetime | None = None
 
 
 def enumerate_to(tx: Connection, slo: Slo, new: Iterable[Cycle], until: datetime, *, first: bool) -> None:
@@ -228,6 +231,7 @@ def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select 
         held=row.held,
         held_until=row.held_until,
         contract_hash=row.contract_hash or "",
+        excuse=row.excuse or "",
     )
 
 

@@ -94,7 +94,7 @@ def tick(
     with store.read() as tx:
         standing = ledger.open_cycles(tx, now)
         at_hand = {one.slo.key[0] for one in watched if one.slo.key in standing}
-        receipts, waived = all_receipts(tx, at_hand), excuses.said(tx, at_hand)
+        receipts, words = all_receipts(tx, at_hand), excuses.said(tx, at_hand)
         delivered_once = watermarks.ever_delivered(tx)
         logs = [one.place for one in watched if one.slo.key in standing and one.place.format in LAKEHOUSE]
         history = commit_history.load(tx, {place.path.rstrip("/") for place in logs}, now)
@@ -102,11 +102,10 @@ def tick(
     judged = [
         (one, kept, result, evidence)
         for one in watched
-        for kept in standing.get(one.slo.key, ())
+        for kept in (_worded(kept, words) for kept in standing.get(one.slo.key, ()))
         if kept.cycle.due_at <= now
         for result, evidence in (
-            _excused(one, kept, waived, now)
-            or _judged(one, kept, receipts.get(one.slo.key[:2], {}), history, now, sight),
+            _excused(kept, now) or _judged(one, kept, receipts.get(one.slo.key[:2], {}), history, now, sight),
         )
         # What was given up stays so, unless it came after all.
         if kept.status is not CycleStatus.NEVER or result.lateness is not None
@@ -159,13 +158,19 @@ def _as_known(kept: Kept, result: CycleVerdict) -> CycleVerdict:
     return result
 
 
-def _excused(
-    one: Watched, kept: Kept, waived: Mapping[tuple[Key, datetime], Excuse], now: datetime
-) -> tuple[CycleVerdict, None] | None:
+def _excused(kept: Kept, now: datetime) -> tuple[CycleVerdict, None] | None:
     """The verdict on a cycle that the calendar or somebody excuses; then nothing is looked for."""
-    word = waived.get((one.slo.key, kept.cycle.due_at))
-    reason = kept.cycle.excuse if word is None else "" if word.undone else word.text
-    return (judge_on(kept.cycle, Grounds(excused=reason), now), None) if reason else None
+    return (judge_on(kept.cycle, Grounds(excused=kept.excuse), now), None) if kept.excuse else None
+
+
+def _worded(kept: Kept, words: Mapping[tuple[Key, datetime], Excuse]) -> Kept:
+    """The cycle with what somebody said of it, which goes before the calendar."""
+    cycle = kept.cycle
+    word = words.get(((cycle.contract, cycle.object, cycle.slo), cycle.due_at))
+    if word is None:
+        return kept
+    since = word.at if word.undone else None
+    return replace(kept, excuse="" if word.undone else word.text, counts_since=since)
 
 
 def _judged(
@@ -265,7 +270,8 @@ def _event(slo: Slo, kept: Kept, judged: CycleVerdict, now: datetime) -> Breach 
             severity=slo.severity,
             subject=subject,
             title=f"{one} is missing: {what}",
-            at=kept.cycle.breach_at,
+            # What counts again is news, whatever was told of it before.
+            at=max(kept.cycle.breach_at, kept.counts_since or kept.cycle.breach_at),
             facts=(("promised", promised(slo, kept.cycle)), ("seen", judged.reason)),
         )
     if kept.told and judged.status not in ledger.OPEN:

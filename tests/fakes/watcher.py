@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from dq.contracts import slo as promise
 from dq.contracts.shared.outcome import Breach, CycleStatus, Recovery
+from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM
@@ -67,6 +68,10 @@ class TableWatcher:
         self.watched = [Watched(slos[0], DeliveryPlace(str(root), format, "_SUCCESS"), LocalFiles())]
         self.told: list[Breach | Recovery] = []
         self.platform: list[Breach | Recovery] = []
+
+    @property
+    def slo(self) -> Slo:
+        return self.watched[0].slo
 
     def tick(self, when: str, since: str | None = None) -> list[CycleStatus]:
         """The statuses of all cycles, oldest first, after a tick at an instant."""
