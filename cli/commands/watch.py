@@ -132,6 +132,7 @@ def _once(
         world.now(),
         sending.teller(world, loaded.contracts, channel),
         since=instant(since) if since else None,
+        unread=set(loaded.resting.values()),
         withdrawn=ended,
         past=sending.teller_of_past(world, channel),
     )

@@ -7,7 +7,7 @@ point leaves either all of it or nothing, and the next tick does it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -80,17 +80,19 @@ def tick(
     tell: Tell,
     *,
     since: datetime | None = None,
+    unread: Collection[str] = (),
     withdrawn: Callable[[Key], str | None] = lambda _: None,
     past: Callable[[Connection, Sequence[PastMiss]], object] = lambda *_: None,
 ) -> Tick:
     """Brings every watched SLO up to `now`, an aware instant.
 
     An SLO that was never watched starts at `since`, or at `now`: what was due before has no cycles.
-    Running it again at the same instant changes nothing. `withdrawn` says of an SLO by its key why it is
+    Running it again at the same instant changes nothing. `unread` are contracts, by key, that are as they
+    were and of which nothing is due. `withdrawn` says of an SLO by its key why it is
     promised no more, or None: others may watch it. `past` is handed what broke and ended untold.
     """
     gone = withdraw(store, withdrawn, now, tell)
-    new = _enumerate(store, watched, now, since or now)
+    new = _enumerate(store, watched, now, since or now, unread)
     with store.read() as tx:
         standing = ledger.open_cycles(tx, now)
         at_hand = {one.slo.key[0] for one in watched if one.slo.key in standing}
@@ -130,7 +132,9 @@ def tick(
     )
 
 
-def _enumerate(store: Store, watched: Iterable[Watched], now: datetime, start: datetime) -> int:
+def _enumerate(
+    store: Store, watched: Sequence[Watched], now: datetime, start: datetime, unread: Collection[str]
+) -> int:
     """Gives every cycle that came due since the last tick its row; how many there were."""
     with store.read() as tx:
         marks, roots = watermarks.through(tx), watermarks.roots(tx)
@@ -140,7 +144,7 @@ def _enumerate(store: Store, watched: Iterable[Watched], now: datetime, start: d
         new = list(one.slo.cycles(mark or start, now))
         if new or mark is None or roots.get(one.slo.key) != root:
             due.append((one.slo, new, root))
-    if due:
+    if watched or unread:
         with store.write() as tx:
             # Another watcher may have been here meanwhile; who is second finds the rows.
             marks = watermarks.through(tx)
@@ -148,6 +152,7 @@ def _enumerate(store: Store, watched: Iterable[Watched], now: datetime, start: d
                 ledger.enumerate_to(tx, slo, new, now, first=slo.key not in marks)
                 if roots.get(slo.key) != root:
                     watermarks.note_root(tx, slo.key, root)
+            watermarks.advance(tx, [one.slo.key for one in watched], unread, now)
     return sum(len(new) for _, new, _ in due)
 
 

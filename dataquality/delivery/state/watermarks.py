@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from sqlalchemy import Connection, and_, delete, or_, select, update
 
+from dq.dataquality.delivery.state.receipts import AT_ONCE
 from dq.dataquality.delivery.state.tables import watermark
 
 # Contract, object and SLO.
@@ -17,6 +19,23 @@ def through(tx: Connection) -> dict[Key, datetime]:
     """For each SLO by key, up to which due instant its cycles have rows."""
     columns = (watermark.c.contract, watermark.c.object, watermark.c.slo, watermark.c.through)
     return {(contract, one, slo): until for contract, one, slo, until in tx.execute(select(*columns))}
+
+
+def advance(tx: Connection, watched: Collection[Key], unread: Collection[str], until: datetime) -> None:
+    """Notes that all that was due up to an instant has rows: of these SLOs, and of all SLOs of the contracts
+    `unread`. A contract that is edited afterwards owes nothing for the time before.
+    """
+    every, columns = set(watched), watermark.c
+    behind = columns.through < until
+    partly = {key[0] for key in through(tx) if key[0] not in unread and key not in every}
+    whole = sorted({key[0] for key in every if key[0] not in partly} | set(unread))
+    for start in range(0, len(whole), AT_ONCE):
+        here = columns.contract.in_(whole[start : start + AT_ONCE])
+        tx.execute(update(watermark).where(here, behind).values(through=until))
+    for key in sorted(every):
+        if key[0] in partly:
+            same = and_(*(columns[name] == value for name, value in zip(_KEY, key, strict=True)))
+            tx.execute(update(watermark).where(same, behind).values(through=until))
 
 
 def ever_delivered(tx: Connection) -> set[Key]:

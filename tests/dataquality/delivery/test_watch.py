@@ -59,6 +59,26 @@ def test_a_new_slo_has_no_cycles_of_the_past(store: Store, lake: Lake) -> None:
     assert Watcher(store, lake).tick("2026-05-10T12:00") == []
 
 
+def test_an_edited_contract_owes_nothing_for_the_time_before_it_was_edited(store: Store, lake: Lake) -> None:
+    lake.root.mkdir()
+    monthly = TableWatcher(store, lake.root, PARTITION, terms={"0 6 * * *": "0 6 1 * *"})
+    monthly.tick("2026-05-01T12:00")
+    monthly.tick("2026-05-20T12:00")
+    daily = TableWatcher(store, lake.root, PARTITION)
+
+    assert daily.tick("2026-05-20T12:05") == []
+    assert daily.tick("2026-05-21T12:00") == [CycleStatus.MISSING]
+
+
+def test_what_was_not_read_because_nothing_was_due_owes_nothing_either(store: Store, lake: Lake) -> None:
+    lake.root.mkdir()
+    monthly = TableWatcher(store, lake.root, PARTITION, terms={"0 6 * * *": "0 6 1 * *"})
+    monthly.tick("2026-05-01T12:00")
+    tick(store, [], at("2026-05-20T12:00"), lambda *_: None, unread={"orders"})
+
+    assert TableWatcher(store, lake.root, PARTITION).tick("2026-05-20T12:05") == []
+
+
 def test_a_delivery_before_it_is_due_is_on_time_when_the_cycle_comes(store: Store, lake: Lake) -> None:
     watcher = Watcher(store, lake)
     watcher.tick("2026-05-10T12:00")

@@ -1,0 +1,217 @@
+"""A mesh of products, what becomes of their deliveries, and what a watcher must say of them.
+
+It shares no code with the product. Zones are those of the package `tzdata`; cron is not read here, but
+written from what a product is.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time, timedelta
+from functools import cache
+from zoneinfo import ZoneInfo, reset_tzpath
+
+# The package's zones, as the product has them.
+reset_tzpath(to=[])
+
+ZONES = (
+    "UTC", "Europe/Berlin", "Europe/London", "Europe/Lisbon", "America/New_York", "America/Chicago",
+    "America/Los_Angeles", "America/Sao_Paulo", "America/Santiago", "America/Havana", "Africa/Cairo",
+    "Africa/Casablanca", "Asia/Kolkata", "Asia/Kathmandu", "Asia/Tokyo", "Asia/Beirut", "Australia/Sydney",
+    "Australia/Lord_Howe", "Pacific/Chatham", "Pacific/Auckland",
+)  # fmt: skip
+GIVEN_UP = timedelta(days=14)
+_MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Product:
+    """What the oracle knows of a product; `step` is in minutes for those of UTC that run all day."""
+
+    name: str
+    zone: str
+    grace: int
+    hour: int
+    minute: int
+    step: int = 0
+    weekday: int | None = None
+    monthday: int | None = None
+
+    @property
+    def cron(self) -> str:
+        """The expression that the contract has: 0 is Sunday there."""
+        if self.step:
+            return f"*/{self.step} * * * *" if self.step < 60 else "0 * * * *"
+        weekday = "*" if self.weekday is None else str((self.weekday + 1) % 7)
+        return f"{self.minute} {self.hour} {self.monthday or '*'} * {weekday}"
+
+    def dues(self, begin: datetime, end: datetime) -> Iterator[tuple[datetime, str]]:
+        """Every due instant after `begin` up to `end`, with the partition that it must bring."""
+        if self.step:
+            at = begin.replace(minute=0, second=0)
+            while at <= end:
+                if at > begin:
+                    yield at, f"{at:%Y%m%d%H%M}"
+                at += timedelta(minutes=self.step)
+            return
+        day = begin.date() - timedelta(days=1)
+        while day <= end.date() + timedelta(days=1):
+            if self.weekday in (None, day.weekday()) and self.monthday in (None, day.day):
+                civil = datetime.combine(day, time(self.hour, self.minute))
+                at = first_at(civil, self.zone)
+                if begin < at <= end:
+                    # The partition has the time that the contract says, also where no clock shows it.
+                    yield at, f"{civil:%Y%m%d%H%M}"
+            day += timedelta(days=1)
+
+
+@cache
+def first_at(civil: datetime, name: str) -> datetime:
+    """The first instant at which a clock of the zone shows this time or a later one."""
+    zone = ZoneInfo(name)
+    at = civil.replace(tzinfo=zone, fold=0).astimezone(UTC) - timedelta(hours=3)
+    while at.astimezone(zone).replace(tzinfo=None) < civil:
+        at += _MINUTE
+    return at
+
+
+def product(number: int, draw: random.Random) -> Product:
+    """A product of some cadence and zone."""
+    name, grace = f"p{number}", draw.choice((0, 10, 30, 90))
+    kind = draw.choices(("daily", "weekly", "monthly", "hourly", "dense"), (60, 15, 5, 15, 5))[0]
+    if kind in ("hourly", "dense"):
+        return Product(name, "UTC", min(grace, 10), 0, 0, step=60 if kind == "hourly" else 15)
+    zone, hour, minute = draw.choice(ZONES), draw.choice((0, 1, 2, 3, 6, 12, 23)), draw.randrange(60)
+    weekday = draw.randrange(7) if kind == "weekly" else None
+    monthday = draw.randint(1, 28) if kind == "monthly" else None
+    return Product(name, zone, grace, hour, minute, weekday=weekday, monthday=monthday)
+
+
+def delivery(due: datetime, one: Product, draw: random.Random) -> datetime | None:
+    """When a cycle's data comes, in whole seconds; None for never."""
+    fate = draw.choices(("early", "grace", "late", "days", "never"), (80, 8, 7, 2, 3))[0]
+    gap = one.step or 24 * 60
+    minutes = {
+        "early": -draw.uniform(1, gap * 0.9),
+        "grace": draw.uniform(0, one.grace),
+        "late": one.grace + draw.uniform(1, gap),
+        "days": one.grace + draw.uniform(gap, 10 * 24 * 60),
+    }.get(fate)
+    # File systems keep what a text of seconds keeps.
+    return None if minutes is None else (due + timedelta(minutes=minutes)).replace(microsecond=0)
+
+
+@dataclass
+class Cycle:
+    """A promised delivery; `times` are the instants at which its marker was written, oldest first."""
+
+    product: str
+    due: datetime
+    breach: datetime
+    part: str
+    times: list[datetime]
+    status: str = "pending"
+
+    def look(self, now: datetime) -> None:
+        """What a watcher that sees the storage at an instant makes of it: a marker has its last time only."""
+        there = [at for at in self.times if at <= now]
+        if there:
+            self.status = self._of(there[-1])
+        elif now > self.breach:
+            self.status = "missing" if now <= self.due + GIVEN_UP else "never"
+
+    def _of(self, came: datetime) -> str:
+        if came <= self.due:
+            return "on_time"
+        if came <= self.breach:
+            return "on_time_in_grace"
+        return "late" if came <= self.due + GIVEN_UP else "never"
+
+    @property
+    def open(self) -> bool:
+        """Whether a look can still change it."""
+        return self.status in ("pending", "missing")
+
+
+@dataclass
+class Mesh:
+    """Products, their cycles so far, and the deliveries to come, by the instant at which they stand there."""
+
+    draw: random.Random
+    end: datetime
+    products: dict[str, Product]
+    edits: int = 0
+    redeliveries: int = 0
+    cycles: dict[tuple[str, datetime], Cycle] = field(default_factory=dict)
+    due: list[tuple[datetime, str]] = field(default_factory=list)
+    coming: list[tuple[datetime, str, str]] = field(default_factory=list)
+    open: dict[tuple[str, datetime], Cycle] = field(default_factory=dict)
+    # Those that are promised and not due yet, by product.
+    ahead: dict[str, list[Cycle]] = field(default_factory=dict)
+
+    def promise(self, one: Product, begin: datetime) -> None:
+        """Cycles of a product after `begin`, with their deliveries; those that were promised before keep
+        theirs."""
+        before = {(cycle.due, cycle.part): cycle for cycle in self.ahead.get(one.name, ())}
+        self.ahead[one.name] = []
+        for due, part in one.dues(begin, self.end):
+            known = before.get((due, part))
+            times = known.times if known else self._times(due, one)
+            if known is None:
+                for at in times:
+                    heapq.heappush(self.coming, (at, one.name, part))
+            cycle = Cycle(one.name, due, due + timedelta(minutes=one.grace), part, times)
+            self.ahead[one.name].append(cycle)
+        self.products[one.name] = one
+
+    def _times(self, due: datetime, one: Product) -> list[datetime]:
+        came = delivery(due, one, self.draw)
+        if came is None:
+            return []
+        if self.draw.random() > 0.05:
+            return [came]
+        self.redeliveries += 1
+        again = timedelta(minutes=self.draw.uniform(10, 2 * 24 * 60))
+        return [came, (came + again).replace(microsecond=0)]
+
+    def edit(self, last_tick: datetime) -> Product:
+        """Changes the contract of a product: its grace, or its time of day. What was due by the last tick
+        stays as it was promised."""
+        one = self.draw.choice([one for one in self.products.values() if not one.step])
+        if self.draw.random() < 0.5:
+            changed = replace(one, grace=self.draw.choice((0, 10, 30, 90)))
+        else:
+            changed = replace(one, hour=self.draw.randrange(24), minute=self.draw.randrange(60))
+        self.edits += 1
+        self.promise(changed, last_tick)
+        return changed
+
+    def pass_to(self, now: datetime) -> list[tuple[datetime, str, str]]:
+        """What was delivered up to this instant and is new, in order of time."""
+        new = []
+        while self.coming and self.coming[0][0] <= now:
+            new.append(heapq.heappop(self.coming))
+        return new
+
+    def tick(self, now: datetime, seen: set[str]) -> None:
+        """A watcher looks at the products `seen`."""
+        for name, cycles in self.ahead.items():
+            while cycles and cycles[0].due <= now:
+                cycle = cycles.pop(0)
+                self.cycles[name, cycle.due] = self.open[name, cycle.due] = cycle
+        for key, cycle in list(self.open.items()):
+            if cycle.product in seen:
+                cycle.look(now)
+            if not cycle.open:
+                del self.open[key]
+
+
+def mesh(count: int, begin: datetime, end: datetime, draw: random.Random) -> Mesh:
+    """Products and their promises from the first instant on."""
+    made = Mesh(draw, end, {})
+    for number in range(count):
+        made.promise(product(number, draw), begin)
+    return made
