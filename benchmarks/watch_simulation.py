@@ -1,9 +1,9 @@
 """Months of a mesh with a watcher that is down at times, against an oracle that shares no code with it.
 
 Products of many cadences and zones over changes of the clocks; deliveries that are early, in time, late,
-written again or never come; contracts that are edited; watchers that are down for days, tick twice or go back
-in time; lakes that vanish or cannot be read. Wanted: no false alarm, no miss that nobody was told of, no wrong
-end state.
+written again or never come; contracts that are edited; watchers that are down for days, tick twice or go
+back in time; lakes that vanish or cannot be read. Wanted: no false alarm, no miss that nobody was told of, no
+wrong end state.
 """
 
 from __future__ import annotations
