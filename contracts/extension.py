@@ -114,6 +114,9 @@ class DatasetTerms(Node):
     ] = Field("FORWARD", description="Whom a change of this object may not break.")
     marker: Marker = Field("_SUCCESS", description="The file that a producer writes last.")
     format: DataFormat | None = None
+    partition_indexes: list[list[str]] = Field(
+        [], description="Indexes over partition keys that Glue keeps, at most three, each a list of keys."
+    )
 
 
 class Csv(Node):

@@ -50,6 +50,7 @@ class ChangedField(StrEnum):
     LOCATION = "location"
     FORMAT = "format"
     READER = "reader's"
+    NULLS = "nulls of"
     SPELLING = "spelling of"
     DESCRIPTION = "description"
     PARAMETER = "parameter"
@@ -72,6 +73,15 @@ class TableChange:
     drift: bool = False
     kept: bool = False
     rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a catalog cannot make what a plan wants of a column, or of an object for "", and how to mend it."""
+
+    column: str
+    why: str
+    mend: str
 
 
 ColumnJudge = Callable[[str | None, str | None, str], tuple[Grade, str]]
@@ -97,6 +107,7 @@ class Action:
 
     `before` is the table that the plan saw, `after` the one to make: None, when nothing is created or
     when the table is to be removed. `wanted` is what the contract says. `note` says why, for a reader.
+    `obstacles` are what made it a conflict, where the catalog cannot do it.
     """
 
     kind: ActionKind
@@ -106,6 +117,7 @@ class Action:
     after: TableSpec | None = None
     wanted: TableSpec | None = None
     note: str = ""
+    obstacles: tuple[Obstacle, ...] = ()
 
     @property
     def writes(self) -> bool:

@@ -74,7 +74,8 @@ def propose(
         )
         for database in sorted(by_database.keys() | (known if whole else ()))
     ]
-    made = together(parts)
+    whole_plan = together(parts)
+    made = replace(whole_plan, actions=tuple(_possible(catalog, one) for one in whole_plan.actions))
     if not any(action.kind is ActionKind.CREATE for action in made.actions):
         return made
     keys = {spec.key for specs in by_database.values() for spec in specs}
@@ -85,6 +86,15 @@ def propose(
         if key not in keys
     }
     return replace(made, actions=tuple(linked(made.actions, old)))
+
+
+def _possible(catalog: Catalog, action: Action) -> Action:
+    """The action, or a conflict where the catalog cannot do it, whatever is allowed."""
+    found = tuple(catalog.obstacles(action)) if action.writes and action.before and action.after else ()
+    if not found:
+        return action
+    why = " ".join(one.why for one in found)
+    return replace(action, kind=ActionKind.CONFLICT, after=None, note=why, obstacles=found)
 
 
 def _live(catalog: Catalog, database: str, only: list[TableSpec] | None) -> dict[Key, LiveTable]:
@@ -206,7 +216,7 @@ def _arrived(catalog: Catalog, action: Action) -> bool:
     live = catalog.read(*action.key)
     if live is None or action.after is None:
         return live is None and action.after is None
-    return not changes(live.spec, action.after, None)
+    return all(change.kept for change in changes(live.spec, action.after, None, own=catalog.formats))
 
 
 def _name(action: Action) -> str:

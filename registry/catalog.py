@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from dq.contracts.shared.errors import DqError
-from dq.registry.action import Action, LiveTable
+from dq.registry.action import Action, LiveTable, Obstacle
 from dq.registry.table import TableSpec
 from dq.store.engine import Store
 
@@ -39,13 +39,16 @@ class Catalog(Protocol):
 
     @property
     def formats(self) -> frozenset[str]:
-        """The formats that it can create a table of."""
+        """The formats that it can create a table of, and whose columns it keeps."""
 
     def read(self, database: str, name: str) -> LiveTable | None:
         """The table as it is now, folded; None when there is none."""
 
     def tables(self, database: str) -> list[LiveTable]:
         """Every table of the database by name, whoever made it; none when there is no database."""
+
+    def obstacles(self, action: Action) -> Iterable[Obstacle]:
+        """What it cannot do of an action that changes a table, whatever is allowed. Asks nobody."""
 
     def apply(self, action: Action) -> None:
         """Makes the table what `action.after` says; None there removes it from the catalog, never its files.
@@ -68,12 +71,14 @@ class CatalogSettings:
     """What a catalog may need to open. `session` makes or gives a Spark session.
 
     In AWS: `role_arn` is the role to be, `catalog_id` the account whose catalog it is; "" for one's own.
+    `iceberg` are pyiceberg's properties of a REST catalog: `uri`, `warehouse`, credentials.
     """
 
     store: Store | None = None
     session: Callable[[], object] | None = None
     role_arn: str = ""
     catalog_id: str = ""
+    iceberg: Mapping[str, str] = field(default_factory=dict, repr=False)  # it holds secrets
 
 
 @dataclass(frozen=True, slots=True)

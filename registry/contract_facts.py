@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dq.contracts import slo
+from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Property, SchemaObject, Team
-from dq.registry.table import CONTRACT, CONTRACT_VERSION, LIFECYCLE, OBJECT, REGISTRY, clip
+from dq.registry.table import (
+    CONTRACT,
+    CONTRACT_VERSION,
+    LIFECYCLE,
+    OBJECT,
+    PARTITION_INDEXES,
+    REGISTRY,
+    clip,
+    index_text,
+)
 
 # The metastore of Hive keeps 4,000.
 _LONGEST = 1_000
@@ -22,6 +32,7 @@ def facts(contract: Contract, one: SchemaObject, registry: str) -> dict[str, str
         LIFECYCLE: contract.status or "",
         "dq.slo": "; ".join(_promises(contract, one)),
         "dq.channel": ", ".join(_channels(contract)),
+        PARTITION_INDEXES: index_text(tuple(keys) for keys in dataset(one)[0].partition_indexes),
         "dq.classification": ", ".join(sorted(_classifications(one.properties))),
     }
     return made | {key: clip(made[key], _LONGEST) for key in ("dq.slo", "dq.channel", "dq.classification")}

@@ -10,9 +10,15 @@ from dq.registry.table import LIFECYCLE, OPEN_FORMATS, OWNED_KEYS, RETIRED, Tabl
 
 # Files of these formats have no names inside: the order of the columns is the schema.
 _POSITIONAL = frozenset({"csv"})
+Formats = frozenset[str]
+
 _TERMS = frozenset({"delimiter", "quote", "escape", "header", "encoding", "null_text"})
 FORMAT_RULE = "server-format-changed"
 """What `dq diff` calls a change of how the files are written."""
+
+
+REQUIRED_RULE = "required-removed"
+"""What `dq diff` calls it when a column may be without a value."""
 
 
 def breaking(before: str | None, _after: str | None, _format: str) -> tuple[Grade, str]:
@@ -21,18 +27,26 @@ def breaking(before: str | None, _after: str | None, _format: str) -> tuple[Grad
 
 
 def changes(
-    live: TableSpec, wanted: TableSpec, base: TableSpec | None, judge: ColumnJudge = breaking
+    live: TableSpec,
+    wanted: TableSpec,
+    base: TableSpec | None,
+    judge: ColumnJudge = breaking,
+    own: Formats = frozenset(),
 ) -> tuple[TableChange, ...]:
     """How the live table must change to be the wanted one; `base` is what dq last applied, if known.
+
+    `own` are the formats whose tables the catalog makes: of other lakehouse tables only our properties are
+    ours.
 
     What is in neither `wanted` nor `base` belongs to someone else: parameters are not mentioned, columns
     are shown as kept. An empty text in the contract says nothing about a text that someone else wrote.
     """
     found: list[TableChange] = []
-    if not only_properties(wanted):
+    if not only_properties(wanted, own):
         found += _shape(live, wanted, base)
         found += _reader(live, wanted, base)
         found += _columns(live, wanted, base, judge)
+        found += _nulls(live, wanted, base)
         found += _comments(live, wanted, base)
     was = None if base is None else base.description
     if _says(wanted.description, live.description, was):
@@ -43,7 +57,9 @@ def changes(
     return tuple(found)
 
 
-def merged(live: TableSpec, wanted: TableSpec, found: tuple[TableChange, ...]) -> TableSpec:
+def merged(
+    live: TableSpec, wanted: TableSpec, found: tuple[TableChange, ...], own: Formats = frozenset()
+) -> TableSpec:
     """The table after the changes: the wanted one, with what belongs to others."""
     texts = {(change.field, change.name) for change in found}
     description = wanted.description if (ChangedField.DESCRIPTION, "") in texts else live.description
@@ -54,7 +70,7 @@ def merged(live: TableSpec, wanted: TableSpec, found: tuple[TableChange, ...]) -
             if change.after is not None:
                 parameters[change.name] = change.after
     pairs = tuple(sorted(parameters.items()))
-    if only_properties(wanted):
+    if only_properties(wanted, own):
         return replace(live, description=description, parameters=pairs)
     gone = {change.name for change in found if change.field is ChangedField.COLUMN and change.after is None}
     kept = {change.name for change in found if change.kept}
@@ -126,9 +142,9 @@ def _keys(spec: TableSpec) -> str:
     return ", ".join(f"{column.name} {column.type}" for column in spec.partitions)
 
 
-def only_properties(wanted: TableSpec) -> bool:
+def only_properties(wanted: TableSpec, own: Formats) -> bool:
     """Whether only our properties are ours: others keep the table, or its contract is retired."""
-    return wanted.format in OPEN_FORMATS or wanted.parameter(LIFECYCLE) == RETIRED
+    return wanted.format in OPEN_FORMATS - own or wanted.parameter(LIFECYCLE) == RETIRED
 
 
 def _columns(
@@ -159,6 +175,29 @@ def _columns(
             )
     if wanted.format in _POSITIONAL and live.format == wanted.format:
         yield from _order(live, wanted)
+
+
+def _nulls(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
+    """Columns that may be without a value, or may not. No table with rows can forbid it later."""
+    for column in (*wanted.columns, *wanted.partitions):
+        there = _named(live, column.name)
+        if there is None or there.required == column.required:
+            continue
+        words = {True: "forbidden", False: "allowed"}
+        before, after = words[there.required], words[column.required]
+        last = None if base is None else _named(base, column.name)
+        if column.required:
+            grade, rule = Grade.METADATA, ""
+        else:
+            grade, rule = Grade.BREAKING, REQUIRED_RULE
+        drift = last is not None and last.required != there.required and not column.required
+        yield TableChange(
+            ChangedField.NULLS, column.name, before, after, grade, drift, kept=column.required, rule=rule
+        )
+
+
+def _named(spec: TableSpec, name: str) -> TableColumn | None:
+    return next((column for column in (*spec.columns, *spec.partitions) if column.name == name), None)
 
 
 def _order(live: TableSpec, wanted: TableSpec) -> Iterator[TableChange]:

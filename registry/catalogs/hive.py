@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.errors import DqError, MissingTool, Unreadable, UsageError
 from dq.contracts.shared.install import install_command
-from dq.registry.action import Action, LiveTable
+from dq.registry.action import Action, LiveTable, Obstacle
 from dq.registry.catalog import (
     CatalogKind,
     CatalogSettings,
@@ -69,6 +69,9 @@ class Hive:
             names = sorted(cast("list[str]", list(each(catalog.listTables(database)))))
         found = (self.read(database, name) for name in names)
         return [table for table in found if table is not None]
+
+    def obstacles(self, action: Action) -> tuple[Obstacle, ...]:
+        return ()
 
     def apply(self, action: Action) -> None:
         database, name = action.key

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.shared.data_formats import FORMATS
 from dq.contracts.shared.errors import UsageError
-from dq.registry.action import Action, LiveTable
+from dq.registry.action import Action, LiveTable, Obstacle
 from dq.registry.catalog import (
     CatalogKind,
     CatalogSettings,
@@ -47,6 +47,9 @@ class Local:
         )
         with self.store.read() as connection:
             return [LiveTable(spec_of(row.spec), str(row.version)) for row in connection.execute(query)]
+
+    def obstacles(self, action: Action) -> tuple[Obstacle, ...]:
+        return ()
 
     def apply(self, action: Action) -> None:
         database, name = action.key

@@ -52,6 +52,10 @@ _SERDES = (
 _OPEN = ("iceberg", "delta", "hudi")
 
 
+FILTERING = {"partition_filtering.enabled": "true"}
+"""The parameter without which Athena does not ask a table's partition indexes."""
+
+
 def own_parameters(name: str) -> dict[str, str]:
     """The parameters of a table that belong to its format, and not to its contract."""
     return {"EXTERNAL": "TRUE", "classification": name} if name in FORMATS else {}

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from dq.registry.action import LiveTable
-from dq.registry.glue.formats import FORMATS, format_of, own_parameters
+from dq.registry.glue.formats import FILTERING, FORMATS, format_of, own_parameters
 from dq.registry.glue.text_serdes import is_own, terms_of, text_serde, without_own
 from dq.registry.glue.types import EXACT_TYPE, SPELLING, glue_type, spark_type
 from dq.registry.reader import TEXTS
-from dq.registry.table import OPEN_FORMATS, TableColumn, TableSpec, fold_location, folded
+from dq.registry.table import OPEN_FORMATS, PARTITION_INDEXES, TableColumn, TableSpec, fold_location, folded
 
 Raw = Mapping[str, Any]
 
@@ -26,8 +26,8 @@ def live_table(raw: Raw) -> LiveTable:
     """A table as Glue answers it, folded. What only says its format is not among the parameters."""
     storage = raw.get("StorageDescriptor") or {}
     kind = format_of(raw)
-    own = own_parameters(kind)
     parameters = raw.get("Parameters") or {}
+    own = own_parameters(kind) | (FILTERING if PARTITION_INDEXES in parameters else {})
     spec = TableSpec(
         raw["DatabaseName"],
         raw["Name"],
@@ -145,8 +145,13 @@ def _input(column: TableColumn) -> dict[str, Any]:
 
 
 def _own(spec: TableSpec) -> dict[str, str]:
-    """The parameters that say the format, and how it is read."""
-    return {**own_parameters(spec.format), **(text_serde(spec).table if spec.format in TEXTS else {})}
+    """The parameters that say the format, how it is read, and how its partitions are found."""
+    found = FILTERING if spec.parameter(PARTITION_INDEXES) else {}
+    return {
+        **own_parameters(spec.format),
+        **(text_serde(spec).table if spec.format in TEXTS else {}),
+        **found,
+    }
 
 
 def _classes(spec: TableSpec, others: Mapping[str, str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,14 @@ from botocore import exceptions as aws
 
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.types import NotAType
-from dq.registry.action import Action, ChangedField, LiveTable
+from dq.registry.action import Action, ChangedField, LiveTable, Obstacle
 from dq.registry.catalog import Partition, StalePlan, Values, moved_partition, no_table, stale
 from dq.registry.diff import changes, merged
 from dq.registry.glue import partitions as parts
 from dq.registry.glue.client import Connection
 from dq.registry.glue.errors import code_of, explained, is_unknown
 from dq.registry.glue.formats import FORMATS
+from dq.registry.glue.indexes import sync, wanted_indexes, with_indexes
 from dq.registry.glue.shapes import Raw, changed_table, live_table, new_table
 from dq.registry.glue.validation import refuse
 from dq.registry.table import MANAGED_BY, REGISTRY, TableSpec, fold_location
@@ -30,6 +31,10 @@ _MOVED = frozenset({"ConcurrentModificationException", "ResourceNotReadyExceptio
 # An old version is kept where columns change, so that one can go back to it.
 _KEEPS_VERSION = frozenset(
     {ChangedField.COLUMN, ChangedField.TYPE, ChangedField.ORDER, ChangedField.FORMAT, ChangedField.LOCATION}
+)
+_OTHER_KEYS = (
+    "Glue keeps the partitions of a table, and its keys with them.",
+    "Give the new keys a table of their own, by another physicalName.",
 )
 # A partition has types and a SerDe of its own, which are those of the table when it was added.
 _OF_PARTITIONS = (ChangedField.TYPE, ChangedField.READER)
@@ -50,7 +55,7 @@ class Glue:
     def vet(self, spec: TableSpec) -> None:
         if spec.format in FORMATS:
             model = self.connection.client.meta.service_model.operation_model("CreateTable")
-            refuse(model, {"DatabaseName": spec.database, "TableInput": _input(spec)})
+            refuse(model, _new(spec))
 
     def read(self, database: str, name: str) -> LiveTable | None:
         with explained(f"read {database}.{name}"):
@@ -62,12 +67,22 @@ class Glue:
         asked = pages.paginate(DatabaseName=database, **self.connection.catalog)
         with explained(f"list the tables of {database}"):
             try:
-                found = [live_table(raw) for page in asked for raw in page["TableList"]]
+                found = [
+                    live_table(with_indexes(self.connection, raw))
+                    for page in asked
+                    for raw in page["TableList"]
+                ]
             except aws.ClientError as error:
                 if code_of(error) != "EntityNotFoundException":
                     raise
                 return []
         return sorted(found, key=lambda table: table.spec.name)
+
+    def obstacles(self, action: Action) -> Iterator[Obstacle]:
+        if action.after is not None and any(
+            change.field is ChangedField.PARTITIONS for change in action.changes
+        ):
+            yield Obstacle("", _OTHER_KEYS[0], _OTHER_KEYS[1])
 
     def apply(self, action: Action) -> None:
         database, name = action.key
@@ -111,11 +126,10 @@ class Glue:
             if code_of(error) == "EntityNotFoundException":
                 return None
             raise
-        table: dict[str, Any] = found["Table"]
-        return table
+        return with_indexes(self.connection, found["Table"])
 
     def _create(self, spec: TableSpec) -> None:
-        made = {"DatabaseName": spec.database, "TableInput": _input(spec), **self.connection.catalog}
+        made = {**_new(spec), **self.connection.catalog}
         for _ in range(2):
             try:
                 self.connection.client.create_table(**made)
@@ -152,16 +166,15 @@ class Glue:
         for turn in range(_TURNS):
             after = _target(action, live_table(raw))
             if not parts.fits(raw, after):
-                raise DqError(
-                    f"{database}.{name}: Glue keeps the partitions of a table, and its keys with them.",
-                    "Give the new keys a table of their own, by another physicalName.",
-                )
+                raise DqError(f"{database}.{name}: {_OTHER_KEYS[0]}", _OTHER_KEYS[1])
             made = changed_table(raw, after)
             kinds = {change.field for change in action.changes if not change.kept}
             if not kinds.isdisjoint(_OF_PARTITIONS):
                 # First, so that a kill in between leaves the change to be planned again.
                 storage, reader = made["StorageDescriptor"], ChangedField.READER in kinds
                 parts.follow(self.connection, raw, storage, reader=reader)
+            # These too, for the table is asked for them by what it says then.
+            sync(self.connection, raw, after)
             try:
                 self.connection.client.update_table(
                     DatabaseName=database,
@@ -206,6 +219,13 @@ class Glue:
         raw = self._raw(*wanted.key)
         if raw is None or changes(live_table(raw).spec, wanted, None):
             raise error
+
+
+def _new(spec: TableSpec) -> dict[str, Any]:
+    """The request that makes a table."""
+    indexes = wanted_indexes(spec)
+    made = {"DatabaseName": spec.database, "TableInput": _input(spec)}
+    return made | ({"PartitionIndexes": indexes} if indexes else {})
 
 
 def _input(spec: TableSpec) -> dict[str, Any]:

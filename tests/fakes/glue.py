@@ -60,6 +60,7 @@ class GlueShim:
     faults: dict[str, list[Fault]] = field(default_factory=dict)
     kill_at: tuple[int, str] | None = None
     victim: int = 0
+    indexes: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -84,6 +85,7 @@ class GlueShim:
         self.forward("POST", "/moto-api/reset", b"", {})
         self.calls.clear()
         self.faults.clear()
+        self.indexes.clear()
         self.kill_at = None
 
     def writes(self) -> list[str]:
@@ -113,7 +115,7 @@ class GlueShim:
         self.calls.append(call)
         self._kill("before")
         faults = self.faults.get(call.operation, [])
-        strict = _strict(call, forward)
+        strict = _strict(self, call, forward)
         made = faults.pop(0)(call, strict) if faults else strict()
         self._kill("after")
         return made
@@ -127,7 +129,7 @@ def refused(code: str, message: str, status: int = 400) -> Answer:
     return Answer(status, json.dumps({"__type": code, "message": message}).encode())
 
 
-def _strict(call: Call, forward: Callable[[dict[str, Any]], Answer]) -> Callable[[], Answer]:
+def _strict(shim: GlueShim, call: Call, forward: Callable[[dict[str, Any]], Answer]) -> Callable[[], Answer]:
     def made() -> Answer:
         wrong = _wrong(call)
         if wrong:
@@ -137,13 +139,67 @@ def _strict(call: Call, forward: Callable[[dict[str, Any]], Answer]) -> Callable
             live = forward_get(body, forward)
             if live is not None and body.get("VersionId") not in (None, live):
                 return refused("ConcurrentModificationException", "Update table failed due to a conflict.")
-        if call.operation == "CreatePartitionIndex":
-            return Answer(200, b"{}")  # moto does not know it
+        if call.operation.endswith(("PartitionIndex", "PartitionIndexes")):
+            return _index(shim, call.operation, body, forward)
+        if call.operation == "CreateTable" and body.get("PartitionIndexes"):
+            return _indexed(shim, body, forward)
+        if call.operation == "DeleteTable":
+            shim.indexes.pop((body["DatabaseName"], body["Name"]), None)
         if call.operation in _PAGES:
             return _page(call.operation, body, forward)
         return forward(body)
 
     return made
+
+
+_MOST_INDEXES = 3
+
+
+def _indexed(shim: GlueShim, body: dict[str, Any], forward: Callable[[dict[str, Any]], Answer]) -> Answer:
+    """CreateTable with its indexes, which moto drops."""
+    answer = forward(body)
+    key = body["DatabaseName"], body["TableInput"]["Name"]
+    if answer.status == 200:
+        shim.indexes[key] = []
+        for one in body["PartitionIndexes"]:
+            _add(shim, key, one, body["TableInput"]["PartitionKeys"])
+    return answer
+
+
+def _index(
+    shim: GlueShim, operation: str, body: dict[str, Any], forward: Callable[[dict[str, Any]], Answer]
+) -> Answer:
+    """What AWS does with the indexes of a table, none of which moto knows."""
+    key = body["DatabaseName"], body["TableName"]
+    found = forward({"#": "GetTable", "DatabaseName": key[0], "Name": key[1]})
+    if found.status != 200:
+        return found
+    there = shim.indexes.setdefault(key, [])
+    if operation == "GetPartitionIndexes":
+        return Answer(200, json.dumps({"PartitionIndexDescriptorList": there}).encode())
+    if operation == "CreatePartitionIndex":
+        keys = json.loads(found.body)["Table"]["PartitionKeys"]
+        return _add(shim, key, body["PartitionIndex"], keys)
+    left = [one for one in there if one["IndexName"] != body["IndexName"]]
+    if len(left) == len(there):
+        return refused("EntityNotFoundException", "Index not found.")
+    shim.indexes[key] = left
+    return Answer(200, b"{}")
+
+
+def _add(shim: GlueShim, key: tuple[str, str], index: dict[str, Any], keys: list[dict[str, Any]]) -> Answer:
+    types = {one["Name"]: one["Type"] for one in keys}
+    there = shim.indexes[key]
+    if not set(index["Keys"]) <= types.keys():
+        return refused("InvalidInputException", "Keys of an index are partition keys.")
+    for one in there:
+        if one["IndexName"] == index["IndexName"] or [k["Name"] for k in one["Keys"]] == index["Keys"]:
+            return refused("AlreadyExistsException", "Index already exists.")
+    if len(there) >= _MOST_INDEXES:
+        return refused("ResourceNumberLimitExceededException", "A table has three indexes.")
+    made = [{"Name": name, "Type": types[name]} for name in index["Keys"]]
+    there.append({"IndexName": index["IndexName"], "Keys": made, "IndexStatus": "ACTIVE"})
+    return Answer(200, b"{}")
 
 
 def forward_get(body: dict[str, Any], forward: Callable[[dict[str, Any]], Answer]) -> str | None:

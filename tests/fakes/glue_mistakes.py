@@ -119,6 +119,14 @@ def _index(name: str, *keys: str) -> dict[str, Any]:
     return {"IndexName": name, "Keys": list(keys)}
 
 
+def _both(first: Change, second: Change) -> Change:
+    def change(request: dict[str, Any]) -> None:
+        first(request)
+        second(request)
+
+    return change
+
+
 # What is wrong, the operation, how it comes in, and a part of what is said.
 MISTAKES: list[tuple[str, str, Change, str]] = [
     ("table name in upper case", "create_table", at(f"{_T}/Name", "Flights"), "lower case"),
@@ -250,6 +258,13 @@ MISTAKES: list[tuple[str, str, Change, str]] = [
         at("PartitionIndexes", [_index(f"i{n}", "hour") for n in range(4)]),
         "takes 3",
     ),
+    (
+        "index over a type that has none",
+        "create_table",
+        _both(at(f"{_T}/PartitionKeys/1/Type", "timestamp"), at("PartitionIndexes", [_index("i", "hour")])),
+        "a timestamp, which has no index",
+    ),
+    ("index without keys", "create_partition_index", at("PartitionIndex/Keys", []), "Keys"),
     ("index of no key", "create_table", at("PartitionIndexes", [_index("i", "id")]), "no partition key"),
     (
         "two indexes of one name",

@@ -1,4 +1,4 @@
-"""What the tests of this room share: a store, and Glue behind its strict shim."""
+"""What the tests of this room share: a store, Glue behind its strict shim, and an Iceberg REST catalog."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fakes import iceberg
 from fakes.glue import GlueShim, serving
+from fakes.iceberg import RestProxy
 
+from dq.cli.world.catalogs import iceberg_properties
+from dq.registry.catalog import Catalog, CatalogSettings
+from dq.registry.catalogs import open_catalog
 from dq.registry.glue.client import connect
 from dq.registry.glue.rates import Rate
 from dq.registry.glue.tables import Glue
@@ -50,3 +55,15 @@ def glue(glue_server: GlueShim, monkeypatch: pytest.MonkeyPatch) -> GlueShim:
     _point(monkeypatch, glue_server)
     glue_server.reset()
     return glue_server
+
+
+@pytest.fixture(scope="session")
+def iceberg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestProxy]:
+    with iceberg.serving(tmp_path_factory.mktemp("iceberg")) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="session")
+def iceberg_catalog(iceberg_server: RestProxy) -> Catalog:
+    properties = iceberg_properties(iceberg_server.environment)
+    return open_catalog("iceberg", CatalogSettings(iceberg=properties))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fakes.flights import flights
 from fakes.glue import GlueShim
+from fakes.iceberg import RestProxy
 from sqlalchemy import event
 
 from dq.contracts.shared.errors import DqError
@@ -26,16 +27,25 @@ from dq.registry.render import render
 from dq.registry.table import TableColumn, TableSpec, clip, marked
 from dq.store.engine import Store
 
+_OF_THE_SERVER = frozenset({"write.parquet.compression-codec"})
+
 
 @dataclass
 class Place:
-    """One catalog under test, and the state that belongs to it. `writes` are counted while `counting`."""
+    """One catalog under test, and the state that belongs to it. `added` are properties that the server gives
+    to every table."""
 
     id: str
     catalog: Catalog
     store: Store
     folder: str
     write_counter: Callable[[], contextmanager[list[str]]]
+    format: str = "parquet"
+    added: frozenset[str] = frozenset()
+
+    def flights(self, folder: str = "", **parts: str) -> TableSpec:
+        """The specification of the usual table, in the format that the catalog has."""
+        return flights(folder or self.folder, **{"format": self.format} | parts)
 
     def register(
         self, *wanted: TableSpec, adopt: bool = False, allow: frozenset[Grade] = frozenset()
@@ -78,7 +88,13 @@ class SpySession:
         return self.real.sql(statement)  # type: ignore[attr-defined]  # a SparkSession
 
 
-@pytest.fixture(params=["local", "glue", pytest.param("hive", marks=pytest.mark.spark)])
+HIVE = pytest.param("hive", marks=pytest.mark.spark)
+ICEBERG = pytest.param("iceberg", marks=[pytest.mark.spark, pytest.mark.slow])
+# Catalogs of folders of files: they keep partitions by what they are told, and tables of several formats.
+of_folders = pytest.mark.parametrize("place", ["local", "glue", HIVE], indirect=True)
+
+
+@pytest.fixture(params=["local", "glue", HIVE, ICEBERG])
 def place(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Iterator[Place]:
     folder = f"{tmp_path}/lake"
     if request.param == "local":
@@ -96,6 +112,19 @@ def place(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Itera
 
         yield Place("glue", request.getfixturevalue("glue_catalog"), store, "s3://lake/air", on_the_wire)
         return
+    if request.param == "iceberg":
+        proxy: RestProxy = request.getfixturevalue("iceberg_server")
+        proxy.reset()
+
+        @contextmanager
+        def to_iceberg() -> Iterator[list[str]]:
+            with _store_writes(store) as seen, proxy.counted() as sent:
+                yield seen
+            seen += sent
+
+        catalog = request.getfixturevalue("iceberg_catalog")
+        yield Place("iceberg", catalog, store, folder, to_iceberg, "iceberg", _OF_THE_SERVER)
+        return
     spy = SpySession(request.getfixturevalue("spark"), [])
     catalog = open_catalog("hive", CatalogSettings(session=lambda: spy))
 
@@ -110,32 +139,33 @@ def place(request: pytest.FixtureRequest, store: Store, tmp_path: Path) -> Itera
     spy.real.sql("DROP DATABASE IF EXISTS air_flights CASCADE")  # type: ignore[attr-defined]
 
 
-def table(place: Place, *columns: TableColumn, format: str = "parquet") -> TableSpec:
+def table(place: Place, *columns: TableColumn) -> TableSpec:
     """A marked specification of these columns."""
-    spec = TableSpec("air_flights", "probe", f"{place.folder}/probe", format, columns)
+    spec = TableSpec("air_flights", "probe", f"{place.folder}/probe", place.format, columns)
     return marked(spec, {"dq.contract-id": "air-flights", "dq.contract-version": "1.0.0"})
 
 
 def test_the_kit_runs_against_every_catalog_on_the_shelf() -> None:
     files = {path.stem for path in Path(str(shelf_package.__file__)).parent.glob("[!_]*.py")}
 
-    assert set(catalogs()) == files == {"glue", "hive", "local"}
+    assert set(catalogs()) == files == {"glue", "hive", "iceberg", "local"}
 
 
 def test_what_was_registered_reads_back_as_specified(place: Place) -> None:
-    spec = flights(place.folder)
+    spec = place.flights()
 
     assert place.register(spec) == [Ending.DONE]
     assert place.live(spec).spec.columns == spec.columns
     assert place.live(spec).spec.partitions == spec.partitions
     assert place.live(spec).spec.description == "Every flight that left."
     assert place.live(spec).spec.location == place.folder
-    assert place.live(spec).spec.format == "parquet"
-    assert dict(place.live(spec).spec.parameters) == dict(spec.parameters)
+    assert place.live(spec).spec.format == place.format
+    parameters = dict(place.live(spec).spec.parameters)
+    assert parameters == dict(spec.parameters) | {key: parameters[key] for key in place.added}
 
 
 def test_registering_twice_changes_nothing_and_writes_nothing(place: Place) -> None:
-    spec = flights(place.folder)
+    spec = place.flights()
     place.register(spec)
     before = place.live(spec)
 
@@ -149,14 +179,14 @@ def test_registering_twice_changes_nothing_and_writes_nothing(place: Place) -> N
 
 def test_the_count_of_writes_sees_a_write(place: Place) -> None:
     with place.write_counter() as writes:
-        place.register(flights(place.folder))
+        place.register(place.flights())
 
     assert len(writes) >= 2
 
 
 def test_names_are_folded_and_long_comments_clipped_without_drift(place: Place) -> None:
     long = "é" * 300 + " over\n two lines"
-    spec = flights(place.folder, comment=f'"{"ä" * 300}"', description=f"'{long * 5}'".replace("\n", " "))
+    spec = place.flights(comment=f'"{"ä" * 300}"', description=f"'{long * 5}'".replace("\n", " "))
     place.register(spec)
 
     made = propose(place.catalog, place.id, [spec], place.store)
@@ -180,9 +210,9 @@ def test_hostile_texts_come_back_as_they_were(place: Place) -> None:
 
 
 def test_a_new_column_is_additive_and_needs_no_flag(place: Place) -> None:
-    place.register(flights(place.folder))
+    place.register(place.flights())
     more = "      - {name: carrier, logicalType: string, description: Who flew.}\n"
-    wider = flights(place.folder, more=more, version="1.1.0")
+    wider = place.flights(more=more, version="1.1.0")
 
     made = propose(place.catalog, place.id, [wider], place.store)
 
@@ -193,8 +223,8 @@ def test_a_new_column_is_additive_and_needs_no_flag(place: Place) -> None:
 
 
 def test_a_changed_comment_is_metadata(place: Place) -> None:
-    place.register(flights(place.folder))
-    spec = flights(place.folder, comment="Another.", description="Another too.")
+    place.register(place.flights())
+    spec = place.flights(comment="Another.", description="Another too.")
 
     made = propose(place.catalog, place.id, [spec], place.store)
 
@@ -205,9 +235,9 @@ def test_a_changed_comment_is_metadata(place: Place) -> None:
 
 
 def test_a_changed_type_is_refused_without_the_flag(place: Place) -> None:
-    place.register(flights(place.folder))
-    before = place.live(flights(place.folder))
-    changed = flights(place.folder, id_type="string")
+    place.register(place.flights(id_type="int"))
+    before = place.live(place.flights())
+    changed = place.flights()
 
     made = propose(place.catalog, place.id, [changed], place.store)
     results = apply(place.catalog, place.id, made, place.store)
@@ -218,12 +248,23 @@ def test_a_changed_type_is_refused_without_the_flag(place: Place) -> None:
     assert place.live(changed) == before
 
 
+def test_a_wider_type_is_made_with_the_flag(place: Place) -> None:
+    place.register(place.flights(id_type="int"))
+    changed = place.flights()
+
+    assert place.register(changed, allow=frozenset({Grade.BREAKING})) == [Ending.DONE]
+
+    assert place.live(changed).spec.columns == changed.columns
+    assert place.register(changed) == [Ending.UNCHANGED]
+
+
+@of_folders
 def test_a_changed_type_is_made_with_the_flag_and_partitions_stay(place: Place) -> None:
-    spec = flights(place.folder)
+    spec = place.flights()
     place.register(spec)
     values = (("flight_date", "2026-11-20"), ("hour", "7"))
     place.catalog.add_partition(*spec.key, values, f"{place.folder}/flight_date=2026-11-20/hour=7")
-    changed = flights(place.folder, id_type="string")
+    changed = place.flights(id_type="string")
 
     assert place.register(changed, allow=frozenset({Grade.BREAKING})) == [Ending.DONE]
 
@@ -234,8 +275,8 @@ def test_a_changed_type_is_made_with_the_flag_and_partitions_stay(place: Place) 
 
 def test_a_removed_column_is_breaking(place: Place) -> None:
     more = "      - {name: carrier, logicalType: string}\n"
-    place.register(flights(place.folder, more=more))
-    narrow = flights(place.folder)
+    place.register(place.flights(more=more))
+    narrow = place.flights()
 
     assert place.register(narrow) == [Ending.REFUSED]
     assert place.register(narrow, allow=frozenset({Grade.BREAKING})) == [Ending.DONE]
@@ -243,8 +284,8 @@ def test_a_removed_column_is_breaking(place: Place) -> None:
 
 
 def test_another_location_is_destructive(place: Place) -> None:
-    place.register(flights(place.folder))
-    moved = flights(f"{place.folder}-two")
+    place.register(place.flights())
+    moved = place.flights(folder=f"{place.folder}-two")
 
     assert place.register(moved, allow=frozenset({Grade.BREAKING})) == [Ending.REFUSED]
     assert place.register(moved, allow=frozenset({Grade.DESTRUCTIVE})) == [Ending.DONE]
@@ -252,9 +293,10 @@ def test_another_location_is_destructive(place: Place) -> None:
     assert place.register(moved) == [Ending.UNCHANGED]
 
 
+@of_folders
 def test_another_format_makes_the_table_anew(place: Place) -> None:
-    place.register(flights(place.folder))
-    orc = flights(place.folder, format="orc")
+    place.register(place.flights())
+    orc = place.flights(format="orc")
 
     assert place.register(orc) == [Ending.REFUSED]
     assert place.register(orc, allow=frozenset({Grade.DESTRUCTIVE})) == [Ending.DONE]
@@ -263,12 +305,12 @@ def test_another_format_makes_the_table_anew(place: Place) -> None:
 
 def meddle(place: Place, live: LiveTable, spec: TableSpec) -> None:
     """Someone else writes the table: the same door, without our plan."""
-    found = plan([spec], {spec.key: live}, {}, creates=frozenset())
+    found = plan([spec], {spec.key: live}, {}, creates=place.catalog.formats)
     place.catalog.apply(replace(found.actions[0], kind=ActionKind.UPDATE))
 
 
 def test_drift_is_reported_with_what_changed_and_put_back(place: Place) -> None:
-    spec = flights(place.folder)
+    spec = place.flights()
     place.register(spec)
     live = place.live(spec)
     theirs = replace(spec.columns[0], comment="Scribbled.")
@@ -278,7 +320,7 @@ def test_drift_is_reported_with_what_changed_and_put_back(place: Place) -> None:
 
     assert [action.kind for action in made.actions] == [ActionKind.DRIFT]
     told = [re.sub(r" at \d{4}-\d\d-\d\d \d\d:\d\d UTC", "", line) for line in render(made)]
-    assert (told != render(made)) == (place.id == "glue")
+    assert (told != render(made)) == (place.id in ("glue", "iceberg"))
     assert told == [
         "! drift air_flights.flights (metadata): someone else changed it.",
         "    ~ comment of id: 'Scribbled.' -> 'The key.' (changed by someone else)",
@@ -289,7 +331,7 @@ def test_drift_is_reported_with_what_changed_and_put_back(place: Place) -> None:
 
 
 def test_a_stranger_is_never_touched_unless_adopted(place: Place) -> None:
-    spec = flights(place.folder)
+    spec = place.flights()
     foreign = replace(spec, parameters=(("theirs", "1"),), description="Made by hand.")
     place.catalog.apply(Action(ActionKind.CREATE, spec.key, after=foreign))
     before = place.live(spec)
@@ -303,11 +345,11 @@ def test_a_stranger_is_never_touched_unless_adopted(place: Place) -> None:
 
 
 def test_a_plan_is_stale_when_the_table_moved(place: Place) -> None:
-    spec = flights(place.folder)
+    spec = place.flights()
     place.register(spec)
-    changed = flights(place.folder, comment="Mine.")
+    changed = place.flights(comment="Mine.")
     made = propose(place.catalog, place.id, [changed], place.store)
-    place.register(flights(place.folder, comment="Theirs."))
+    place.register(place.flights(comment="Theirs."))
 
     results = apply(place.catalog, place.id, made, place.store)
 
@@ -321,8 +363,8 @@ def test_a_plan_is_stale_when_the_table_moved(place: Place) -> None:
 
 
 def test_a_plan_that_another_process_has_carried_out_is_done(place: Place) -> None:
-    made = propose(place.catalog, place.id, [flights(place.folder)], place.store)
-    place.register(flights(place.folder))
+    made = propose(place.catalog, place.id, [place.flights()], place.store)
+    place.register(place.flights())
 
     results = apply(place.catalog, place.id, made, place.store)
 
@@ -330,7 +372,7 @@ def test_a_plan_that_another_process_has_carried_out_is_done(place: Place) -> No
 
 
 def test_an_orphan_is_shown_and_only_removed_when_asked(place: Place) -> None:
-    spec = flights(place.folder)
+    spec = place.flights()
     place.register(spec)
     made = propose(place.catalog, place.id, [], place.store, whole=WholeRegistry(""))
     assert [(action.kind, action.key) for action in made.actions] == [(ActionKind.ORPHAN, spec.key)]
@@ -348,8 +390,9 @@ def test_an_orphan_is_shown_and_only_removed_when_asked(place: Place) -> None:
     assert [one.spec.name for one in place.catalog.tables("air_flights")] == ["probe"]
 
 
+@of_folders
 def test_a_partition_is_added_once(place: Place) -> None:
-    spec = flights(place.folder)
+    spec = place.flights()
     place.register(spec)
     values = (("flight_date", "2026-11-20"), ("hour", "7"))
     folder = f"{place.folder}/flight_date=2026-11-20/hour=7"
@@ -392,6 +435,8 @@ def test_every_physical_type_comes_back_as_it_was(place: Place) -> None:
         types.remove("variant")  # Spark 3.5 does not know it
     if place.id == "glue":
         types.remove("variant")  # nor does Athena
+    if place.id == "iceberg":
+        types.remove("variant")  # nor does a table of Iceberg's version 2
     spec = table(place, *(TableColumn(f"c{index}", one) for index, one in enumerate(types)))
 
     place.register(spec)
@@ -406,9 +451,10 @@ PLAIN_CSV = """s3
     customProperties: [{{property: csv, vendor: dq, value: {{quote: none}}}}]"""
 
 
+@of_folders
 @pytest.mark.parametrize("format", ["orc", "json", "csv", "avro"])
 def test_every_format_comes_back_as_it_was(place: Place, format: str) -> None:
-    spec = flights(place.folder, format=format, server=PLAIN_CSV.format(place.folder))
+    spec = place.flights(format=format, server=PLAIN_CSV.format(place.folder))
 
     assert place.register(spec) == [Ending.DONE]
     assert place.live(spec).spec.format == format

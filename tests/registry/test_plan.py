@@ -172,12 +172,36 @@ def test_only_properties_of_an_open_table_are_ours() -> None:
         description="",
     )
 
-    action = decide(spec, live)
+    found = plan([spec], {spec.key: LiveTable(live, "7")}, {}, creates=frozenset({"parquet"}))
 
+    (action,) = found.actions
     assert {change.field for change in action.changes} == {ChangedField.DESCRIPTION, ChangedField.PARAMETER}
     assert action.after is not None
     assert action.after.columns == live.columns
     assert action.after.location == "s3://elsewhere"
+
+
+def test_columns_of_an_iceberg_table_are_ours_where_the_catalog_makes_such() -> None:
+    spec = flights(LAKE, format="iceberg", id_type="bigint")
+    live = replace(spec, columns=(replace(spec.columns[0], type="int"), *spec.columns[1:]))
+
+    action = decide(spec, live)
+
+    assert [(change.field, change.before, change.after) for change in action.changes] == [
+        (ChangedField.TYPE, "int", "bigint")
+    ]
+
+
+def test_a_required_column_is_loosened_with_a_word_and_never_tightened() -> None:
+    loose = flights(LAKE, format="iceberg")
+    strict = replace(loose, columns=(replace(loose.columns[0], required=True), *loose.columns[1:]))
+
+    loosened, tightened = decide(loose, strict), decide(strict, loose)
+
+    assert [(change.grade, change.rule) for change in loosened.changes] == [
+        (Grade.BREAKING, "required-removed")
+    ]
+    assert (tightened.kind, [change.kept for change in tightened.changes]) == (ActionKind.NOOP, [True])
 
 
 def test_a_new_column_in_the_middle_of_csv_files_is_breaking() -> None:

@@ -25,7 +25,9 @@ def test_the_policy_of_the_how_to_allows_the_calls_that_are_made_and_no_other(
     assert found is not None
     (statement,) = json.loads(found[1])["Statement"]
     values = (("flight_date", "2026-11-20"), ("hour", "7"))
-    first, second = flights("s3://lake/air"), flights("s3://lake/air", id_type="string")
+    asked = "parquet, partitionIndexes: [[{}]]"
+    first = flights("s3://lake/air", format=asked.format("hour"))
+    second = flights("s3://lake/air", id_type="string", format=asked.format("flight_date"))
 
     apply(glue_catalog, glue_catalog.id, propose(glue_catalog, glue_catalog.id, [first], store), store)
     glue_catalog.add_partition(*first.key, values, "s3://lake/air/one")

@@ -323,8 +323,9 @@ def test_other_partition_keys_are_refused_with_the_way_out(
 
     results = run(glue_catalog, store, other, allow=frozenset(Grade))
 
-    assert [one.ending for one in results] == [Ending.FAILED]
-    assert "table of their own" in str(results[0].error)
+    assert [(one.action.kind, one.ending) for one in results] == [(ActionKind.CONFLICT, Ending.REFUSED)]
+    assert "Glue keeps the partitions of a table" in str(results[0].error)
+    assert "table of their own" in results[0].action.obstacles[0].mend
 
 
 def test_a_changed_type_reaches_the_partitions_first(

@@ -1,0 +1,32 @@
+"""Catalogs that speak Iceberg's REST protocol: Polaris, Nessie, Lakekeeper, Gravitino, S3 Tables and such."""
+
+from __future__ import annotations
+
+from dq.contracts.shared.errors import MissingTool, UsageError
+from dq.contracts.shared.install import install_command
+from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
+
+
+def _open(settings: CatalogSettings) -> Catalog:
+    try:
+        import pyiceberg  # noqa: F401  # only to tell its absence apart from a catalog that does not answer
+    except ModuleNotFoundError as error:
+        raise MissingTool(
+            "The iceberg catalog needs pyiceberg, which is not installed.", install_command("iceberg")
+        ) from error
+    from strictyaml import YAMLError
+
+    try:
+        from dq.registry.iceberg.client import connect
+        from dq.registry.iceberg.tables import Iceberg
+    except YAMLError as error:
+        # pyiceberg looks for it while it is imported, in the working folder too; nothing of it is used.
+        raise UsageError(
+            "A file .pyiceberg.yaml cannot be read: it is no YAML.",
+            "Remove it from the working folder, or mend the one in your home.",
+        ) from error
+
+    return Iceberg(*connect(settings.iceberg))
+
+
+CATALOG = CatalogKind("iceberg", _open)

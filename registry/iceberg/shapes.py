@@ -1,0 +1,138 @@
+"""Between our specification of a table and Iceberg's metadata: both ways."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import count
+
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import NestedField
+from pyiceberg.view import View
+
+from dq.contracts.types import NotAType, parse
+from dq.registry.action import LiveTable
+from dq.registry.iceberg.types import ddl, exact, iceberg_type, kept_as
+from dq.registry.table import VIEW, Key, TableColumn, TableSpec, digest, folded
+
+FORMAT = "iceberg"
+DESCRIPTION = "comment"
+"""The property in which Spark, Trino and Flink keep what a table is."""
+
+EXACT_TYPES = "dq.types"
+"""The property that keeps the contract's types of columns, as JSON, where Iceberg's are others."""
+
+_OURS = (DESCRIPTION, EXACT_TYPES)
+_FIRST_FIELD = 1000
+
+
+def live_table(found: Table | View) -> LiveTable:
+    """A table or a view as the catalog answers it, folded.
+
+    Its version is the digest of what is read: commits of data, which come all the time, do not change it.
+    """
+    key = found.name()[-2], found.name()[-1]
+    spec = _view(key, found) if isinstance(found, View) else _table(key, found.metadata)
+    return LiveTable(spec, digest(spec), None if isinstance(found, View) else _changed_at(found.metadata))
+
+
+def _changed_at(metadata: TableMetadata) -> datetime | None:
+    """When the table was changed last; None where that was a commit of data, which hides the change."""
+    at = metadata.last_updated_ms
+    if any(snapshot.timestamp_ms == at for snapshot in metadata.snapshots):
+        return None
+    return datetime.fromtimestamp(at / 1000, UTC)
+
+
+def _table(key: Key, metadata: TableMetadata) -> TableSpec:
+    told = _told(metadata.properties)
+    fields = {field.field_id: field for field in metadata.schema().fields}
+    keys = [
+        part.source_id
+        for part in metadata.spec().fields
+        if isinstance(part.transform, IdentityTransform) and part.source_id in fields
+    ]
+    return folded(
+        TableSpec(
+            *key,
+            metadata.location,
+            FORMAT,
+            tuple(_column(field, told) for number, field in fields.items() if number not in keys),
+            tuple(_column(fields[number], told) for number in keys),
+            _parameters(metadata.properties),
+            metadata.properties.get(DESCRIPTION, ""),
+        )
+    )
+
+
+def _view(key: Key, view: View) -> TableSpec:
+    columns = tuple(_column(field, {}) for field in view.schema().fields)
+    description = view.properties.get(DESCRIPTION, "")
+    return folded(TableSpec(*key, "", VIEW, columns, (), _parameters(view.properties), description))
+
+
+def _parameters(properties: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, text) for key, text in properties.items() if key not in _OURS)
+
+
+def _told(properties: Mapping[str, str]) -> dict[str, str]:
+    """The exact types that the table keeps; none where another has written something else there."""
+    try:
+        told = json.loads(properties.get(EXACT_TYPES, "{}"))
+    except ValueError:
+        return {}
+    return (
+        {key: text for key, text in told.items() if isinstance(text, str)} if isinstance(told, dict) else {}
+    )
+
+
+def _column(field: NestedField, told: Mapping[str, str]) -> TableColumn:
+    kind = exact(ddl(field.field_type), told.get(field.name.lower()))
+    return TableColumn(field.name, kind, field.doc or "", required=field.required)
+
+
+def schema_of(spec: TableSpec) -> Schema:
+    """The schema of a new table: the columns, then the keys. Raises NotAType for what Iceberg has not."""
+    ids = count(1)
+    fields = []
+    for column in (*spec.columns, *spec.partitions):
+        number = next(ids)
+        kind = iceberg_type(parse(column.type), ids)
+        doc = column.comment or None
+        fields.append(NestedField(number, column.name, kind, required=column.required, doc=doc))
+    return Schema(*fields)
+
+
+def partitions_of(spec: TableSpec, schema: Schema) -> PartitionSpec:
+    """One part for each key, in their order, by the value as it is."""
+    keys = [schema.find_field(column.name).field_id for column in spec.partitions]
+    parts = zip(count(_FIRST_FIELD), keys, spec.partitions, strict=False)
+    return PartitionSpec(
+        *(PartitionField(source, number, IdentityTransform(), key.name) for number, source, key in parts)
+    )
+
+
+def _is_other(text: str) -> bool:
+    """Whether Iceberg keeps another type for this one; of its own types that we have no word for, none."""
+    try:
+        return kept_as(text) != text
+    except NotAType:
+        return False
+
+
+def properties_of(spec: TableSpec) -> dict[str, str]:
+    """All properties that are the specification's: parameters, description, exact types."""
+    told = {
+        column.name: column.type for column in (*spec.columns, *spec.partitions) if _is_other(column.type)
+    }
+    made = dict(spec.parameters)
+    if spec.description:
+        made[DESCRIPTION] = spec.description
+    if told:
+        made[EXACT_TYPES] = json.dumps(told, sort_keys=True)
+    return made
