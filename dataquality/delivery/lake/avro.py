@@ -7,6 +7,7 @@ from typing import Any
 
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.contracts.shared.install import install_command
+from dq.dataquality.delivery.lake import unpacking
 from dq.dataquality.delivery.lake.files import Files
 
 MAGIC = b"Obj\x01"
@@ -24,6 +25,7 @@ def parsed(content: bytes, path: str) -> list[dict[str, Any]]:
     except ImportError as error:
         what = "Commits of Iceberg and Hudi need fastavro, which is not installed."
         raise MissingTool(what, install_command("lakehouse")) from error
+    unpacking.vouch_avro(content, path)
     try:
         return [one for one in fastavro.reader(BytesIO(content)) if isinstance(one, dict)]
     # What it raises for broken files is of many kinds, those of the decompressors among them.

@@ -7,7 +7,6 @@ the log is data, and may not lead anywhere else.
 from __future__ import annotations
 
 import datetime as dt
-import gzip
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -17,6 +16,7 @@ from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.delivery.lake import avro
 from dq.dataquality.delivery.lake.commit import Brought, Commit, TableLog, summed
 from dq.dataquality.delivery.lake.files import Files
+from dq.dataquality.delivery.lake.unpacking import unzipped
 
 # `v7` without a catalog, else `00007-` and a UUID; a UUID alone is a file that is being written.
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -44,7 +44,7 @@ def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -
         return TableLog()
     content = files.read(f"{folder}/{newest}")
     try:
-        table = json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
+        table = json.loads(unzipped(content, newest) if content[:2] == b"\x1f\x8b" else content)
         line, times = _ancestors(table), _times(table)
         new = [
             Commit(str(number), at, _brought(files, folder, table, one))
@@ -52,7 +52,7 @@ def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -
             for at in (times.get(number, _instant(one["timestamp-ms"])),)
             if str(number) not in known and at >= since
         ]
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError, EOFError, OSError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
         raise Unreadable(f"Iceberg's {newest} cannot be understood.", "Look at this file.") from error
     oldest = next(iter(line.values()), None)
     whole = oldest is None or oldest.get("parent-snapshot-id") is None

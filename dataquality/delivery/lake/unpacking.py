@@ -1,0 +1,164 @@
+"""Compressed parts of a table's log, never unpacked to more than a limit: a small file may hold gigabytes."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
+from typing import BinaryIO, NamedTuple, Protocol
+
+from dq.contracts.shared.errors import Unreadable
+
+MOST_UNPACKED = 128 * 1024 * 1024
+"""More is no log of a table, or none that can be understood at every tick."""
+
+_MAGIC_AND_SYNC = (4, 16)
+
+
+class _Decompressor(Protocol):
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+class Block(NamedTuple):
+    """A block of an Avro file: how many records it says to hold, and its bytes as they are written."""
+
+    records: int
+    content: bytes
+
+
+def unzipped(content: bytes, path: str) -> bytes:
+    """The content of a gzip file. Raises Unreadable for what is none, and for what is too much."""
+    try:
+        with gzip.open(BytesIO(content)) as file:
+            found = file.read(MOST_UNPACKED + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Unreadable(f"{path} is no gzip file that can be read.", "Look at this file.") from error
+    if len(found) > MOST_UNPACKED:
+        raise _too_much(path)
+    return found
+
+
+def vouch_avro(content: bytes, path: str) -> None:
+    """Raises Unreadable for an Avro file whose blocks hold too much when they are unpacked, or claim more
+    records than they have room for.
+    """
+    file = BytesIO(content)
+    room = MOST_UNPACKED
+    try:
+        codec, schema, blocks = _opened(file)
+        if _hollow(schema):
+            raise _too_much(path)
+        size = _SIZES.get(codec)
+        if size is None:
+            raise Unreadable(f"{path} is packed by {codec!r}, which is not read.", "Look at this file.")
+        for block in blocks:
+            unpacked = size(block.content, room)
+            room -= unpacked
+            # A record takes a byte at least: one without any field is none of a log's.
+            if room < 0 or block.records > max(unpacked, 0):
+                raise _too_much(path)
+    except (ValueError, LookupError, TypeError, EOFError, zlib.error, OSError, lzma.LZMAError) as error:
+        raise Unreadable(f"{path} is no Avro file that can be read.", "Look at this file.") from error
+
+
+def _too_much(path: str) -> Unreadable:
+    return Unreadable(f"{path} holds more than {MOST_UNPACKED >> 20} MiB.", "Look at this file.")
+
+
+def _hollow(schema: object) -> bool:
+    """Whether a schema has a part that takes no byte: any number of it fits in a block."""
+    if isinstance(schema, list):
+        return any(_hollow(one) for one in schema if one != "null")
+    if not isinstance(schema, dict):
+        return schema == "null"
+    if schema.get("type") == "record":
+        fields = schema.get("fields") or []
+        return not fields or any(_hollow(one["type"]) for one in fields)
+    if schema.get("type") == "fixed":
+        return not schema.get("size")
+    return any(_hollow(schema[key]) for key in ("type", "items", "values") if key in schema)
+
+
+def _opened(file: BinaryIO) -> tuple[str, object, Iterator[Block]]:
+    """The codec and the schema of an Avro file, and its blocks.
+
+    Source: the Avro specification, "Object Container Files".
+    """
+    magic, sync = _MAGIC_AND_SYNC
+    file.read(magic)
+    terms: dict[bytes, bytes] = {}
+    while count := _number(file):
+        if count < 0:
+            count = -count
+            _number(file)
+        for _ in range(count):
+            name = _sized(file)
+            terms[name] = _sized(file)
+    file.read(sync)
+    codec = terms.get(b"avro.codec", b"null").decode()
+    return codec, json.loads(terms[b"avro.schema"]), _blocks(file, sync)
+
+
+def _blocks(file: BinaryIO, sync: int) -> Iterator[Block]:
+    while head := file.read(1):
+        file.seek(-len(head), 1)
+        yield Block(_number(file), _sized(file))
+        file.read(sync)
+
+
+def _sized(file: BinaryIO) -> bytes:
+    size = _number(file)
+    found = file.read(size) if size >= 0 else b""
+    if len(found) != size:
+        raise EOFError
+    return found
+
+
+def _number(file: BinaryIO) -> int:
+    """A number as Avro writes it: seven bits in a byte, the lowest first, signs folded in."""
+    found = _varint(file)
+    return (found >> 1) ^ -(found & 1)
+
+
+def _varint(file: BinaryIO) -> int:
+    found, shift = 0, 0
+    while shift < 70:
+        (byte,) = file.read(1) or _end()
+        found |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return found
+        shift += 7
+    raise ValueError("a number without an end")
+
+
+def _end() -> bytes:
+    raise EOFError
+
+
+def _inflated(made: Callable[[], _Decompressor]) -> Callable[[bytes, int], int]:
+    return lambda content, room: len(made().decompress(content, room + 1))
+
+
+# How many bytes a block holds when it is unpacked; one more than there is room for stands for any number.
+_SIZES: Mapping[str, Callable[[bytes, int], int]] = {
+    "null": lambda content, _: len(content),
+    "deflate": _inflated(lambda: zlib.decompressobj(-15)),
+    "bzip2": _inflated(bz2.BZ2Decompressor),
+    "xz": _inflated(lzma.LZMADecompressor),
+    # It says itself how much it holds, and cannot hold more than it says.
+    "snappy": lambda content, _: _varint(BytesIO(content)),
+    "zstandard": lambda content, room: _zstandard(content, room),
+}
+
+
+def _zstandard(content: bytes, room: int) -> int:
+    try:
+        import zstandard
+    except ImportError as error:
+        raise ValueError("it needs the package zstandard") from error
+    with zstandard.ZstdDecompressor().stream_reader(BytesIO(content)) as reader:
+        return len(reader.read(room + 1))
