@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from datetime import datetime
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from dq.cli.world.environment import World, here
 from dq.cli.world.settings import Settings
 from dq.cli.world.spark import session
 from dq.contracts.shared.errors import UsageError
+from dq.dataquality.delivery.lake.files import Storages
 from dq.dataquality.delivery.watch import tick
 from dq.dataquality.results import check_runs
 from dq.registry.catalog import CatalogSettings as CatalogSettings
@@ -94,7 +96,8 @@ def _gate(path: Path) -> None:
 
 def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -> None:
     promises, _ = slos(loaded)
-    watching = [watched(slo, None, world.reach) for slo in promises]
+    watching = [watched(slo, None, world.reach, Storages(world.reach).of) for slo in promises]
+    looked_at: datetime | None = None
     objects = {one.name: (contract, one) for contract in loaded.contracts for one in contract.objects}
     with output.step("reading the source data"):
         frames = {name: made.read(one) for name, (_, one) in objects.items()}
@@ -109,7 +112,8 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
             count = made.deliver(frames[event.object], one, day, at)
             word = f"  ← {event.word}" if event.word else ""
             output.line(f"{event.at:%a %d %b %H:%M}  {one.name} {day or ''} delivered, {count:,} rows{word}")
-        done = tick(store, watching, now.now(), sending.teller(now, loaded.contracts, CHANNEL), since=None)
+        heard = sending.teller(now, loaded.contracts, CHANNEL)
+        done, looked_at = tick(store, watching, now.now(), heard, looked_at=looked_at), now.now()
         if event.object:
             partition = {one.partition_keys()[0].column: day} if day else None
             tell = sending.teller(now, [contract], CHANNEL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import typer
@@ -23,6 +23,7 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget import Budget, budget
 from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.sources.evidence import disagreeing
 from dq.dataquality.delivery.state.holder import remembered
 from dq.dataquality.delivery.wording import local, span
 from dq.dataquality.results import check_runs
@@ -164,6 +165,29 @@ def _deliveries(standings: list[Standing]) -> None:
             if kept.status.bad:
                 how = _lateness(one.slo, kept)
                 output.line(f"      {kept.status} {local(one.slo, kept.cycle.due_at)}{how}")
+        for kept in one.cycles[-_DRAWN:]:
+            for said in _remarks(one.slo, kept):
+                output.line(f"      {local(one.slo, kept.cycle.due_at)}: {said}")
+
+
+def _remarks(slo: Slo, kept: Kept) -> list[str]:
+    """What is to be said of a cycle beside its status."""
+    said = []
+    if kept.arriving_since is not None and kept.status in ledger.OPEN:
+        said.append(f"data is still being written, since {local(slo, kept.arriving_since)}")
+    if kept.revoked and kept.gone_since is not None:
+        said.append(f"it was taken away again, gone since {local(slo, kept.gone_since)}")
+    if kept.anew_at is not None:
+        said.append(f"it was delivered anew {local(slo, kept.anew_at)}")
+    others = [
+        f"{one.source} {local(slo, one.delivered_at)}"
+        for one in disagreeing(kept.claims, kept.source)
+        if one.delivered_at is not None
+    ]
+    if others and kept.delivered_at is not None:
+        at = local(slo, kept.delivered_at)
+        said.append(f"the sources disagree: {kept.source} {at}, {', '.join(others)}")
+    return said
 
 
 def _lateness(slo: Slo, kept: Kept) -> str:
@@ -201,8 +225,22 @@ def _cycle(kept: Kept) -> dict[str, object]:
         "due_at": kept.cycle.due_at.isoformat(),
         "breach_at": kept.cycle.breach_at.isoformat(),
         "status": kept.status,
-        "delivered_at": kept.delivered_at.isoformat() if kept.delivered_at else None,
+        "delivered_at": _iso(kept.delivered_at),
+        "source": kept.source,
+        "first_seen_at": _iso(kept.first_seen_at),
+        "arriving_since": _iso(kept.arriving_since),
+        "gone_since": _iso(kept.gone_since),
+        "delivered_anew_at": _iso(kept.anew_at),
+        "evidence": [
+            {"source": one.source, "delivered_at": _iso(one.delivered_at), "rows": one.rows}
+            for one in kept.claims
+        ],
+        "disagreeing": [one.source for one in disagreeing(kept.claims, kept.source)],
     }
+
+
+def _iso(instant: datetime | None) -> str | None:
+    return instant.isoformat() if instant else None
 
 
 def as_dict(standings: list[Standing], quality: Quality, incidents: list[Incident]) -> dict[str, object]:

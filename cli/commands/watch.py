@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 
 import typer
@@ -24,11 +26,31 @@ from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import parse_duration
+from dq.contracts.slo import Slo
+from dq.dataquality.delivery.lake.files import Storages
+from dq.dataquality.delivery.sources.lookout import Lookout
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.delivery.state import heartbeat
 from dq.dataquality.delivery.turn import Turn
-from dq.dataquality.delivery.watch import Tick, tick
+from dq.dataquality.delivery.watch import Tick, Watched, tick
 from dq.store.engine import Store
+
+
+@dataclass(frozen=True, slots=True)
+class _Orders:
+    """What the command line asks of every tick."""
+
+    paths: list[Path]
+    since: str | None
+    server: str | None
+    channel: str
+    form: output.Format
+    trust_clock: bool
+
+    def scope(self, world: World) -> str:
+        """A hash of what is watched: another watcher on the same store may watch something else."""
+        names = sorted(os.fsencode(world.folder / path) for path in self.paths)
+        return sha256(b"\0".join(names)).hexdigest()
 
 
 def command(
@@ -65,12 +87,15 @@ def command(
 
     Example: dq watch registry --every 1m
     """
-    pause = _pause(every)
+    pause, places = _pause(every), paths or [Path()]
+    orders = _Orders(places, since, server, channel, format, trust_clock)
+    # It knows from tick to tick which storages are silent.
+    lookout = Lookout()
 
     def once() -> int:
-        return _once(
-            here(as_of, paths or [Path()]), paths or [Path()], since, server, channel, format, trust_clock
-        )
+        world = here(as_of, places)
+        lookout.seconds = world.settings.storage_seconds
+        return _once(world, orders, lookout)
 
     code = once()
     if pause is None:
@@ -104,17 +129,10 @@ def _clock_is_right(world: World, store: Store, trusted: bool, form: output.Form
     return True
 
 
-def _once(
-    world: World,
-    paths: list[Path],
-    since: str | None,
-    server: str | None,
-    channel: str,
-    form: output.Format,
-    trust_clock: bool,
-) -> int:
+def _once(world: World, orders: _Orders, lookout: Lookout) -> int:
+    paths, server, channel, form = orders.paths, orders.server, orders.channel, orders.form
     store = world.store()
-    if not _clock_is_right(world, store, trust_clock, form):
+    if not _clock_is_right(world, store, orders.trust_clock, form):
         return 3
     rest = at_rest(world, store, server, channel)
     loaded = settled(world, store, load(paths, rest.of), paths, keep=True)
@@ -122,20 +140,32 @@ def _once(
     ended = withdrawals(loaded, promises, wrong)
     wrong += routing.refused(loaded.contracts, channel, world.settings)
     reach = world.reach
-    watching, refused = each(promises, lambda slo: slo.contract, lambda slo: watched(slo, server, reach))
+    files = Storages(reach).of
+
+    def ready(slo: Slo) -> Watched:
+        return watched(slo, server, reach, files)
+
+    watching, refused = each(promises, lambda slo: slo.contract, ready)
     findings = [*loaded.findings, *wrong, *refused]
     for finding in findings:
         output.note(str(finding))
+    scope, now = orders.scope(world), world.now()
+    with store.read() as tx:
+        looked_at = heartbeat.looked_at(tx, scope)
     done = tick(
         store,
         watching,
-        world.now(),
+        now,
         sending.teller(world, loaded.contracts, channel),
-        since=instant(since) if since else None,
+        since=instant(orders.since) if orders.since else None,
         unread=set(loaded.resting.values()),
         withdrawn=ended,
         past=sending.teller_of_past(world, channel),
+        lookout=lookout,
+        looked_at=looked_at,
     )
+    with store.write() as tx:
+        heartbeat.note_look(tx, scope, now)
     done = replace(done, slos=done.slos + rest.slos)
     close_withdrawn(world, store, loaded)
     lay_to_rest(world, store, rest, loaded, [one.slo for one in watching], findings)

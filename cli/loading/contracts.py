@@ -20,7 +20,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.delivery.lake.files import files_for
+from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched
 
@@ -106,8 +106,11 @@ def slos(loaded: Loaded) -> tuple[list[Slo], list[Finding]]:
     return found, list(dict.fromkeys(findings))
 
 
-def watched(slo: Slo, server: str | None, reach: Reach) -> Watched:
-    """An SLO with the place of its data. Raises UsageError where the place cannot be known."""
+def watched(slo: Slo, server: str | None, reach: Reach, files: Callable[[str], Files]) -> Watched:
+    """An SLO with the place of its data, and what reads it.
+
+    Raises UsageError where the place cannot be known.
+    """
     place = resolve(slo.contract, slo.object, server, reach)
     if not place.path:
         raise UsageError(
@@ -115,7 +118,7 @@ def watched(slo: Slo, server: str | None, reach: Reach) -> Watched:
             "Add 'location' to the server.",
             at=slo.contract.at("servers"),
         )
-    return Watched(slo, marked(place, slo.object), files_for(place.path, reach))
+    return Watched(slo, marked(place, slo.object), files(place.path))
 
 
 def marked(place: DataPlace, one: SchemaObject) -> DeliveryPlace:

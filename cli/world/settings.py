@@ -120,6 +120,9 @@ class Settings:
         TEXT,
         "Who is told when deliveries cannot be seen, such as `slack:#data-platform`. By default the console.",
     )
+    storage_seconds: int = _is(
+        10, SECONDS, "How long the watcher waits for one answer of a storage before it is taken for silent."
+    )
     rule_seconds: int = _is(1800, SECONDS, "How long one rule may run on Spark.")
     store_url: str = _is(
         "", TEXT, "The state store. By default an SQLite file in `.dq` of the working folder."

@@ -13,11 +13,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey, Recovery, Severity
-from dq.dataquality.delivery.sources.evidence import Evidence
 
 if TYPE_CHECKING:
+    from dq.dataquality.delivery.judgement import CycleJudgement
     from dq.dataquality.delivery.ledger import Kept
-    from dq.dataquality.delivery.status import CycleVerdict
     from dq.dataquality.delivery.watch import Watched
 
 # No contract is called so: an id has no brackets.
@@ -35,30 +34,31 @@ class _Cause:
     problem: str = ""
 
 
-def events(
-    judged: Iterable[tuple[Watched, Kept, CycleVerdict, Evidence | None]], now: datetime, settle: timedelta
-) -> Iterator[Breach]:
+def events(judged: Iterable[CycleJudgement], now: datetime, settle: timedelta) -> Iterator[Breach]:
     """What of this tick the platform team has to know.
 
     A delivery is told as blind when it is unknown `settle` after its breach.
     """
     causes: dict[str, _Cause] = defaultdict(_Cause)
-    for one, kept, result, evidence in judged:
-        name = cause_of(one, result, evidence)
-        if name is None or evidence is None or now < kept.cycle.breach_at + settle:
+    for one in judged:
+        name = cause_of(one)
+        if name is None or one.evidence is None or now < one.kept.cycle.breach_at + settle:
             continue
         cause = causes[name]
-        cause.blind.append(kept)
-        cause.problem = cause.problem or evidence.problem
+        cause.blind.append(one.kept)
+        cause.problem = cause.problem or one.evidence.problem
     for name, cause in sorted(causes.items()):
         yield _breach(IncidentKey(PLATFORM, name, GROUP), cause, now)
 
 
-def cause_of(one: Watched, result: CycleVerdict, evidence: Evidence | None) -> str | None:
+def cause_of(judged: CycleJudgement) -> str | None:
     """What keeps a delivery from being seen: the root that its data lies under, or the format whose commits
     cannot be read. None for one that is known, and for one that never will be.
     """
-    if result.status is not CycleStatus.UNKNOWN or evidence is None or evidence.readable or evidence.settled:
+    evidence, one = judged.evidence, judged.one
+    if evidence is None or evidence.readable or evidence.settled:
+        return None
+    if judged.result.status is not CycleStatus.UNKNOWN:
         return None
     return _of_format(one) if evidence.source == "commit" else root_of(one)
 

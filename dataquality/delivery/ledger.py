@@ -1,28 +1,24 @@
-"""Cycles as rows: enumerated once, changed only by guarded updates, every change an event.
+"""Cycles as rows, as they are read.
 
 A contract stands here by its key, so that two majors of it have cycles and receipts of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, not_, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, not_, or_, select
 
+from dq.contracts.extension import EvidenceSource
 from dq.contracts.schedule import Cycle, Note
 from dq.contracts.schedule.cycle import Partition
-from dq.contracts.shared.install import release
 from dq.contracts.shared.outcome import CycleStatus
-from dq.contracts.slo import Slo
-from dq.dataquality.delivery import proof
-from dq.dataquality.delivery.sources.evidence import Evidence
-from dq.dataquality.delivery.state import watermarks
+from dq.dataquality.delivery.sources.evidence import SourceAnswer
 from dq.dataquality.delivery.state.receipts import AT_ONCE
 from dq.dataquality.delivery.state.tables import cycle as cycles_table
 from dq.dataquality.delivery.state.tables import cycle_event, receipt, watermark
-from dq.dataquality.delivery.status import CycleVerdict
 
 OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING, CycleStatus.UNKNOWN)
 _KEY = ("contract", "object", "slo")
@@ -35,7 +31,9 @@ class Kept:
     """A cycle as it stands in the store. `told`: its breach is known to the alerts room.
 
     `blind` is what keeps it from being seen, as the platform team is told, where it is unknown for that.
-    `held` is the root under which so much is missing that its owners are told at `held_until`.
+    `held` is the root under which so much is missing that its owners are told at `held_until`. `claims` are
+    what the sources said when it was judged last. What is good is looked at again at `look_again_at`, and
+    nothing of it is left since `gone_since`; it was delivered anew at `anew_at`.
     `contract_hash` is the SHA-256 of the contract's file that promised it; empty where an older dq wrote it.
     `excuse` is why it does not count, and `counts_since` when somebody took an excuse back.
     """
@@ -53,51 +51,17 @@ class Kept:
     contract_hash: str = ""
     excuse: str = ""
     counts_since: datetime | None = None
+    source: EvidenceSource | None = None
+    claims: tuple[SourceAnswer, ...] = ()
+    arriving_since: datetime | None = None
+    look_again_at: datetime | None = None
+    gone_since: datetime | None = None
+    anew_at: datetime | None = None
 
-
-def enumerate_to(tx: Connection, slo: Slo, new: Iterable[Cycle], until: datetime, *, first: bool) -> None:
-    """Adds the rows of new cycles and moves the watermark; a row that another watcher added is kept."""
-    _add(tx, slo, list(new))
-    key = dict(zip(("contract", "object", "slo"), slo.key, strict=True))
-    if first:
-        tx.execute(insert(watermark).values(**key, through=until))
-    else:
-        here = and_(*(watermark.c[name] == value for name, value in key.items()), watermark.c.through < until)
-        tx.execute(update(watermark).where(here).values(through=until))
-
-
-def _add(tx: Connection, slo: Slo, new: list[Cycle]) -> None:
-    if not new:
-        return
-    columns = cycles_table.c
-    same = and_(*(columns[name] == value for name, value in zip(_KEY, slo.key, strict=True)))
-    since = columns.due_at >= min(cycle.due_at for cycle in new)
-    there = set(tx.scalars(select(columns.due_at).where(same, since)))
-    rows = [_row(slo, cycle) for cycle in new if cycle.due_at not in there]
-    if rows:
-        tx.execute(insert(cycles_table), rows)
-
-
-def _row(slo: Slo, cycle: Cycle) -> dict[str, object]:
-    return {
-        "contract": cycle.contract,
-        "object": cycle.object,
-        "slo": cycle.slo,
-        "due_at": cycle.due_at,
-        "breach_at": cycle.breach_at,
-        "nominal": cycle.nominal.isoformat(),
-        "note": cycle.note,
-        "partitions": [[list(pair) for pair in partition] for partition in cycle.partitions],
-        "status": CycleStatus.PENDING,
-        "reason": "",
-        "told": False,
-        "contract_version": slo.contract.version,
-        "contract_hash": slo.contract.digest or None,
-        "tzdata": cycle.tzdata,
-        "calendar": cycle.calendar or None,
-        "dq": release(),
-        "excuse": cycle.excuse or None,
-    }
+    @property
+    def revoked(self) -> bool:
+        """Whether it was delivered, and taken away again."""
+        return self.gone_since is not None and not self.status.good
 
 
 def open_cycles(tx: Connection, now: datetime) -> dict[tuple[str, str, str], list[Kept]]:
@@ -123,7 +87,8 @@ def _is_open(now: datetime) -> ColumnElement[bool]:
     )
     # What has been unknown for so long stays so.
     too_old = and_(columns.status == CycleStatus.UNKNOWN, columns.due_at <= now - STILL_LOOKED_AT)
-    return or_(and_(columns.status.in_(OPEN), not_(too_old)), given_up)
+    again = columns.look_again_at <= now
+    return or_(and_(columns.status.in_(OPEN), not_(too_old)), given_up, again)
 
 
 def any_blind(tx: Connection, cause: str) -> bool:
@@ -232,57 +197,13 @@ def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select 
         held_until=row.held_until,
         contract_hash=row.contract_hash or "",
         excuse=row.excuse or "",
+        source=row.source,
+        claims=tuple(
+            SourceAnswer(source, datetime.fromisoformat(at) if at else None, rows)
+            for source, at, rows in row.claims or ()
+        ),
+        arriving_since=row.arriving_since,
+        look_again_at=row.look_again_at,
+        gone_since=row.gone_since,
+        anew_at=row.anew_at,
     )
-
-
-def change(
-    tx: Connection,
-    before: Kept,
-    judged: CycleVerdict,
-    evidence: Evidence | None,
-    now: datetime,
-    *,
-    told: bool,
-    blind: str | None = None,
-    held: tuple[str, datetime] | None = None,
-) -> bool:
-    """Moves a cycle to its new status, if it still stands where it was read; says whether it did."""
-    delivered = before.cycle.due_at + judged.lateness if judged.lateness is not None else None
-    moved = tx.execute(
-        update(cycles_table)
-        .where(
-            cycles_table.c.id == before.id,
-            cycles_table.c.status == before.status,
-            cycles_table.c.told == before.told,
-        )
-        .values(
-            status=judged.status,
-            reason=judged.reason,
-            delivered_at=delivered,
-            first_seen_at=(evidence.first_seen if evidence else None) or before.first_seen_at,
-            source=evidence.source if evidence and delivered else None,
-            told=told,
-            blind=blind,
-            held=held[0] if held else None,
-            # When it was held stays known, so that it is held once.
-            held_until=held[1] if held else before.held_until,
-        )
-    )
-    if moved.rowcount != 1:
-        return False
-    if delivered is not None:
-        key = (before.cycle.contract, before.cycle.object, before.cycle.slo)
-        watermarks.note_delivery(tx, key, delivered)
-    # What comes after it was given up stays `never`, and is a change all the same.
-    if judged.status is not before.status or delivered != before.delivered_at:
-        tx.execute(
-            insert(cycle_event).values(
-                cycle_id=before.id,
-                at=now,
-                before=before.status,
-                after=judged.status,
-                reason=judged.reason,
-                proof=proof.written(judged.grounds, release()) if judged.grounds else None,
-            )
-        )
-    return True

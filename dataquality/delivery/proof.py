@@ -8,7 +8,7 @@ from datetime import datetime
 from dq.dataquality.delivery.sources.evidence import Evidence
 from dq.dataquality.delivery.status import Grounds
 
-_TIMES = ("delivered_at", "first_seen")
+_TIMES = ("delivered_at", "first_seen", "arriving")
 
 
 def written(grounds: Grounds, release: str) -> dict[str, object]:
@@ -20,6 +20,8 @@ def written(grounds: Grounds, release: str) -> dict[str, object]:
         row["empty"] = "forbidden"
     if grounds.excused:
         row["excused"] = grounds.excused
+    if grounds.revoked:
+        row["revoked"] = grounds.revoked
     if grounds.evidence is not None:
         row["evidence"] = _written(grounds.evidence)
     return row
@@ -51,6 +53,7 @@ def read(row: Mapping[str, object]) -> Grounds:
             give_up_at=_instant(row.get("give_up_at")),
             empty_allowed=row.get("empty") != "forbidden",
             excused=str(row.get("excused", "")),
+            revoked=str(row.get("revoked", "")),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"{row!r} is no proof") from error
@@ -70,6 +73,7 @@ def _read(row: Mapping[str, object]) -> Evidence:
         detail=str(row.get("detail", "")),
         names_cycle=bool(row.get("names_cycle")),
         settled=bool(row.get("settled")),
+        arriving=_instant(row.get("arriving")),
     )
 
 

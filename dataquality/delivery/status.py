@@ -15,12 +15,16 @@ CLOCK_TOLERANCE = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """What a verdict rests on besides the cycle and the time. `excused` is why it does not count, if so."""
+    """What a verdict rests on besides the cycle and the time.
+
+    `excused` is why it does not count, if so, and `revoked` how what was delivered was taken away again.
+    """
 
     evidence: Evidence | None = None
     give_up_at: datetime | None = None
     empty_allowed: bool = True
     excused: str = ""
+    revoked: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -56,6 +60,8 @@ def judge_on(cycle: Cycle, grounds: Grounds, now: datetime) -> CycleVerdict:
     if grounds.is_empty and not grounds.excused:
         said = f"{verdict.reason} An empty delivery came, which is forbidden."
         verdict = replace(verdict, reason=said)
+    if grounds.revoked and verdict.status in (CycleStatus.PENDING, CycleStatus.MISSING):
+        verdict = replace(verdict, reason=grounds.revoked)
     return replace(verdict, grounds=grounds)
 
 
@@ -79,7 +85,8 @@ def judge(
     if evidence is not None and not evidence.readable:
         return _while_unreadable(cycle, evidence, now)
     if evidence is None or evidence.delivered_at is None:
-        nothing = _without_delivery(cycle, now, give_up_at)
+        whole = "complete " if evidence is not None and evidence.arriving is not None else ""
+        nothing = _without_delivery(cycle, now, give_up_at, whole)
         so_far = evidence.detail if evidence is not None else ""
         return replace(nothing, reason=f"{nothing.reason} So far: {so_far}.") if so_far else nothing
     return _delivered(cycle, evidence, evidence.delivered_at, now, give_up_at)
@@ -100,22 +107,25 @@ def _before_breach(cycle: Cycle, now: datetime) -> CycleVerdict | None:
 
 def _while_unreadable(cycle: Cycle, evidence: Evidence, now: datetime) -> CycleVerdict:
     problem = evidence.problem or "no reason given"
+    said = "does not tell" if evidence.settled else "could not be read"
     return _before_breach(cycle, now) or CycleVerdict(
-        CycleStatus.UNKNOWN, None, f"The {evidence.source} could not be read: {problem}."
+        CycleStatus.UNKNOWN, None, f"The {evidence.source} {said}: {problem}."
     )
 
 
-def _without_delivery(cycle: Cycle, now: datetime, give_up_at: datetime | None) -> CycleVerdict:
+def _without_delivery(cycle: Cycle, now: datetime, give_up_at: datetime | None, whole: str) -> CycleVerdict:
     if waiting := _before_breach(cycle, now):
         return waiting
     if give_up_at is not None and now > give_up_at:
         return CycleVerdict(
             CycleStatus.NEVER,
             None,
-            f"Nothing arrived; given up {_text(give_up_at)}, due {_text(cycle.due_at)}.",
+            f"Nothing {whole}arrived; given up {_text(give_up_at)}, due {_text(cycle.due_at)}.",
         )
     return CycleVerdict(
-        CycleStatus.MISSING, None, f"Nothing arrived by {_text(cycle.breach_at)}, due {_text(cycle.due_at)}."
+        CycleStatus.MISSING,
+        None,
+        f"Nothing {whole}arrived by {_text(cycle.breach_at)}, due {_text(cycle.due_at)}.",
     )
 
 

@@ -7,27 +7,28 @@ point leaves either all of it or nothing, and the next tick does it again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from dq.contracts.schedule.cycle import Partition
+from dq.contracts.schedule import Cycle
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey, Recovery
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import blindness, ledger, mass
 from dq.dataquality.delivery.budget_alerts import budgets, tell_budgets
+from dq.dataquality.delivery.cycle_writes import Move, enumerate_all, move_all
+from dq.dataquality.delivery.judgement import CycleJudgement, judgement
 from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.sighting import View
 from dq.dataquality.delivery.sources import commit_history
-from dq.dataquality.delivery.sources.commit_evidence import CycleWindow, delivered
 from dq.dataquality.delivery.sources.commit_history import CommitHistory
-from dq.dataquality.delivery.sources.evidence import Evidence
-from dq.dataquality.delivery.sources.probe import DeliveryPlace, Receipts, label, look
+from dq.dataquality.delivery.sources.lookout import Lookout
+from dq.dataquality.delivery.sources.probe import DeliveryPlace, label
 from dq.dataquality.delivery.sources.sight import Sight
-from dq.dataquality.delivery.sources.snapshot import of_snapshot, window_of
 from dq.dataquality.delivery.state import excuses, watermarks
 from dq.dataquality.delivery.state.excuses import Excuse
 from dq.dataquality.delivery.state.receipts import all_receipts
@@ -83,13 +84,16 @@ def tick(
     unread: Collection[str] = (),
     withdrawn: Callable[[Key], str | None] = lambda _: None,
     past: Callable[[Connection, Sequence[PastMiss]], object] = lambda *_: None,
+    lookout: Lookout | None = None,
+    looked_at: datetime | None = None,
 ) -> Tick:
     """Brings every watched SLO up to `now`, an aware instant.
 
     An SLO that was never watched starts at `since`, or at `now`: what was due before has no cycles.
     Running it again at the same instant changes nothing. `unread` are contracts, by key, that are as they
-    were and of which nothing is due. `withdrawn` says of an SLO by its key why it is
-    promised no more, or None: others may watch it. `past` is handed what broke and ended untold.
+    were and of which nothing is due. `withdrawn` says of an SLO by its key why it is promised no more, or
+    None: others may watch it. `past` is handed what broke and ended untold. `lookout` is the one of the ticks
+    before, and `looked_at` the instant of the last one that was done, if any.
     """
     gone = withdraw(store, withdrawn, now, tell)
     new = _enumerate(store, watched, now, since or now, unread)
@@ -97,38 +101,43 @@ def tick(
         standing = ledger.open_cycles(tx, now)
         at_hand = {one.slo.key[0] for one in watched if one.slo.key in standing}
         receipts, words = all_receipts(tx, at_hand), excuses.said(tx, at_hand)
-        delivered_once = watermarks.ever_delivered(tx)
+        sight = Sight(watermarks.ever_delivered(tx))
         logs = [one.place for one in watched if one.slo.key in standing and one.place.format in LAKEHOUSE]
         history = commit_history.load(tx, {place.path.rstrip("/") for place in logs}, now)
-    sight = Sight(delivered_once)
-    judged = [
-        (one, kept, result, evidence)
+    due = [
+        (one, kept)
         for one in watched
         for kept in (_worded(kept, words) for kept in standing.get(one.slo.key, ()))
         if kept.cycle.due_at <= now
-        for result, evidence in (
-            _excused(kept, now) or _judged(one, kept, receipts.get(one.slo.key[:2], {}), history, now, sight),
-        )
-        # What was given up stays so, unless it came after all.
-        if kept.status is not CycleStatus.NEVER or result.lateness is not None
     ]
-    known = [(one, kept, _as_known(kept, result), evidence) for one, kept, result, evidence in judged]
-    blind = tuple(blindness.events(known, now, SETTLE))
-    changes = _write(store, known, blind, history, now, tell, past)
-    closed = sum(1 for change in changes if change.after not in ledger.OPEN)
+    excused = [
+        CycleJudgement(one, kept, judge_on(kept.cycle, Grounds(excused=kept.excuse), now), None)
+        for one, kept in due
+        if kept.excuse
+    ]
+    # For what does not count, nothing is looked for.
+    wanted = [(one, kept) for one, kept in due if not kept.excuse]
+    seen = View(now, receipts, history, sight).all(lookout or Lookout(), wanted)
+    judged = excused + [
+        found
+        for found in (judgement(one, now, looked_at) for one in seen)
+        # What was given up stays so, unless it came after all.
+        if found.kept.status is not CycleStatus.NEVER or found.result.lateness is not None
+    ]
+    changes = _write(store, judged, history, now, tell, past)
     return Tick(
         at=now,
         slos=len(watched),
         new_cycles=new,
         changes=gone + tuple(change for change in changes if change.after is not change.kept.status),
         unknown=tuple(
-            Turn(kept, result.status, result.reason)
-            for _, kept, result, evidence in judged
-            if result.status is CycleStatus.UNKNOWN
+            Turn(one.kept, one.result.status, one.result.reason)
+            for one in judged
+            if one.result.status is CycleStatus.UNKNOWN
             # What will never be known is said once.
-            if evidence is None or not evidence.settled or kept.status is not CycleStatus.UNKNOWN
+            if one.evidence is None or not one.evidence.settled or one.kept.status is not CycleStatus.UNKNOWN
         ),
-        open=len(judged) - closed,
+        open=sum(1 for one in judged if one.result.status in ledger.OPEN),
     )
 
 
@@ -138,34 +147,22 @@ def _enumerate(
     """Gives every cycle that came due since the last tick its row; how many there were."""
     with store.read() as tx:
         marks, roots = watermarks.through(tx), watermarks.roots(tx)
-    due = []
+    due: list[tuple[Slo, list[Cycle]]] = []
+    moved: dict[Key, str] = {}
     for one in watched:
         mark, root = marks.get(one.slo.key), blindness.root_of(one)
         new = list(one.slo.cycles(mark or start, now))
-        if new or mark is None or roots.get(one.slo.key) != root:
-            due.append((one.slo, new, root))
+        if roots.get(one.slo.key) != root:
+            moved[one.slo.key] = root
+        if new or mark is None:
+            due.append((one.slo, new))
     if watched or unread:
+        # Another watcher may have been here meanwhile; who is second finds the rows.
         with store.write() as tx:
-            # Another watcher may have been here meanwhile; who is second finds the rows.
-            marks = watermarks.through(tx)
-            for slo, new, root in due:
-                ledger.enumerate_to(tx, slo, new, now, first=slo.key not in marks)
-                if roots.get(slo.key) != root:
-                    watermarks.note_root(tx, slo.key, root)
+            enumerate_all(tx, due, now)
+            watermarks.note_roots(tx, moved)
             watermarks.advance(tx, [one.slo.key for one in watched], unread, now)
-    return sum(len(new) for _, new, _ in due)
-
-
-def _as_known(kept: Kept, result: CycleVerdict) -> CycleVerdict:
-    """A miss that was seen stays one: what cannot be read afterwards takes nothing back."""
-    if kept.status is CycleStatus.MISSING and result.status is CycleStatus.UNKNOWN:
-        return CycleVerdict(CycleStatus.MISSING, None, kept.reason)
-    return result
-
-
-def _excused(kept: Kept, now: datetime) -> tuple[CycleVerdict, None] | None:
-    """The verdict on a cycle that the calendar or somebody excuses; then nothing is looked for."""
-    return (judge_on(kept.cycle, Grounds(excused=kept.excuse), now), None) if kept.excuse else None
+    return sum(len(new) for _, new in due)
 
 
 def _worded(kept: Kept, words: Mapping[tuple[Key, datetime], Excuse]) -> Kept:
@@ -178,110 +175,109 @@ def _worded(kept: Kept, words: Mapping[tuple[Key, datetime], Excuse]) -> Kept:
     return replace(kept, excuse="" if word.undone else word.text, counts_since=since)
 
 
-def _judged(
-    one: Watched, kept: Kept, receipts: Receipts, history: CommitHistory, now: datetime, sight: Sight
-) -> tuple[CycleVerdict, Evidence | None]:
-    slo, cycle = one.slo, kept.cycle
-    # Where a partition's path tells what came, no time does.
-    placed = bool(cycle.partitions) and one.place.format not in LAKEHOUSE
-    window, ahead = (CycleWindow(None, None, None), None) if placed else window_of(slo, cycle)
-
-    def commit(partition: Partition) -> Evidence | None:
-        seen = history.of(one.place.path.rstrip("/"), one.place.format, one.files)
-        return delivered(slo, cycle, partition, seen, window)
-
-    evidence = look(slo, cycle, one.place, one.files, receipts, commit, now)
-    if evidence is None and now > cycle.breach_at:
-        evidence = sight.lost(slo, one.place, one.files)
-    give_up_at = cycle.due_at + slo.give_up_after if slo.give_up_after else None
-    if not cycle.partitions:
-        evidence, give_up_at = of_snapshot(
-            kept.status is CycleStatus.MISSING, evidence, window, give_up_at or ahead
-        )
-    if evidence is not None and evidence.delivered_at is not None:
-        evidence = replace(evidence, first_seen=kept.first_seen_at or now)
-    grounds = Grounds(evidence, give_up_at, slo.delivery.empty == "allowed")
-    verdict = judge_on(cycle, grounds, now)
-    # What is no delivery, being empty, is no evidence of one.
-    return verdict, None if grounds.is_empty else evidence
-
-
-Judged = tuple[Watched, Kept, CycleVerdict, Evidence | None]
-
-
 def _write(
     store: Store,
-    judged: Iterable[Judged],
-    blind: Sequence[Breach],
+    judged: Sequence[CycleJudgement],
     history: CommitHistory,
     now: datetime,
     tell: Tell,
     past: Callable[[Connection, Sequence[PastMiss]], object],
 ) -> list[Turn]:
+    blind = list(blindness.events(judged, now, SETTLE))
     moved = [
-        (one, kept, result, evidence, event, cause)
-        for one, kept, result, evidence in judged
-        for event in (_event(one.slo, kept, result, now),)
-        for cause in (blindness.cause_of(one, result, evidence),)
-        if event is not None or result.status is not kept.status or cause != kept.blind
+        (one, event, cause)
+        for one in judged
+        for event in (_event(one, now),)
+        for cause in (blindness.cause_of(one),)
+        if event is not None or one.differs or cause != one.kept.blind
     ]
-    changes: list[Turn] = []
     if not moved and not blind and not history.has_news:
-        return changes
+        return []
     with store.write() as tx:
         history.write(tx)
         for unseen in blind:
             tell(tx, unseen)
-        about = [(one, kept) for one, kept, _, _, own, _ in moved if isinstance(own, Breach)]
-        many = mass.masses(tx, about)
-        held = {kept.id: (one.root, now + mass.HOLD) for one in many for kept in one.cycles}
+        many = mass.masses(tx, [(one.one, one.kept) for one, event, _ in moved if isinstance(event, Breach)])
+        held = {kept.id: (mass_miss.root, now + mass.HOLD) for mass_miss in many for kept in mass_miss.cycles}
         for one_cause in many:
             tell(tx, mass.breach(one_cause, now))
-        untold: list[PastMiss] = []
-        told_of: list[tuple[Slo, Breach | Recovery]] = []
-        charged: dict[Key, Slo] = {}
-        for one, kept, result, evidence, event, cause in moved:
-            own = None if kept.id in held else event
-            told = kept.told or isinstance(own, Breach)
-            hold = held.get(kept.id)
-            if not ledger.change(tx, kept, result, evidence, now, told=told, blind=cause, held=hold):
-                continue
-            if result.status in _ENDED_BADLY and not kept.told:
-                untold.append(PastMiss(one.slo, kept, result))
-            changes.append(Turn(kept, result.status, result.reason))
-            if own is not None:
-                told_of.append((one.slo, own))
-            if kept.id not in held and (result.status.good or result.status.bad or kept.status.bad):
-                charged[one.slo.key] = one.slo
+        moves = [
+            _move(one, cause, held.get(one.kept.id), breach=isinstance(event, Breach))
+            for one, event, cause in moved
+        ]
+        standing = move_all(tx, moves, now)
+        done = [
+            (one, None if one.kept.id in held else event)
+            for one, event, _ in moved
+            if one.kept.id in standing
+        ]
+        told_of = [(one.one.slo, event) for one, event in done if event is not None]
+        charged = {
+            one.one.slo.key: one.one.slo
+            for one, _ in done
+            if one.kept.id not in held
+            and (one.result.status.good or one.result.status.bad or one.kept.status.bad)
+        }
         found = budgets(tx, [*charged.values(), *(slo for slo, _ in told_of)], now)
-        for slo, own in told_of:
-            tell(tx, replace(own, facts=(*own.facts, ("budget", found[slo.key].line()))))
+        for slo, event in told_of:
+            tell(tx, replace(event, facts=(*event.facts, ("budget", found[slo.key].line()))))
         tell_budgets(tx, charged.values(), found, now, tell)
+        changes = [Turn(one.kept, one.result.status, one.result.reason) for one, _ in done]
         tell_platform(tx, changes, now, tell)
+        untold = [
+            PastMiss(one.one.slo, one.kept, one.result)
+            for one, _ in done
+            if one.result.status in _ENDED_BADLY and not one.kept.told
+        ]
         if untold:
             past(tx, untold)
     return changes
 
 
-def _event(slo: Slo, kept: Kept, judged: CycleVerdict, now: datetime) -> Breach | Recovery | None:
+def _move(one: CycleJudgement, cause: str | None, held: tuple[str, datetime] | None, *, breach: bool) -> Move:
+    told = (one.kept.told and not one.revoked) or (breach and held is None)
+    return Move(
+        one.kept,
+        one.result,
+        one.evidence,
+        told=told,
+        blind=cause,
+        held=held,
+        look_again_at=one.look_again_at,
+        gone_since=one.gone_since,
+        anew_at=one.anew,
+    )
+
+
+def _event(one: CycleJudgement, now: datetime) -> Breach | Recovery | None:
     """What the alerts room has to know about this judgement, if anything."""
-    contract, one, group = slo.key
-    key, subject = IncidentKey(contract, one, group), kept.cycle.due_at.isoformat()
+    slo, kept, result = one.one.slo, one.kept, one.result
+    if kept.status.good and not one.revoked:
+        return None
+    key, subject = IncidentKey(*slo.key), kept.cycle.due_at.isoformat()
+    told = kept.told and not one.revoked
     tell_at = kept.held_until or kept.cycle.breach_at + SETTLE
-    if judged.status is CycleStatus.MISSING and not kept.told and now >= tell_at:
+    if result.status is CycleStatus.MISSING and not told and now >= tell_at:
         what = label(kept.cycle.partitions[0]) if kept.cycle.partitions else "the snapshot"
+        how = (
+            "was taken away again"
+            if one.gone_since
+            else "is still being written"
+            if one.arriving
+            else "is missing"
+        )
         return Breach(
             key=key,
             severity=slo.severity,
             subject=subject,
-            title=f"{one} is missing: {what}",
-            # What counts again is news, whatever was told of it before.
-            at=max(kept.cycle.breach_at, kept.counts_since or kept.cycle.breach_at),
-            facts=(("promised", promised(slo, kept.cycle)), ("seen", judged.reason)),
+            title=f"{slo.object.name} {how}: {what}",
+            # What was taken away, or counts again, is news whatever was told of it before.
+            at=max(at for at in (kept.cycle.breach_at, kept.counts_since, one.gone_since) if at),
+            facts=(("promised", promised(slo, kept.cycle)), ("seen", result.reason)),
         )
-    if kept.told and judged.status not in ledger.OPEN:
-        if judged.lateness is not None:
-            at = kept.cycle.due_at + judged.lateness
-            return Recovery(key, subject, at, (("delivered", seen(slo, kept.cycle, judged)),))
-        return ended(key, kept, judged, now)
+    if told and result.status not in ledger.OPEN:
+        if result.lateness is not None:
+            at = kept.cycle.due_at + result.lateness
+            return Recovery(key, subject, at, (("delivered", seen(slo, kept.cycle, result)),))
+        return ended(key, kept, result, now)
     return None

@@ -8,6 +8,7 @@ from datetime import datetime
 from dq.contracts.shared.outcome import CycleStatus, IncidentKey
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget_alerts import withdraw_budget
+from dq.dataquality.delivery.cycle_writes import Move, move_all
 from dq.dataquality.delivery.state import watermarks
 from dq.dataquality.delivery.status import CycleVerdict
 from dq.dataquality.delivery.turn import Key, Tell, Turn, ended, tell_platform
@@ -30,8 +31,10 @@ def withdraw(
             withdraw_budget(tx, key, told.get(key), reason, now, tell)
             watermarks.unmark(tx, key)
             verdict = CycleVerdict(CycleStatus.WITHDRAWN, None, reason)
-            for kept in standing.get(key, ()):
-                if kept.status in ledger.OPEN and ledger.change(tx, kept, verdict, None, now, told=kept.told):
+            open_ = [kept for kept in standing.get(key, ()) if kept.status in ledger.OPEN]
+            moved = move_all(tx, [Move(kept, verdict, told=kept.told) for kept in open_], now)
+            for kept in open_:
+                if kept.id in moved:
                     turns.append(Turn(kept, verdict.status, reason))
                     if kept.told:
                         tell(tx, ended(IncidentKey(*key), kept, verdict, now))

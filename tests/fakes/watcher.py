@@ -14,6 +14,7 @@ from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM
 from dq.dataquality.delivery.lake.files import LocalFiles
+from dq.dataquality.delivery.sources.lookout import Lookout
 from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched, tick
 from dq.store.engine import Store
@@ -68,6 +69,8 @@ class TableWatcher:
         self.watched = [Watched(slos[0], DeliveryPlace(str(root), format, "_SUCCESS"), LocalFiles())]
         self.told: list[Breach | Recovery] = []
         self.platform: list[Breach | Recovery] = []
+        self.lookout = Lookout()
+        self.looked_at: datetime | None = None
 
     @property
     def slo(self) -> Slo:
@@ -81,6 +84,9 @@ class TableWatcher:
             at(when),
             lambda _, event: (self.platform if event.key.contract == PLATFORM else self.told).append(event),
             since=at(since) if since else None,
+            lookout=self.lookout,
+            looked_at=self.looked_at,
         )
+        self.looked_at = at(when)
         with self.store.read() as tx:
             return [kept.status for kept in ledger.history(tx, ("orders", "orders", "daily"))]

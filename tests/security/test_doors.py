@@ -148,7 +148,7 @@ ALLOWED = {
     ("alerts/channels/file.py", "file"): (".is_file .mkdir .open os.open", "the file that a route names"),
     ("alerts/channels/file.py", "output"): ("os.write", "the file that a route names"),
     ("dataquality/delivery/lake/files.py", "file"): (
-        ".is_dir .is_file .iterdir os.fdopen os.open",
+        ".is_dir .is_file .iterdir os.fdopen os.open os.scandir",
         "door: paths of a local lake, and the logs of its tables",
     ),
     ("dataquality/delivery/lake/files.py", "host"): (

@@ -11,6 +11,7 @@ from dq.contracts.shared.outcome import CycleStatus, IncidentKey
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget_alerts import budgets, tell_budgets
+from dq.dataquality.delivery.cycle_writes import Move, move_all
 from dq.dataquality.delivery.history import changes
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.state import excuses
@@ -48,7 +49,7 @@ def excuse(
 def _excused(tx: Connection, kept: Kept, word: Excuse, now: datetime, tell: Tell) -> list[Turn]:
     verdict = judge_on(kept.cycle, Grounds(excused=word.text), now)
     # Nobody is told of it any more; if it counts again and is missing still, it is news.
-    if not ledger.change(tx, kept, verdict, None, now, told=False):
+    if not move_all(tx, [Move(kept, verdict)], now):
         return []
     if kept.told and kept.status in (CycleStatus.MISSING, CycleStatus.UNKNOWN, CycleStatus.NEVER):
         tell(tx, ended(IncidentKey(*_key(kept)), kept, verdict, now))
@@ -66,7 +67,7 @@ def _counted_again(tx: Connection, kept: Kept, word: Excuse, now: datetime) -> l
         # Whoever excused it looked for nothing meanwhile: only a tick can say what came.
         verdict = CycleVerdict(CycleStatus.PENDING, None, f"Counted again by {word.by}: {word.reason}")
     evidence = verdict.grounds.evidence if verdict.grounds else None
-    changed = ledger.change(tx, kept, verdict, evidence, now, told=False)
+    changed = move_all(tx, [Move(kept, verdict, evidence)], now)
     return [Turn(kept, verdict.status, verdict.reason)] if changed else []
 
 

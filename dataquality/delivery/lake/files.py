@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
 
-MOST_READ = 256 * 1024 * 1024
+MOST_READ = 128 * 1024 * 1024
 """A larger file is no log of a table, or none that can be read at every tick."""
 
 
@@ -78,12 +78,22 @@ class LocalFiles:
     def inside(self, path: str) -> list[Seen]:
         self._stay(path)
         try:
-            found = [one for one in _local(path).iterdir() if one.is_file()]
+            with os.scandir(_local(path)) as entries:
+                found = [self._entry(one) for one in entries if one.is_file()]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise _unreadable(path, error) from error
-        return [seen for one in found if (seen := self.stat(str(one))) is not None]
+        return [one for one in found if one is not None]
+
+    def _entry(self, entry: os.DirEntry[str]) -> Seen | None:
+        if entry.is_symlink():
+            return self.stat(entry.path)
+        try:
+            found = entry.stat()
+        except FileNotFoundError:
+            return None
+        return Seen(entry.name, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
 
     def read(self, path: str) -> bytes:
         self._stay(path)
@@ -193,9 +203,48 @@ class ArrowFiles:
         return system, before + path
 
 
+@dataclass(frozen=True, slots=True)
+class SilentFiles:
+    """Files of a storage that does not answer: every question raises Unreadable with the problem."""
+
+    problem: str
+
+    def stat(self, path: str) -> Seen | None:
+        raise self._unreadable(path)
+
+    def inside(self, path: str) -> list[Seen]:
+        raise self._unreadable(path)
+
+    def read(self, path: str) -> bytes:
+        raise self._unreadable(path)
+
+    def folders(self, path: str) -> list[str]:
+        raise self._unreadable(path)
+
+    def holds(self, path: str) -> bool:
+        raise self._unreadable(path)
+
+    def root(self, path: str) -> str:
+        raise self._unreadable(path)
+
+    def _unreadable(self, path: str) -> Unreadable:
+        return Unreadable(f"{self.problem}.", f"Look at this storage, and at the way to it: {path}.")
+
+
+class Storages:
+    """What reads the paths of one run, so that each storage is opened once."""
+
+    def __init__(self, reach: Reach | None = None) -> None:
+        self._local, self._remote = LocalFiles(reach), ArrowFiles()
+
+    def of(self, path: str) -> Files:
+        """This machine's own calls for local paths, pyarrow for the rest."""
+        return self._remote if is_remote(path) else self._local
+
+
 def files_for(path: str, reach: Reach | None = None) -> Files:
-    """What reads a path: this machine's own calls for local ones, pyarrow for the rest."""
-    return ArrowFiles() if is_remote(path) else LocalFiles(reach)
+    """What reads a path, for who has only one."""
+    return Storages(reach).of(path)
 
 
 def _whole(path: str, content: bytes) -> bytes:

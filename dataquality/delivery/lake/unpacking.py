@@ -33,7 +33,7 @@ class Block(NamedTuple):
 def unzipped(content: bytes, path: str) -> bytes:
     """The content of a gzip file. Raises Unreadable for what is none, and for what is too much."""
     try:
-        with gzip.open(BytesIO(content)) as file:
+        with gzip.GzipFile(fileobj=BytesIO(content)) as file:
             found = file.read(MOST_UNPACKED + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise Unreadable(f"{path} is no gzip file that can be read.", "Look at this file.") from error

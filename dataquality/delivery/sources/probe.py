@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.extension import EvidenceSource
@@ -16,8 +17,8 @@ from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.errors import DqError
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.lake.files import Files
-from dq.dataquality.delivery.sources.evidence import Evidence
+from dq.dataquality.delivery.lake.files import Files, Seen
+from dq.dataquality.delivery.sources.evidence import Evidence, SourceAnswer, disagreeing
 
 # A folder whose newest file is younger than this may still be written to.
 STABLE_AFTER = timedelta(seconds=60)
@@ -61,33 +62,42 @@ def look(
     commit: Callable[[Partition], Evidence | None],
     now: datetime,
 ) -> Evidence | None:
-    """The deciding evidence of a cycle, with weaker sources that disagree told in its detail.
+    """The deciding evidence of a cycle, with what the other sources say; those that disagree in its detail.
 
     None: every source was read and shows nothing. A source that cannot be read and is not outvoted by a
     stronger one gives evidence with `readable=False`. A cycle of several partitions has arrived when the
     last of them has. `commit` is what the commits of a table with a log say of a partition.
     """
+    asked = asked_for(slo, place)
+    inside = cache(lambda partition: files.inside(folder(slo, partition, place)))
     sources: dict[EvidenceSource, Callable[[Partition], Evidence | None]] = {
         "receipt": lambda partition: _receipt(cycle, partition, receipts),
-        "marker": lambda partition: _marker(slo, partition, place, files),
+        # One listing answers for both.
+        "marker": lambda partition: _marker(
+            place, inside(partition) if "file" in asked else _alone(slo, partition, place, files)
+        ),
         "commit": lambda partition: _commit(slo, place, partition, commit),
-        "file": lambda partition: _file(slo, partition, place, files, now),
+        "file": lambda partition: _file(inside(partition), now),
     }
-    decided: Evidence | None = None
-    notes: list[str] = []
-    for name in asked_for(slo, place):
-        found = _whole([_asked(name, sources[name], partition) for partition in cycle.partitions or ((),)])
-        if found is None:
-            continue
-        if decided is None or (not decided.readable and found.delivered_at is not None):
-            decided = found if decided is None else replace(found, detail=decided.problem)
-        elif found.delivered_at is not None and decided.delivered_at is not None:
-            apart = abs(found.delivered_at - decided.delivered_at)
-            if apart > timedelta(minutes=5):
-                notes.append(f"the {found.source} says {found.delivered_at:%Y-%m-%d %H:%M:%S}Z")
-    if decided is not None and notes:
-        return replace(decided, detail="; ".join([decided.detail, *notes]).lstrip("; "))
-    return decided
+    found = [
+        one
+        for name in asked
+        for one in (_whole([_asked(name, sources[name], part) for part in cycle.partitions or ((),)]),)
+        if one is not None
+    ]
+    if not found:
+        return None
+    # The first of those that say most: a partial answer is none where another source has a whole one.
+    decided = max(found, key=_weight)
+    claims = tuple(SourceAnswer(one.source, one.delivered_at, one.rows) for one in found if one.readable)
+    unread = next((one.problem for one in found if not one.readable), "") if decided.readable else ""
+    said = [f"the {one.source} says {one.delivered_at:%F %T}Z" for one in disagreeing(claims, decided.source)]
+    detail = "; ".join(part for part in (decided.detail, unread, *said) if part)
+    return replace(decided, detail=detail, claims=claims)
+
+
+def _weight(one: Evidence) -> int:
+    return 2 if one.delivered_at is not None else 0 if one.readable else 1
 
 
 def _asked(
@@ -106,12 +116,17 @@ def _whole(parts: Iterable[Evidence | None]) -> Evidence | None:
     unreadable = next((one for one in found if one is not None and not one.readable), None)
     if unreadable is not None:
         return unreadable
-    arrived = [(one.delivered_at, one) for one in found if one is not None and one.delivered_at is not None]
-    if not arrived:
+    there = [one for one in found if one is not None]
+    arrived = [(one.delivered_at, one) for one in there if one.delivered_at is not None]
+    if not there:
         return None
-    _, last = max(arrived, key=lambda pair: pair[0])
     if len(arrived) < len(found):
-        return replace(last, delivered_at=None, detail=f"{len(arrived)} of {len(found)} partitions")
+        coming = [one for one in there if one.arriving is not None]
+        told = [f"{len(arrived)} of {len(found)} partitions"] if len(found) > 1 else []
+        newest = max((one.arriving for one in coming if one.arriving is not None), default=None)
+        detail = "; ".join([*told, *(one.detail for one in coming[:1])])
+        return replace(there[0], delivered_at=None, rows=None, detail=detail, arriving=newest)
+    _, last = max(arrived, key=lambda pair: pair[0])
     rows = [one.rows for _, one in arrived if one.rows is not None]
     return replace(last, rows=sum(rows) if len(rows) == len(arrived) else None)
 
@@ -124,9 +139,14 @@ def _receipt(cycle: Cycle, partition: Partition, receipts: Receipts) -> Evidence
     return Evidence("receipt", found.delivered_at, rows=found.rows, names_cycle=named is not None)
 
 
-def _marker(slo: Slo, partition: Partition, place: DeliveryPlace, files: Files) -> Evidence | None:
-    seen = files.stat(f"{folder(slo, partition, place)}/{place.marker}")
+def _marker(place: DeliveryPlace, inside: Iterable[Seen]) -> Evidence | None:
+    seen = next((one for one in inside if one.name == place.marker), None)
     return Evidence("marker", seen.modified_at) if seen else None
+
+
+def _alone(slo: Slo, partition: Partition, place: DeliveryPlace, files: Files) -> list[Seen]:
+    seen = files.stat(f"{folder(slo, partition, place)}/{place.marker}")
+    return [seen] if seen else []
 
 
 def _commit(
@@ -149,17 +169,16 @@ def asked_for(slo: Slo, place: DeliveryPlace) -> list[EvidenceSource]:
     return [one for one in named if not (one == "file" and files_are_commits)]
 
 
-def _file(
-    slo: Slo, partition: Partition, place: DeliveryPlace, files: Files, now: datetime
-) -> Evidence | None:
-    inside = files.inside(folder(slo, partition, place))
+def _file(inside: Iterable[Seen], now: datetime) -> Evidence | None:
     data = [one for one in inside if not one.name.startswith(("_", ".")) and one.size > 0]
     if not data:
         return None
     newest = max(one.modified_at for one in data)
-    if now - newest < STABLE_AFTER:
-        return None
-    return Evidence("file", newest)
+    # What is far in the future comes from a clock that is wrong, and settles never.
+    if abs(now - newest) >= STABLE_AFTER:
+        return Evidence("file", newest)
+    detail = f"data is still being written, {newest:%F %T}Z last"
+    return Evidence("file", arriving=newest, detail=detail)
 
 
 def folder(slo: Slo, partition: Partition, place: DeliveryPlace) -> str:

@@ -9,6 +9,8 @@ from sqlalchemy import Connection, delete, func, insert, select
 from dq.dataquality.delivery.state.tables import heartbeat
 
 WATCH = "watch"
+# Names have at most 16 characters.
+_LOOKED = "look:{}"
 
 BACKWARDS = timedelta(seconds=60)
 """How far before the last tick, perhaps of another machine, a tick may be."""
@@ -37,6 +39,18 @@ def beat(tx: Connection, now: datetime) -> None:
     """Keeps the instant of this tick."""
     tx.execute(delete(heartbeat).where(heartbeat.c.name == WATCH))
     tx.execute(insert(heartbeat).values(name=WATCH, at=now))
+
+
+def looked_at(tx: Connection, scope: str) -> datetime | None:
+    """The instant of the last tick that was done with these paths; None: there was none."""
+    return tx.scalar(select(heartbeat.c.at).where(heartbeat.c.name == _LOOKED.format(scope[:10])))
+
+
+def note_look(tx: Connection, scope: str, now: datetime) -> None:
+    """Keeps that a tick with these paths is done; `scope` is a hash of them."""
+    name = _LOOKED.format(scope[:10])
+    tx.execute(delete(heartbeat).where(heartbeat.c.name == name))
+    tx.execute(insert(heartbeat).values(name=name, at=now))
 
 
 def _text(instant: datetime) -> str:

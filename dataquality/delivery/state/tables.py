@@ -74,6 +74,15 @@ cycle = Table(
     Column("delivered_at", UtcDateTime),
     Column("first_seen_at", UtcDateTime),
     Column("source", String(8)),
+    # Lists of [source, delivered_at, rows]: what each source said when it was judged last.
+    Column("claims", Json),
+    # Since when data is seen there that is still being written.
+    Column("arriving_since", UtcDateTime),
+    # When what was delivered is looked at again, and since when nothing of it is left.
+    Column("look_again_at", UtcDateTime),
+    Column("gone_since", UtcDateTime),
+    # When it was delivered anew, which changes no status.
+    Column("anew_at", UtcDateTime),
     # What the platform team is told cannot be seen, where that is why it is unknown.
     Column("blind", Text),
     # The lake root under which so much was missing at once that its owners are told at `held_until` only.
@@ -92,6 +101,7 @@ cycle = Table(
     Column("excuse", Text),
     UniqueConstraint("contract", "object", "slo", "due_at"),
     Index("ix_cycle_status", "status", "contract"),
+    Index("ix_cycle_look_again", "look_again_at"),
 )
 
 cycle_event = Table(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection, and_, delete, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select, update
 
 from dq.dataquality.delivery.state.receipts import AT_ONCE
 from dq.dataquality.delivery.state.tables import watermark
+from dq.store.schema import UtcDateTime
 
 # Contract, object and SLO.
 Key = tuple[str, str, str]
@@ -45,10 +46,15 @@ def ever_delivered(tx: Connection) -> set[Key]:
     return {(contract, one, slo) for contract, one, slo in tx.execute(found)}
 
 
-def note_root(tx: Connection, key: Key, root: str) -> None:
-    """Keeps where an SLO's data lies."""
-    same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
-    tx.execute(update(watermark).where(same).values(root=root))
+def note_roots(tx: Connection, found: Mapping[Key, str]) -> None:
+    """Keeps where the data of SLOs lies."""
+    same = and_(*(watermark.c[name] == bindparam(f"its_{name}") for name in _KEY))
+    rows = [
+        {**{f"its_{name}": part for name, part in zip(_KEY, key, strict=True)}, "new": root}
+        for key, root in found.items()
+    ]
+    if rows:
+        tx.execute(update(watermark).where(same).values(root=bindparam("new")), rows)
 
 
 def roots(tx: Connection) -> dict[Key, str | None]:
@@ -76,8 +82,30 @@ def unmark(tx: Connection, key: Key) -> None:
     tx.execute(delete(watermark).where(same))
 
 
-def note_delivery(tx: Connection, key: Key, delivered: datetime) -> None:
-    """Keeps a delivery that is newer than those before."""
-    same = and_(*(watermark.c[name] == value for name, value in zip(_KEY, key, strict=True)))
-    older = or_(watermark.c.delivered_at.is_(None), watermark.c.delivered_at < delivered)
-    tx.execute(update(watermark).where(same, older).values(delivered_at=delivered))
+def move(tx: Connection, keys: Iterable[Key], until: datetime) -> None:
+    """Says that every cycle of these SLOs due up to an instant has a row; none goes back."""
+    before = through(tx)
+    wanted = [key for key in keys if before.get(key, until) <= until]
+    new = [dict(zip(_KEY, key, strict=True), through=until) for key in wanted if key not in before]
+    if new:
+        tx.execute(insert(watermark), new)
+    _each(tx, {key: until for key in wanted if key in before}, "through")
+
+
+def note_deliveries(tx: Connection, newest: Mapping[Key, datetime]) -> None:
+    """Keeps deliveries that are newer than those before."""
+    _each(tx, newest, "delivered_at")
+
+
+def _each(tx: Connection, values: Mapping[Key, datetime], column: str) -> None:
+    """Sets an instant of each SLO where it is newer than the one there."""
+    if not values:
+        return
+    same = and_(*(watermark.c[name] == bindparam(f"its_{name}") for name in _KEY))
+    new = bindparam("new", type_=UtcDateTime())
+    older = or_(watermark.c[column].is_(None), watermark.c[column] < new)
+    rows = [
+        {**{f"its_{name}": part for name, part in zip(_KEY, key, strict=True)}, "new": value}
+        for key, value in values.items()
+    ]
+    tx.execute(update(watermark).where(same, older).values({column: new}), rows)

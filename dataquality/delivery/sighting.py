@@ -1,0 +1,93 @@
+"""What is to be seen of every open cycle, looked for side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from dq.contracts.schedule.cycle import Partition
+from dq.contracts.shared.data_formats import LAKEHOUSE
+from dq.dataquality.delivery.blindness import root_of
+from dq.dataquality.delivery.lake.files import Files, SilentFiles
+from dq.dataquality.delivery.sources.commit_evidence import CycleWindow, delivered
+from dq.dataquality.delivery.sources.commit_history import CommitHistory
+from dq.dataquality.delivery.sources.evidence import Evidence
+from dq.dataquality.delivery.sources.lookout import Errand, Lookout, Silence
+from dq.dataquality.delivery.sources.presence import Remains, presence
+from dq.dataquality.delivery.sources.probe import Receipts, look
+from dq.dataquality.delivery.sources.sight import Sight
+from dq.dataquality.delivery.sources.snapshot import window_of
+
+if TYPE_CHECKING:
+    from dq.dataquality.delivery.ledger import Kept
+    from dq.dataquality.delivery.watch import Watched
+
+ANY_TIME = CycleWindow(None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What was seen of one cycle: None where every source was read and shows nothing.
+
+    `window` is when an update without a partition value is meant for it, and `ahead` when the third next
+    cycle is due; both are known where they are needed. Of a good one, its `presence` is looked at alone.
+    """
+
+    one: Watched
+    kept: Kept
+    evidence: Evidence | None
+    window: CycleWindow
+    ahead: datetime | None = None
+    presence: Remains | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What all looks of a tick share."""
+
+    now: datetime
+    receipts: Mapping[tuple[str, str], Receipts]
+    history: CommitHistory
+    sight: Sight
+
+    def all(self, lookout: Lookout, wanted: Iterable[tuple[Watched, Kept]]) -> list[Sighting]:
+        """Looks at every cycle; one whose storage is silent cannot be read, where no receipt tells of it."""
+        places: dict[tuple[str, int], list[tuple[Watched, Kept]]] = {}
+        for one, kept in wanted:
+            # One place is looked at by one at a time: its log is read once.
+            place = (one.place.path.rstrip("/"), id(one.files))
+            places.setdefault(place, []).append((one, kept))
+        groups = list(places.values())
+        errands = [Errand(root_of(group[0][0]), group[0][0].files, self._of(group)) for group in groups]
+        answers = lookout.answers(errands)
+        return [
+            sighting
+            for group, answer in zip(groups, answers, strict=True)
+            for sighting in (
+                self._of(group)(SilentFiles(answer.problem)) if isinstance(answer, Silence) else answer
+            )
+        ]
+
+    def _of(self, group: Sequence[tuple[Watched, Kept]]) -> Callable[[Files], list[Sighting]]:
+        return lambda files: [self._one(one, kept, files) for one, kept in group]
+
+    def _one(self, one: Watched, kept: Kept, files: Files) -> Sighting:
+        slo, cycle = one.slo, kept.cycle
+        if kept.status.good:
+            left = presence(slo, cycle, one.place, kept.claims, files)
+            return Sighting(one, kept, None, ANY_TIME, presence=left)
+        # Where a partition's path tells what came, no time does.
+        placed = bool(cycle.partitions) and one.place.format not in LAKEHOUSE
+        window, ahead = (ANY_TIME, None) if placed else window_of(slo, cycle)
+
+        def commit(partition: Partition) -> Evidence | None:
+            seen = self.history.of(one.place.path.rstrip("/"), one.place.format, files)
+            return delivered(slo, cycle, partition, seen, window)
+
+        receipts = self.receipts.get(slo.key[:2], {})
+        evidence = look(slo, cycle, one.place, files, receipts, commit, self.now)
+        if evidence is None and self.now > cycle.breach_at:
+            evidence = self.sight.lost(slo, one.place, files)
+        return Sighting(one, kept, evidence, window, ahead)

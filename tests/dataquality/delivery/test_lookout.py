@@ -1,0 +1,104 @@
+"""Looking side by side: who is silent costs its time once, and nobody else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from dq.dataquality.delivery.lake.files import Files, LocalFiles, Seen
+from dq.dataquality.delivery.sources.lookout import Errand, Lookout, Silence
+
+
+@dataclass(frozen=True, slots=True)
+class Storage(LocalFiles):
+    """A storage whose paths below `/silent` are not answered until `over`."""
+
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def stat(self, path: str) -> Seen | None:
+        if path.startswith("/silent"):
+            self.over.wait(30)
+        return None
+
+
+@pytest.fixture
+def over() -> Iterator[threading.Event]:
+    made = threading.Event()
+    yield made
+    made.set()
+
+
+def errand(files: Files, root: str, path: str) -> Errand[str]:
+    def work(asked: Files) -> str:
+        asked.stat(path)
+        return path
+
+    return Errand(root, files, work)
+
+
+def test_a_silent_root_costs_its_time_once_and_nobody_else(over: threading.Event) -> None:
+    files = Storage(over=over)
+    many = [errand(files, "/silent", f"/silent/{number}") for number in range(200)]
+    fine = [errand(files, f"/fine{number % 3}", f"/fine/{number}") for number in range(200)]
+    begun = time.monotonic()
+
+    answers = Lookout(seconds=0.5).answers([*many, *fine])
+
+    # Once: one after another they would take a hundred seconds.
+    assert time.monotonic() - begun < 10
+    assert answers[200:] == [f"/fine/{number}" for number in range(200)]
+    assert set(answers[:200]) == {Silence("/silent did not answer within 0.5 s")}
+
+
+def test_a_root_that_is_still_silent_costs_nothing_more_and_is_asked_when_it_is_not(
+    over: threading.Event,
+) -> None:
+    files, lookout = Storage(over=over), Lookout(seconds=0.2)
+    one = [errand(files, "/silent", "/silent/a")]
+    silent = [isinstance(lookout.answers(one)[0], Silence) for _ in range(6)]
+    waiting = [thread for thread in threading.enumerate() if thread.daemon and "_work" in thread.name]
+
+    over.set()
+    for thread in waiting:
+        thread.join(10)
+
+    assert (silent, len(waiting)) == ([True] * 6, 4)
+    assert lookout.answers(one) == ["/silent/a"]
+
+
+def test_one_silent_file_costs_no_other_under_its_root(over: threading.Event) -> None:
+    files = Storage(over=over)
+    asked = [errand(files, "/lake", "/lake/0"), errand(files, "/lake", "/silent/a")]
+    asked += [errand(files, "/lake", f"/lake/{number}") for number in range(1, 500)]
+
+    answers = Lookout(seconds=0.5).answers(asked)
+
+    assert [number for number, answer in enumerate(answers) if isinstance(answer, Silence)] == [1]
+
+
+def test_an_errand_without_an_end_is_given_up() -> None:
+    over = threading.Event()
+
+    def forever(asked: Files) -> str:
+        while not over.is_set():
+            asked.stat("/nothing")
+        return ""
+
+    answers = Lookout(seconds=0.01).answers(
+        [Errand("/a", LocalFiles(), forever), errand(LocalFiles(), "/b", "/")]
+    )
+    over.set()
+
+    assert (isinstance(answers[0], Silence), answers[1]) == (True, "/")
+
+
+def test_a_mistake_of_ours_is_raised() -> None:
+    def wrong(_: Files) -> str:
+        raise AssertionError("ours")
+
+    with pytest.raises(AssertionError, match="ours"):
+        Lookout().answers([Errand("/a", LocalFiles(), wrong)])
