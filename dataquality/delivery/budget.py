@@ -10,6 +10,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from dq.contracts.shared.outcome import CycleStatus
+from dq.dataquality.delivery.burn import burning
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,8 @@ class Budget:
 
     `allowed` is how many of `good + bad` may be bad, and `first_miss_at` of how many cycles the first one is
     allowed; None: of none, however many there are. `excluded` cycles (excused, unknown, pending) do
-    not count. `next_returns_at` is when the oldest miss leaves the window, None without a miss.
+    not count. `next_returns_at` is when the oldest miss leaves the window, None without a miss. `burning` are
+    the burn rules that fire, by name.
     """
 
     good: int
@@ -27,6 +29,7 @@ class Budget:
     excluded: int
     next_returns_at: datetime | None
     first_miss_at: int | None = None
+    burning: tuple[str, ...] = ()
 
     @property
     def used(self) -> Fraction | None:
@@ -91,6 +94,7 @@ def budget(
         excluded=len(counted) - good - len(misses),
         next_returns_at=min(misses) + window if misses else None,
         first_miss_at=ceil(1 / (1 - target)) if target < 1 else None,
+        burning=burning([status for _, status in sorted(counted)], target) if misses else (),
     )
 
 

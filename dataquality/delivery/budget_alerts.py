@@ -1,4 +1,4 @@
-"""An error budget that is half used, and one that is exhausted, are told; and when it has recovered.
+"""An error budget that is half used, exhausted, or burns too fast, is told; and when it has recovered.
 
 Only where the objective allows a miss by now: of a product too young for one, each miss is told itself.
 """
@@ -14,12 +14,19 @@ from dq.contracts.shared.outcome import Breach, End, IncidentKey, Recovery, Seve
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget import Budget, budget
+from dq.dataquality.delivery.burn import RULES
 from dq.dataquality.delivery.state import watermarks
 from dq.dataquality.delivery.turn import Key, Tell
 
 HALF, EXHAUSTED = "half", "exhausted"
-# What is broken when so much was told.
-_BROKEN: Mapping[str | None, tuple[str, ...]] = {None: (), HALF: (HALF,), EXHAUSTED: (HALF, EXHAUSTED)}
+# What is broken when so much was told, before the `+` and the first letters of burn rules.
+_BROKEN: Mapping[str, tuple[str, ...]] = {"": (), HALF: (HALF,), EXHAUSTED: (HALF, EXHAUSTED)}
+_BURNS = {rule.name[0]: rule.name for rule in RULES}
+
+
+def _broken(told: str | None) -> tuple[str, ...]:
+    used, _, letters = (told or "").partition("+")
+    return (*_BROKEN[used], *(_BURNS[letter] for letter in letters))
 
 
 def budgets(tx: Connection, slos: Iterable[Slo], now: datetime) -> dict[Key, Budget]:
@@ -40,11 +47,11 @@ def tell_budgets(
         before, after = told.get(slo.key), _used(found[slo.key])
         if before == after:
             continue
-        for subject in _BROKEN[after]:
-            if subject not in _BROKEN[before]:
+        for subject in _broken(after):
+            if subject not in _broken(before):
                 tell(tx, _breach(slo, subject, found[slo.key], now))
-        for subject in _BROKEN[before]:
-            if subject not in _BROKEN[after]:
+        for subject in _broken(before):
+            if subject not in _broken(after):
                 facts = (("budget", found[slo.key].line()),)
                 tell(tx, Recovery(_incident(slo.key), subject, now, facts))
         watermarks.note_budget(tx, slo.key, after)
@@ -54,17 +61,17 @@ def withdraw_budget(
     tx: Connection, key: Key, told: str | None, reason: str, now: datetime, tell: Tell
 ) -> None:
     """Ends what was told of the budget of a promise that is no more."""
-    for subject in _BROKEN[told]:
+    for subject in _broken(told):
         facts = (("withdrawn", reason),)
         tell(tx, Recovery(_incident(key), subject, now, facts, End.WITHDRAWN))
 
 
 def _used(found: Budget) -> str | None:
-    if not found.allowed:
-        return None
     # Of one allowed miss, the first is told itself, and the second exhausts.
     half = found.half_used and found.allowed > 1
-    return EXHAUSTED if found.exhausted else HALF if half else None
+    used = "" if not found.allowed else EXHAUSTED if found.exhausted else HALF if half else ""
+    letters = "".join(name[0] for name in found.burning)
+    return f"{used}+{letters}" if letters else used or None
 
 
 def _incident(key: Key) -> IncidentKey:
@@ -73,10 +80,11 @@ def _incident(key: Key) -> IncidentKey:
 
 
 def _breach(slo: Slo, subject: str, found: Budget, now: datetime) -> Breach:
-    said = "is exhausted" if subject == EXHAUSTED else "is half used"
+    said = {HALF: "is half used", EXHAUSTED: "is exhausted"}.get(subject, f"burns too fast ({subject})")
     return Breach(
         key=_incident(slo.key),
-        severity=slo.severity if subject == EXHAUSTED else Severity.WARNING,
+        # What burns fast is over before anybody has looked.
+        severity=slo.severity if subject in (EXHAUSTED, "fast") else Severity.WARNING,
         subject=subject,
         title=f"the error budget of {slo.object.name} {said}",
         at=now,
