@@ -14,6 +14,7 @@ from dq.cli.alerting import sending
 from dq.cli.checking.findings import describe
 from dq.cli.checking.run import Setup, run
 from dq.cli.commands import register, status, watch
+from dq.cli.commands._standings import StatusFormat
 from dq.cli.demo import producer, scenario
 from dq.cli.gating.gate import judge
 from dq.cli.loading.contracts import Loaded, load, slos, watched
@@ -65,7 +66,7 @@ def command(
     _title("5. How the promises stand")
     last = list(scenario.events())[-1].at
     after = replace(world, as_of=scenario.instant(last))
-    status.show_all(after, [world.folder / "registry"], output.Format.TEXT)
+    status.show_all(after, [world.folder / "registry"], StatusFormat.TEXT)
     _goodbye(folder, after)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import typer
@@ -12,16 +13,19 @@ from sqlalchemy import Connection
 
 from dq.alerts.incident import Incident
 from dq.alerts.ledger import unresolved
+from dq.cli.commands import _standings
+from dq.cli.commands._standings import NAMED, Grouping, StatusFormat, more, percent
 from dq.cli.loading.contracts import PATHS, Loaded, load, slos
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here
 from dq.contracts.model import Contract
+from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import CycleStatus, Status
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.budget import Budget, budget
+from dq.dataquality.delivery.history.standing import Standing, grouped, standing
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sources.evidence import disagreeing
 from dq.dataquality.delivery.state.holder import remembered
@@ -44,39 +48,58 @@ _DRAWN = 30
 _TOLD_FOR = timedelta(days=7)
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How one SLO stands: its cycles, oldest first, and its budget."""
-
-    slo: Slo
-    cycles: list[Kept]
-    budget: Budget
-
-
 def command(
     paths: list[Path] = PATHS,
+    by: Grouping = typer.Option(Grouping.PROMISE, "--by", help="One line for each promise, or for many."),
+    product: str = typer.Option(None, "--product", help="Only this data product, or contract by its key."),
+    domain: str = typer.Option(None, "--domain", help="Only the contracts of this domain."),
     as_of: str = output.AS_OF,
-    format: output.Format = output.FORMAT,
+    format: StatusFormat = typer.Option(
+        StatusFormat.TEXT, "--format", help="text for people, json for machines, markdown for a page."
+    ),
 ) -> None:
     """Show how the promises stand: deliveries, error budgets, failed checks, open incidents.
 
-    Exit codes: 0 shown, 3 something could not be read.
+    Each promise has its share of cycles in time, its budget in whole misses, the run that lasts, the trend
+    against the window before, when deliveries usually come, and for how much of the time the newest one that
+    was due was there.
 
-    Example: dq status registry
+    Exit codes: 0 shown, 2 no such product or domain, 3 something could not be read.
+
+    Example: dq status registry --by domain --format markdown
     """
-    raise typer.Exit(show_all(here(as_of, paths or [Path()]), paths or [Path()], format))
+    places = paths or [Path()]
+    raise typer.Exit(show_all(here(as_of, places), places, format, by, _wanted(product, domain)))
 
 
-def show_all(world: World, paths: list[Path], form: output.Format) -> int:
-    """Shows how the promises stand; gives the exit code."""
+def _wanted(product: str | None, domain: str | None) -> Callable[[Contract], bool]:
+    def wanted(contract: Contract) -> bool:
+        named = product is None or product in (contract.key, contract.id, contract.data_product)
+        return named and domain in (None, contract.domain)
+
+    return wanted
+
+
+def show_all(
+    world: World,
+    paths: list[Path],
+    form: StatusFormat,
+    by: Grouping = Grouping.PROMISE,
+    wanted: Callable[[Contract], bool] = lambda _: True,
+) -> int:
+    """Shows how the promises of the wanted contracts stand; gives the exit code."""
     store = world.store()
     loaded = settled(world, store, load(paths))
+    chosen = [contract for contract in loaded.contracts if wanted(contract)]
+    if loaded.contracts and not chosen:
+        raise UsageError("no contract here is of that product or domain.", "See 'dq status --by domain'.")
+    loaded = replace(loaded, contracts=chosen)
     promises, wrong = slos(loaded)
     findings = [*loaded.findings, *wrong]
     for finding in findings:
         output.note(str(finding))
     with store.read() as tx:
-        standings = [_standing(tx, slo, world) for slo in promises]
+        standings = [standing(slo, ledger.history(tx, slo.key), world.now()) for slo in promises]
         quality = {
             (contract.key, one.name): check_runs.latest(tx, contract.key, one.name)
             for contract in loaded.contracts
@@ -84,13 +107,17 @@ def show_all(world: World, paths: list[Path], form: output.Format) -> int:
         }
         incidents = unresolved(tx, [contract.key for contract in loaded.contracts])
         withdrawn = _withdrawn(tx, loaded, world)
-    if form is output.Format.JSON:
+    groups = grouped(standings, NAMED[by]) if by is not Grouping.PROMISE else []
+    if form is StatusFormat.MARKDOWN:
+        output.block(_standings.as_markdown(standings, groups, len(incidents)))
+    elif form is StatusFormat.JSON:
         output.as_json(
             {
-                **as_dict(standings, quality, incidents),
+                "groups": [_standings.group_as_dict(one) for one in groups],
+                **_standings.as_dict(standings, quality, incidents),
                 "withdrawn": [
                     {
-                        **_cycle(one),
+                        **_standings.cycle_as_dict(one),
                         "contract": one.cycle.contract,
                         "slo": one.cycle.slo,
                         "reason": one.reason,
@@ -100,6 +127,9 @@ def show_all(world: World, paths: list[Path], form: output.Format) -> int:
                 "findings": [as_row(one) for one in findings],
             }
         )
+    elif groups:
+        _standings.describe(groups)
+        output.line(f"Open incidents: {len(incidents)}")
     else:
         describe(standings, quality, incidents, loaded.contracts)
         _describe_withdrawn(withdrawn)
@@ -121,12 +151,6 @@ def _describe_withdrawn(cycles: list[Kept]) -> None:
         (one.cycle.contract, one.cycle.slo, one.reason) for one in cycles
     ).items():
         output.line(f"  {contract}/{slo}: {times} {'delivery' if times == 1 else 'deliveries'}. {reason}")
-
-
-def _standing(tx: Connection, slo: Slo, world: World) -> Standing:
-    cycles = ledger.history(tx, slo.key)
-    rows = [(kept.cycle.breach_at, kept.status) for kept in cycles]
-    return Standing(slo, cycles, budget(rows, slo.objective, slo.window, world.now()))
 
 
 Quality = dict[tuple[str, str], list[check_runs.Line]]
@@ -157,10 +181,11 @@ def _deliveries(standings: list[Standing]) -> None:
         output.line("  no contract promises a delivery")
     for one in standings:
         drawn = "".join(_sign(kept.status) for kept in one.cycles[-_DRAWN:])
-        share = one.budget.attainment
-        reached = f"{float(share):.1%}" if share is not None else "-"
+        reached = percent(one.budget.attainment)
         output.line(f"  {one.slo.contract.key}/{one.slo.id}  {drawn}")
         output.line(f"      {reached} in time, promised {float(one.slo.objective):.0%}: {one.budget.line()}")
+        if said := more(one):
+            output.line(f"      {said}")
         for kept in one.cycles:
             if kept.status.bad:
                 how = _lateness(one.slo, kept)
@@ -218,75 +243,3 @@ def _checks(quality: Quality) -> None:
                 what = f"{line.property} {line.check}".strip()
                 sign = output.mark(None if line.status is Status.ERROR else False)
                 output.line(f"      {sign} {line.scope}  {what}: {line.observed}, promised {line.allowed}")
-
-
-def _cycle(kept: Kept) -> dict[str, object]:
-    return {
-        "due_at": kept.cycle.due_at.isoformat(),
-        "breach_at": kept.cycle.breach_at.isoformat(),
-        "status": kept.status,
-        "delivered_at": _iso(kept.delivered_at),
-        "source": kept.source,
-        "first_seen_at": _iso(kept.first_seen_at),
-        "arriving_since": _iso(kept.arriving_since),
-        "gone_since": _iso(kept.gone_since),
-        "delivered_anew_at": _iso(kept.anew_at),
-        "evidence": [
-            {"source": one.source, "delivered_at": _iso(one.delivered_at), "rows": one.rows}
-            for one in kept.claims
-        ],
-        "disagreeing": [one.source for one in disagreeing(kept.claims, kept.source)],
-    }
-
-
-def _iso(instant: datetime | None) -> str | None:
-    return instant.isoformat() if instant else None
-
-
-def as_dict(standings: list[Standing], quality: Quality, incidents: list[Incident]) -> dict[str, object]:
-    """Everything for machines."""
-    return {
-        "deliveries": [
-            {
-                "contract": one.slo.contract.key,
-                "object": one.slo.object.name,
-                "slo": one.slo.id,
-                "objective": float(one.slo.objective),
-                "attainment": float(one.budget.attainment) if one.budget.attainment is not None else None,
-                "good": one.budget.good,
-                "bad": one.budget.bad,
-                "allowed": one.budget.allowed,
-                "budget": one.budget.line(),
-                "cycles": [_cycle(kept) for kept in one.cycles],
-            }
-            for one in standings
-        ],
-        "checks": [
-            {
-                "contract": line.contract,
-                "object": line.object,
-                "scope": line.scope,
-                "check": line.check,
-                "property": line.property,
-                "clause": line.clause,
-                "status": line.status,
-                "severity": line.severity,
-                "observed": line.observed,
-                "allowed": line.allowed,
-                "samples": line.samples,
-            }
-            for lines in quality.values()
-            for line in lines
-        ],
-        "incidents": [
-            {
-                "id": one.id,
-                "key": str(one.key),
-                "severity": one.severity,
-                "title": one.title,
-                "opened_at": one.opened_at.isoformat(),
-                "subjects": list(one.open_subjects),
-            }
-            for one in incidents
-        ],
-    }
