@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from dq.contracts.access.data_location import formats
+from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, NoResult, RowScope, refuse
@@ -22,7 +23,6 @@ from dq.dataquality.model.column import resolve
 from dq.dataquality.model.metric import Aggregate, DistinctKeys, Metric, Query, reads
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.run_context import Occasion, Partition
-from dq.dataquality.text.text_types import text_row_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def as_typed(one: SchemaObject, clauses: Iterable[Clause], kinds: Shelf, form: s
     if why is None:
         return tuple(clauses)
     known = {prop.column.lower() for prop in one.properties}
-    below = {name.lower() for name in _names(text_row_type(one))}
+    below = {name.lower() for prop in one.walk() for name in (prop.column, *_names(physical_type(prop)))}
     return tuple(_typed(clause, kinds, known, below, why) for clause in clauses)
 
 
@@ -100,11 +100,12 @@ def _fields(metric: Metric) -> tuple[str, ...]:
             return ()
 
 
-def _names(kind: DataType) -> Iterator[str]:
+def _names(kind: DataType | None) -> Iterator[str]:
     """The names of a type's fields, at any depth."""
-    yield from kind.names
-    for part in kind.parts:
-        yield from _names(part)
+    if kind is not None:
+        yield from kind.names
+        for part in kind.parts:
+            yield from _names(part)
 
 
 def foreseen(
