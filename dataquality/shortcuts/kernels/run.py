@@ -29,8 +29,8 @@ from dq.dataquality.shortcuts.kernels.task import (
 from dq.dataquality.shortcuts.kernels.units import Unit, joined, units
 from dq.dataquality.shortcuts.statistics.facts import File
 from dq.dataquality.shortcuts.statistics.parquet import folder_columns
-from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
+from dq.dataquality.spark.tasks import in_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -87,9 +87,7 @@ def answers(
         return {}
     work = Work(tuple(one.question for one in chosen), {name: types[name] for name in types})
     addresses = [[file.path for file in unit] for unit in grouped]
-    context = frame.sparkSession.sparkContext
-    run = partial(answer, work=work)
-    parts = attempt(lambda: context.parallelize(addresses, len(addresses)).map(run).collect())
+    parts = in_tasks(frame.sparkSession.sparkContext, addresses, partial(answer, work=work))
     if isinstance(parts, Failure):
         return {}
     found: dict[Metric, Answer] = {}

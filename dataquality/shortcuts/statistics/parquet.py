@@ -23,6 +23,7 @@ from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.partitions import NULL_PARTITION
 from dq.dataquality.spark.readers.columnar import opened
 from dq.dataquality.spark.readers.dataset import Dataset
+from dq.dataquality.spark.tasks import in_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -229,9 +230,7 @@ def _read(frame: DataFrame, paths: Sequence[str], asked: tuple[Asked, ...]) -> l
     work = partial(read_footers, asked=asked)
     if len(paths) > MOST_ON_DRIVER:
         chunks = [paths[at : at + _PER_TASK] for at in range(0, len(paths), _PER_TASK)]
-        told = attempt(
-            lambda: frame.sparkSession.sparkContext.parallelize(chunks, len(chunks)).map(work).collect()
-        )
+        told = in_tasks(frame.sparkSession.sparkContext, chunks, work)
         parts = [None] if isinstance(told, Failure) else told
     elif paths and urlsplit(paths[0]).scheme not in ("", "file"):
         with ThreadPoolExecutor(_AT_A_TIME) as pool:

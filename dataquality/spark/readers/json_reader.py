@@ -21,6 +21,7 @@ from dq.dataquality.spark import column_notes
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.readers.text_files import Listing, heads, load
 from dq.dataquality.spark.schema import ddl, struct_type
+from dq.dataquality.spark.tasks import forget_archives
 from dq.dataquality.text.json_objects import MalformedJson, SeenObjects, in_line, is_array, objects
 from dq.dataquality.text.text_types import STRING, carried
 
@@ -131,6 +132,7 @@ def _look(
             seen = _added(seen, texts, files, encoding, promised, whole)
     told = json.dumps(seen if isinstance(seen, str) else seen.plain())
     yield pa.RecordBatch.from_pydict({"seen": [told]}, pa.schema([("seen", pa.string())]))
+    forget_archives()
 
 
 def _added(
