@@ -106,22 +106,56 @@ def delivery(due: datetime, one: Product, draw: random.Random) -> datetime | Non
 
 @dataclass
 class Cycle:
-    """A promised delivery; `times` are the instants at which its marker was written, oldest first."""
+    """A promised delivery; `times` are the instants at which its partition was written (True) or taken away
+    (False), oldest first."""
 
     product: str
     due: datetime
     breach: datetime
     part: str
-    times: list[datetime]
+    times: list[tuple[datetime, bool]]
     status: str = "pending"
+    # What was good is looked at again, and is gone when it is so ten minutes later too.
+    look_again: datetime | None = None
+    gone_since: datetime | None = None
 
-    def look(self, now: datetime) -> None:
-        """What a watcher that sees the storage at an instant makes of it: a marker has its last time only."""
-        there = [at for at in self.times if at <= now]
-        if there:
-            self.status = self._of(there[-1])
+    def tick(self, now: datetime, last: datetime, *, visible: bool) -> None:
+        """What a watcher makes of it that ticks at `now`; deliveries stop at `last`."""
+        there = self._there(min(now, last))
+        if self.look_again is not None:
+            if now >= self.look_again:
+                self._again(now, gone=visible and there is None)
+        elif visible:
+            self._judge(now, there)
+
+    def _there(self, now: datetime) -> datetime | None:
+        """The time of the marker that stands there: a storage keeps the last one only."""
+        at, written = max((one for one in self.times if one[0] <= now), default=(now, False))
+        return at if written else None
+
+    def _judge(self, now: datetime, came: datetime | None) -> None:
+        if came is not None:
+            self.status = self._of(came)
+            if self.good:
+                self.look_again = self._next_look(now)
         elif now > self.breach:
             self.status = "missing" if now <= self.due + GIVEN_UP else "never"
+        else:
+            self.status = "pending"
+
+    def _again(self, now: datetime, *, gone: bool) -> None:
+        if not gone:
+            self.look_again, self.gone_since = self._next_look(now), None
+            return
+        self.gone_since = self.gone_since or now
+        self.look_again = self.gone_since + timedelta(minutes=10)
+        if now >= self.look_again:
+            self.look_again = None
+            self._judge(now, None)
+
+    def _next_look(self, now: datetime) -> datetime | None:
+        following = now + max(timedelta(minutes=15), 2 * (now - self.due))
+        return following if following <= self.due + timedelta(hours=24) else None
 
     def _of(self, came: datetime) -> str:
         if came <= self.due:
@@ -131,9 +165,13 @@ class Cycle:
         return "late" if came <= self.due + GIVEN_UP else "never"
 
     @property
+    def good(self) -> bool:
+        return self.status in ("on_time", "on_time_in_grace")
+
+    @property
     def open(self) -> bool:
         """Whether a look can still change it."""
-        return self.status in ("pending", "missing")
+        return self.status in ("pending", "missing") or self.look_again is not None
 
 
 @dataclass
@@ -145,9 +183,11 @@ class Mesh:
     products: dict[str, Product]
     edits: int = 0
     redeliveries: int = 0
+    revocations: int = 0
     cycles: dict[tuple[str, datetime], Cycle] = field(default_factory=dict)
     due: list[tuple[datetime, str]] = field(default_factory=list)
-    coming: list[tuple[datetime, str, str]] = field(default_factory=list)
+    # (instant, product, partition, whether it is written and not taken away)
+    coming: list[tuple[datetime, str, str, bool]] = field(default_factory=list)
     open: dict[tuple[str, datetime], Cycle] = field(default_factory=dict)
     # Those that are promised and not due yet, by product.
     ahead: dict[str, list[Cycle]] = field(default_factory=dict)
@@ -161,21 +201,26 @@ class Mesh:
             known = before.get((due, part))
             times = known.times if known else self._times(due, one)
             if known is None:
-                for at in times:
-                    heapq.heappush(self.coming, (at, one.name, part))
+                for at, written in times:
+                    heapq.heappush(self.coming, (at, one.name, part, written))
             cycle = Cycle(one.name, due, due + timedelta(minutes=one.grace), part, times)
             self.ahead[one.name].append(cycle)
         self.products[one.name] = one
 
-    def _times(self, due: datetime, one: Product) -> list[datetime]:
+    def _times(self, due: datetime, one: Product) -> list[tuple[datetime, bool]]:
         came = delivery(due, one, self.draw)
         if came is None:
             return []
-        if self.draw.random() > 0.05:
-            return [came]
-        self.redeliveries += 1
-        again = timedelta(minutes=self.draw.uniform(10, 2 * 24 * 60))
-        return [came, (came + again).replace(microsecond=0)]
+        fate = self.draw.choices(("kept", "again", "gone", "back"), (90, 5, 3, 2))[0]
+        later = came + timedelta(minutes=self.draw.uniform(10, 2 * 24 * 60))
+        # What is taken away was there when it was due, or nobody could tell it from what never came.
+        away = max(came, due) + timedelta(minutes=self.draw.uniform(1, 16 * 60))
+        back = away + timedelta(minutes=self.draw.uniform(30, 3 * 24 * 60))
+        self.redeliveries += fate == "again"
+        self.revocations += fate in ("gone", "back")
+        more = {"again": [(later, True)], "gone": [(away, False)], "back": [(away, False), (back, True)]}
+        events = [(came, True), *more.get(fate, [])]
+        return [(at.replace(microsecond=0), written) for at, written in events]
 
     def edit(self, last_tick: datetime) -> Product:
         """Changes the contract of a product: its grace, or its time of day. What was due by the last tick
@@ -189,8 +234,8 @@ class Mesh:
         self.promise(changed, last_tick)
         return changed
 
-    def pass_to(self, now: datetime) -> list[tuple[datetime, str, str]]:
-        """What was delivered up to this instant and is new, in order of time."""
+    def pass_to(self, now: datetime) -> list[tuple[datetime, str, str, bool]]:
+        """What was delivered or taken away up to this instant and is new, in order of time."""
         new = []
         while self.coming and self.coming[0][0] <= now:
             new.append(heapq.heappop(self.coming))
@@ -203,8 +248,7 @@ class Mesh:
                 cycle = cycles.pop(0)
                 self.cycles[name, cycle.due] = self.open[name, cycle.due] = cycle
         for key, cycle in list(self.open.items()):
-            if cycle.product in seen:
-                cycle.look(now)
+            cycle.tick(now, self.end, visible=cycle.product in seen)
             if not cycle.open:
                 del self.open[key]
 
