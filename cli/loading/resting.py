@@ -45,7 +45,8 @@ def at_rest(world: World, store: Store, *given: object) -> Rest:
     """What rests now under the settings of the operator and what else was `given` to the command."""
     own = world.settings
     variables = {name: world.environment.get(name) for name in own.vars}
-    said = [version(NAME), version("tzdata"), str(world.folder), repr(own), repr(variables), repr(given)]
+    releases = [version(name) for name in (NAME, "tzdata", "holidays")]
+    said = [*releases, str(world.folder), repr(own), repr(variables), repr(given)]
     terms = sha256("\0".join(said).encode()).hexdigest()
     with store.read() as tx:
         return Rest(
