@@ -126,6 +126,7 @@ def test_an_excuse_ends_the_incident_and_undoing_it_opens_another(history: Histo
         pytest.param(["--due", "2026-05-11T06:00:01Z"], id="a second too late"),
         pytest.param(["--from", DUE], id="from without to"),
         pytest.param([], id="nothing"),
+        pytest.param(["--from", DUE, "--to", "8000-01-01T00:00:00Z"], id="for ever"),
         pytest.param(["--due", DUE, "--slo", "weekly"], id="another service level"),
     ],
 )
