@@ -1,6 +1,7 @@
 """What a tick of `dq watch` costs: whole processes, in seconds of CPU, over registries of many SLOs.
 
-Nothing due, everything due and delivered, everything still missing, ten times as many. No Java is on the
+Nothing due, everything due and delivered (on S3 too, in seconds on the wall), everything still missing, ten
+times as many. No Java is on the
 path, and no Spark may be loaded. What enumerating cycles costs is in schedule.py.
 """
 
@@ -10,11 +11,17 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from _report import arguments, finish
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from fakes import late_s3
 
 CONTRACT = """\
 apiVersion: v3.2.0
@@ -59,13 +66,18 @@ sys.exit(code)
 class Registry:
     """A folder with the contracts of `count` products; `tick` gives CPU seconds and peak MB of a process."""
 
-    def __init__(self, folder: Path, count: int) -> None:
-        self.folder, self.count = folder, count
+    def __init__(
+        self, folder: Path, count: int, more: Mapping[str, str] = MappingProxyType({}), silent: int = 0
+    ) -> None:
+        self.folder, self.count, self.more = folder, count, more
         (folder / "registry").mkdir(parents=True)
         (folder / "lake").mkdir()
         (folder / "registry" / "dq-policy.yaml").write_text("{}\n")
         for number in range(count):
             text = CONTRACT.format(number=number, minute=number % 5)
+            if more:
+                bucket = "silent" if number < silent else "lake"
+                text = text.replace("type: local, path: lake/", f"type: s3, location: s3://{bucket}/")
             (folder / "registry" / f"p{number:05d}.odcs.yaml").write_text(text)
 
     def deliver(self, day: str) -> None:
@@ -93,7 +105,11 @@ class Registry:
             one for one in without.get("PATH", "").split(os.pathsep) if not (Path(one) / "java").exists()
         )
         process = subprocess.Popen(
-            command, cwd=self.folder, env=without | {"PATH": path}, stdout=subprocess.DEVNULL
+            command,
+            cwd=self.folder,
+            env=without | {"PATH": path, **self.more},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL if self.more else None,
         )
         _, status, used = os.wait4(process.pid, 0)
         code = os.waitstatus_to_exitcode(status)
@@ -103,12 +119,47 @@ class Registry:
         return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
+@contextmanager
+def s3(folder: Path, count: int) -> Iterator[dict[str, str]]:
+    """A delivery of each product on S3, whose answers take 50 ms more; gives what points a client there."""
+    objects = folder / "objects"
+    made = [f"lake/p{number:05d}/day=2036-05-10/_SUCCESS" for number in range(count)]
+    objects.write_text("\n".join(made))
+    server = subprocess.Popen(
+        [sys.executable, late_s3.__file__, "0.05", objects],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    url = server.stdout.readline().decode().strip()
+    roots = {"DQ_LAKE_ROOTS": "s3://lake,s3://silent", "DQ_STORAGE_SECONDS": "5"}
+    yield late_s3.environment(url) | roots
+    server.stdin.close()
+    server.wait(30)
+
+
+def over_s3(home: Path, count: int) -> dict[str, float]:
+    """Wall seconds of the tick in which all is due: as it is, and with a tenth in a bucket that is silent."""
+    found = {}
+    with s3(home, count) as variables:
+        for name, silent in (("on S3, s", 0), ("on S3, a tenth silent for 5 s, s", count // 10)):
+            registry = Registry(home / f"s3-{silent}", count, variables, silent)
+            registry.tick("2036-05-10T12:00:00Z")
+            begun = time.monotonic()
+            registry.tick("2036-05-11T07:00:00Z", (3,) if silent else (0,))
+            found[f"all due and delivered {name}"] = time.monotonic() - begun
+    return found
+
+
 def main() -> int:
     args = arguments(__doc__ or "")
     count = 200 if args.quick else 2_000
     metrics: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
+        metrics |= over_s3(home, count)
         one, many = Registry(home / "one", 1), Registry(home / "many", count)
         one.tick(BEGIN)
         metrics["first tick, s"], _ = many.tick(BEGIN)
@@ -130,6 +181,8 @@ def main() -> int:
             10 * metrics["nothing due, beyond 1 SLO, s"], 0.3
         )
     goals = {
+        "all due and delivered on S3, s": ("<", 10.0),
+        "all due and delivered on S3, a tenth silent for 5 s, s": ("<", 15.0),
         "nothing due, beyond 1 SLO, s": ("<", 0.3),
         "all due and delivered, s": ("<", 5.0),
         "all still missing, s": ("<", 1.5),

@@ -140,7 +140,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout) -> int:
     ended = withdrawals(loaded, promises, wrong)
     wrong += routing.refused(loaded.contracts, channel, world.settings)
     reach = world.reach
-    files = Storages(reach).of
+    files = Storages(reach, lookout.seconds).of
 
     def ready(slo: Slo) -> Watched:
         return watched(slo, server, reach, files)

@@ -42,9 +42,9 @@ def split(uri: str) -> tuple[str, str]:
     return f"{_SCHEMES.get(scheme, scheme)}://{match[2]}", match[3] or ""
 
 
-def opened(root: str) -> tuple[FileSystem, str]:
+def opened(root: str, seconds: float | None = None) -> tuple[FileSystem, str]:
     """The file system of a scheme and a host, with the credentials of the environment, and what comes before
-    each path in it.
+    each path in it. With `seconds`, S3 has so long for an answer, in two attempts.
 
     Raises MissingTool without pyarrow, ValueError for a scheme that it does not know, OSError when the file
     system cannot be reached.
@@ -54,4 +54,10 @@ def opened(root: str) -> tuple[FileSystem, str]:
     except ImportError as error:
         raise MissingTool(f"{root} needs pyarrow, which is not installed.", install_command("aws")) from error
     system, before = fs.FileSystem.from_uri(f"{root}/")
+    if seconds is not None and isinstance(system, fs.S3FileSystem):
+        # Its own client waits for minutes, also when the process wants to end.
+        make, (terms,) = system.__reduce__()
+        twice = fs.AwsStandardS3RetryStrategy(max_attempts=2)
+        half = seconds / 2
+        system = make({**terms, "connect_timeout": half, "request_timeout": half, "retry_strategy": twice})
     return system, before.rstrip("/")

@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from itertools import count
@@ -34,8 +34,18 @@ def new_database() -> Iterator[str]:
     address = f"host=127.0.0.1 port={port} user=dq password={PASSWORD} dbname=postgres"
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-        yield f"postgresql+psycopg://dq:{PASSWORD}@127.0.0.1:{port}/{name}"
+    yield f"postgresql+psycopg://dq:{PASSWORD}@127.0.0.1:{port}/{name}"
+    # Anew: a restart of the server has ended every connection.
+    with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def restart() -> None:
+    """Restarts the server of this run, as an administrator would who does not wait for anybody."""
+    _restarts[0]()
+
+
+_restarts: list[Callable[[], None]] = []
 
 
 @cache
@@ -58,6 +68,10 @@ def _start(binaries: Path) -> int:
     options += " -c wal_level=minimal -c max_wal_senders=0 -c max_wal_size=64MB"
     control = [str(binaries / "pg_ctl"), "-D", data]
     _run([*control, "-w", "-l", str(folder / "log"), "-o", options, "start"], folder, user)
+
+    # Not waited for in vain: the same port, the same settings.
+    again = [*control, "-w", "-l", str(folder / "log"), "-o", options, "-m", "fast", "restart"]
+    _restarts[:] = [lambda: _run(again, folder, user)]
 
     def stop() -> None:
         _run([*control, "-m", "immediate", "stop"], folder, user)

@@ -142,7 +142,8 @@ class LocalFiles:
 class ArrowFiles:
     """Files of S3, HDFS and what else pyarrow reads; opened once for each scheme and authority."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float | None = None) -> None:
+        self._seconds = seconds
         self._opened: dict[str, tuple[FileSystem, str]] = {}
 
     def stat(self, path: str) -> Seen | None:
@@ -198,7 +199,7 @@ class ArrowFiles:
     def _system(self, uri: str) -> tuple[FileSystem, str]:
         root, path = split(uri)
         if root not in self._opened:
-            self._opened[root] = opened(root)
+            self._opened[root] = opened(root, self._seconds)
         system, before = self._opened[root]
         return system, before + path
 
@@ -234,8 +235,8 @@ class SilentFiles:
 class Storages:
     """What reads the paths of one run, so that each storage is opened once."""
 
-    def __init__(self, reach: Reach | None = None) -> None:
-        self._local, self._remote = LocalFiles(reach), ArrowFiles()
+    def __init__(self, reach: Reach | None = None, seconds: float | None = None) -> None:
+        self._local, self._remote = LocalFiles(reach), ArrowFiles(seconds)
 
     def of(self, path: str) -> Files:
         """This machine's own calls for local paths, pyarrow for the rest."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from dq.dataquality.delivery.lake.files import Files, Seen
@@ -13,12 +13,17 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class TimedFiles:
-    """The same files; `asked_at` is the clock's seconds at which the question began that is open, or None."""
+    """The same files, with what the clock said: `asked_at` when the question began that is open, and
+    `answered_at` when the last one was answered. `failed_since` is when one began that failed after more than
+    half of `seconds`: a storage's own client has given up waiting.
+    """
 
     files: Files
     clock: Callable[[], float]
+    seconds: float
     asked_at: float | None = None
-    answered_at: float | None = field(default=None)
+    answered_at: float | None = None
+    failed_since: float | None = None
 
     def stat(self, path: str) -> Seen | None:
         return self._asked(self.files.stat, path)
@@ -39,8 +44,17 @@ class TimedFiles:
         return self._asked(self.files.root, path)
 
     def _asked(self, question: Callable[[str], R], path: str) -> R:
-        self.asked_at = self.clock()
+        self.asked_at = asked = self.clock()
         try:
-            return question(path)
+            answer = question(path)
+        except BaseException:
+            if self.clock() - asked > self.seconds / 2:
+                self.failed_since = asked
+            else:
+                self.answered_at = self.clock()
+            raise
+        else:
+            self.answered_at = self.clock()
+            return answer
         finally:
-            self.asked_at, self.answered_at = None, self.clock()
+            self.asked_at = None

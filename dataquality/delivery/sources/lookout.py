@@ -114,6 +114,7 @@ class _Lane:
     waiting: deque[int] = field(default_factory=deque)
     workers: list[_Worker] = field(default_factory=list)
     done_at: float | None = None
+    failed_since: float | None = None
 
     def working(self) -> list[_Worker]:
         return [one for one in self.workers if one.works]
@@ -151,7 +152,7 @@ class _Round(Generic[R]):
                 self.woken.wait(self._pause(active))
                 for lane in active:
                     self._look_after(lane)
-                active = [lane for lane in active if lane.working()]
+                active = [lane for lane in active if lane.working() or (lane.waiting and not self.wrong)]
         if self.wrong:
             raise self.wrong[0]
         return [
@@ -175,7 +176,10 @@ class _Round(Generic[R]):
         return max(oldest + seconds - now, 0.0) + _GLANCE_SECONDS
 
     def _look_after(self, lane: _Lane) -> None:
-        now = self.lookout.clock()
+        now, failed = self.lookout.clock(), lane.failed_since
+        if failed is not None and (lane.answered_at() or 0.0) < failed:
+            self._give_up(lane)
+            return
         for worker in lane.working():
             asked = worker.overdue_since(now, self.lookout.seconds)
             if asked is None:
@@ -185,7 +189,7 @@ class _Round(Generic[R]):
                 self._give_up(lane)
                 return
             self._leave(lane, worker)
-        if lane.waiting and lane.answered_at() is not None:
+        if lane.waiting and (lane.answered_at() is not None or not lane.working()):
             for _ in range(min(lane.at_once - len(lane.working()), len(lane.waiting))):
                 self._start(lane)
 
@@ -213,12 +217,16 @@ class _Round(Generic[R]):
         try:
             while worker.works and (number := _next(lane.waiting)) is not None:
                 errand = self.errands[number]
-                files = TimedFiles(errand.files, self.lookout.clock)
+                files = TimedFiles(errand.files, self.lookout.clock, self.lookout.seconds)
                 worker.errand, worker.begun_at, worker.files = number, self.lookout.clock(), files
                 answer = errand.work(files)
                 if worker.works:
                     self.found[number] = answer
-                    lane.done_at = self.lookout.clock()
+                if files.failed_since is not None:
+                    # Whoever looks after the lane decides whether it is worth another question.
+                    lane.failed_since = files.failed_since
+                    break
+                lane.done_at = self.lookout.clock()
         except BaseException as error:  # noqa: BLE001  # whoever waits for the answer raises it
             self.wrong.append(error)
         finally:

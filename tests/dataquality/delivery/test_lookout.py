@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -94,6 +95,29 @@ def test_an_errand_without_an_end_is_given_up() -> None:
     over.set()
 
     assert (isinstance(answers[0], Silence), answers[1]) == (True, "/")
+
+
+@dataclass(frozen=True, slots=True)
+class Impatient(LocalFiles):
+    """A storage whose own client gives up waiting."""
+
+    def read(self, path: str) -> bytes:
+        time.sleep(0.3)
+        raise TimeoutError
+
+
+def test_a_client_that_gives_up_waiting_itself_costs_its_time_once() -> None:
+    def read(asked: Files) -> str:
+        with suppress(TimeoutError):
+            asked.read("/lake/log")
+        return "failed"
+
+    begun = time.monotonic()
+    answers = Lookout(seconds=0.5).answers([Errand("/lake", Impatient(), read) for _ in range(500)])
+
+    # Four at a time, they would take more than half a minute.
+    assert time.monotonic() - begun < 10
+    assert (answers[0], {type(answer) for answer in answers[1:]}) == ("failed", {Silence})
 
 
 def test_a_mistake_of_ours_is_raised() -> None:

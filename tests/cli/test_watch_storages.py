@@ -1,0 +1,67 @@
+"""`dq watch` over S3: asked side by side, and a bucket that never answers concerns nobody else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakes.command import contract
+from fakes.late_s3 import LateS3, environment
+
+SCRIPT = Path(sys.executable).parent / "dq"
+ROWS = "rows: 7"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LateS3]:
+    made = LateS3()
+    made.put(["lake/fine/day=2026-05-10/_SUCCESS", "lake/fine/day=2026-05-10/part-0.parquet", "lake/gone/x"])
+    yield made
+    made.close()
+
+
+def on_s3(name: str, bucket: str) -> str:
+    place = f"{{server: lake, type: s3, location: 's3://{bucket}/{name}', format: parquet}}"
+    return contract(name).replace(f"{{server: lake, type: local, path: lake/{name}, format: parquet}}", place)
+
+
+def watch(folder: Path, server: LateS3, when: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """A process of its own: it must be able to end, too."""
+    own = {"DQ_LAKE_ROOTS": "s3://lake,s3://silent", "DQ_STORAGE_SECONDS": "2", **more}
+    return subprocess.run(
+        [SCRIPT, "watch", "registry", "--as-of", when, "--channel", "console", "--format", "json"],
+        cwd=folder,
+        env={**os.environ, **environment(server.url), **own},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_bucket_that_never_answers_is_unknown_and_nobody_else(tmp_path: Path, server: LateS3) -> None:
+    (tmp_path / "registry").mkdir()
+    products = {"fine": "lake", "gone": "lake", **{f"mute{number}": "silent" for number in range(40)}}
+    for name, bucket in products.items():
+        (tmp_path / "registry" / f"{name}.odcs.yaml").write_text(on_s3(name, bucket))
+    # moto's clock is the real one: the schedule asks for a day of May.
+    watch(tmp_path, server, "2026-05-10T12:00:00Z")
+    begun = time.monotonic()
+
+    ran = watch(tmp_path, server, "2026-05-11T07:00:00Z")
+
+    done = json.loads(ran.stdout)
+    assert {one["contract"] for one in done["unknown"]} >= {name for name in products if name[0] == "m"}
+    assert {one["reason"] for one in done["unknown"] if one["contract"] == "mute7"} == {
+        "The marker could not be read: s3://silent did not answer within 2 s."
+    }
+    changed = {one["contract"]: one["after"] for one in done["changes"]}
+    assert changed["gone"] == "missing"
+    # Forty questions of two seconds each, one after another, and more at the end of the process.
+    assert time.monotonic() - begun < 40
