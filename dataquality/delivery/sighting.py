@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
-from dq.dataquality.delivery.blindness import root_of
 from dq.dataquality.delivery.lake.files import Files, SilentFiles
 from dq.dataquality.delivery.sources.commit_evidence import CycleWindow, delivered
 from dq.dataquality.delivery.sources.commit_history import CommitHistory
@@ -48,6 +47,7 @@ class View:
     """What all looks of a tick share."""
 
     now: datetime
+    roots: Mapping[tuple[str, str, str], str]
     receipts: Mapping[tuple[str, str], Receipts]
     history: CommitHistory
     sight: Sight
@@ -60,7 +60,9 @@ class View:
             place = (one.place.path.rstrip("/"), id(one.files))
             places.setdefault(place, []).append((one, kept))
         groups = list(places.values())
-        errands = [Errand(root_of(group[0][0]), group[0][0].files, self._of(group)) for group in groups]
+        errands = [
+            Errand(self.roots[group[0][0].slo.key], group[0][0].files, self._of(group)) for group in groups
+        ]
         answers = lookout.answers(errands)
         return [
             sighting

@@ -96,7 +96,8 @@ def tick(
     before, and `looked_at` the instant of the last one that was done, if any.
     """
     gone = withdraw(store, withdrawn, now, tell)
-    new = _enumerate(store, watched, now, since or now, unread)
+    roots = {one.slo.key: blindness.root_of(one) for one in watched}
+    new = _enumerate(store, watched, roots, now, since or now, unread)
     with store.read() as tx:
         standing = ledger.open_cycles(tx, now)
         at_hand = {one.slo.key[0] for one in watched if one.slo.key in standing}
@@ -117,7 +118,7 @@ def tick(
     ]
     # For what does not count, nothing is looked for.
     wanted = [(one, kept) for one, kept in due if not kept.excuse]
-    seen = View(now, receipts, history, sight).all(lookout or Lookout(), wanted)
+    seen = View(now, roots, receipts, history, sight).all(lookout or Lookout(), wanted)
     judged = excused + [
         found
         for found in (judgement(one, now, looked_at) for one in seen)
@@ -142,17 +143,22 @@ def tick(
 
 
 def _enumerate(
-    store: Store, watched: Sequence[Watched], now: datetime, start: datetime, unread: Collection[str]
+    store: Store,
+    watched: Sequence[Watched],
+    roots: Mapping[Key, str],
+    now: datetime,
+    start: datetime,
+    unread: Collection[str],
 ) -> int:
     """Gives every cycle that came due since the last tick its row; how many there were."""
     with store.read() as tx:
-        marks, roots = watermarks.through(tx), watermarks.roots(tx)
+        marks, before = watermarks.through(tx), watermarks.roots(tx)
     due: list[tuple[Slo, list[Cycle]]] = []
     moved: dict[Key, str] = {}
     for one in watched:
-        mark, root = marks.get(one.slo.key), blindness.root_of(one)
+        mark, root = marks.get(one.slo.key), roots[one.slo.key]
         new = list(one.slo.cycles(mark or start, now))
-        if roots.get(one.slo.key) != root:
+        if before.get(one.slo.key) != root:
             moved[one.slo.key] = root
         if new or mark is None:
             due.append((one.slo, new))

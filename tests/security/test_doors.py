@@ -128,7 +128,7 @@ ALLOWED = {
     ("cli/world/spark.py", "environment"): ("os.environ", "tells Spark's workers which Python is ours"),
     # hosts, and the lake of the operator
     ("contracts/access/filesystem.py", "host"): (
-        ".from_uri pyarrow.fs.FileSystem.from_uri",
+        ".from_uri pyarrow.fs.AwsStandardS3RetryStrategy pyarrow.fs.FileSystem.from_uri",
         "door: a lake, by its root",
     ),
     ("dataquality/spark/readers/text_files.py", "file"): (
