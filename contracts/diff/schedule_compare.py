@@ -72,7 +72,9 @@ def compare(first: Timing, second: Timing, start: date) -> Fires:
 
 def _dues(schedule: Schedule, start: date) -> list[Due]:
     begin = datetime(start.year, start.month, start.day, tzinfo=UTC)
-    return list(schedule.between(begin, begin + _YEAR))
+    dues = schedule.between(begin, begin + _YEAR)
+    # What is excused is promised no more than what is not due; what was moved is promised beside what is due.
+    return [due for due in dues if not schedule.excuse(due) for _ in schedule.origins(due)]
 
 
 def _days(dues: list[Due], own: Schedule, first: Schedule) -> dict[date, list[datetime]]:

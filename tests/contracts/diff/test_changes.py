@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.contracts.diff import ElementKind, Motion, changes
+from dq.contracts.diff.schedule_compare import Fires
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 
@@ -120,8 +121,9 @@ def test_names_of_utc_are_no_change() -> None:
     assert told(delivered("UTC"), delivered("Etc/UTC")) == []
 
 
-def delivered(zone: str) -> Contract:
-    terms = {"property": "delivery", "vendor": "dq", "value": {"timezone": zone, "grace": "45m"}}
+def delivered(zone: str, **more: object) -> Contract:
+    value = {"timezone": zone, "grace": "45m", **more}
+    terms = {"property": "delivery", "vendor": "dq", "value": value}
     sla = {
         "property": "frequency",
         "value": 1,
@@ -161,3 +163,29 @@ def test_the_examples_do_not_differ_from_their_rewritten_selves(file: Path) -> N
     data = file.read_bytes()
 
     assert told(parsed(data), parsed(yaml.safe_dump(yaml.safe_load(data)).encode())) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param({}, {"holidays": ["DE"]}, Fires.LATER, id="skipped"),
+        pytest.param({}, {"holidays": ["DE"], "free_days": "excuse"}, Fires.LATER, id="excused"),
+        pytest.param({"holidays": ["DE"]}, {}, Fires.EARLIER, id="due again"),
+        pytest.param(
+            {"weekdays_only": True, "free_days": "move"}, {"weekdays_only": True}, Fires.LATER,
+            id="skipped instead of brought on Monday",
+        ),
+    ],
+)  # fmt: skip
+def test_a_calendar_that_takes_deliveries_away_is_a_change(
+    before: dict[str, object], after: dict[str, object], expected: Fires
+) -> None:
+    (change,) = changes(delivered("UTC", calendar=before), delivered("UTC", calendar=after), start=START)
+
+    assert change.facts["fires"] is expected
+
+
+def test_a_calendar_in_other_words_is_no_change() -> None:
+    named = delivered("UTC", calendar={"holidays": ["DE", "DE-BY"]})
+
+    assert told(named, delivered("UTC", calendar={"holidays": ["DE-BY"]})) == []
