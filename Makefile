@@ -42,7 +42,8 @@ test: install install-spark35  ## lint, types, floors, all tests on Spark 4.0 an
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) $(PARTS)
 
 # Tables of Iceberg and Delta have a session of their own in any case (tests/fakes/lakehouse.py).
-LAKES = tests/dataquality/lakehouse tests/oracle/test_lakehouse_tables.py
+LAKES = tests/dataquality/lakehouse tests/oracle/test_lakehouse_tables.py tests/registry/iceberg \
+    tests/registry/test_lakehouse_tables.py
 
 test-spark40: install  ## the tests that need a Spark session, on Spark 4.0; those of lakes are apart
 	$(RUN) pytest -m spark $(LAKES:%=--ignore=%)

@@ -1,4 +1,6 @@
-"""Registering N contracts, and again when nothing changed: seconds, calls and writes. `--catalog local|glue`.
+"""Registering N contracts, again when nothing changed, and a plan of the twenty that Git says have changed.
+
+Seconds, calls and writes; `--catalog local|glue`.
 
 Glue is moto's server in a process of its own, at moto's pace and without the pauses that are for AWS.
 """
@@ -23,10 +25,14 @@ from typing import Any
 
 from sqlalchemy import event
 
+from dq.cli.loading.contracts import load
+from dq.contracts.access.data_location import resolve
+from dq.contracts.access.reach import reach
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.registry.orphans import WholeRegistry
+from dq.registry.specify import specs as of_contract
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store, open_store
 
@@ -124,20 +130,89 @@ def measure(name: str, count: int, folder: str) -> None:
             f"{name} {title}: {kinds}, {seconds:.1f} s, calls {dict(calls)}, "
             f"writes to the store {sum(written.values())}, {peak} MiB at most, {given} MiB of them given"
         )
+    _changed(catalog, store, specs, Path(folder) / "registry", calls, title=name)
     store.close()
+
+
+def _changed(
+    catalog: Catalog, store: Store, specs: list[TableSpec], folder: Path, calls: Counter[str], title: str
+) -> None:
+    """Plans the contracts of which Git says that they have changed, as `dq register FILES` does."""
+    folder.mkdir()
+    for at in range(len(specs)):
+        (folder / f"c{at}.odcs.yaml").write_text(_contract(at, "1.0.0"))
+    _git(folder, "init", "--quiet")
+    _git(folder, "add", ".")
+    _git(folder, "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "--quiet", "-m", "All.")
+    for at in range(_CHANGED):
+        (folder / f"c{at}.odcs.yaml").write_text(_contract(at, "1.1.0"))
+    calls.clear()
+    start = time.perf_counter()
+    names = _git(folder, "diff", "--name-only", "HEAD").splitlines()
+    loaded = load([folder / name for name in names])
+    reached = reach(folder, ("s3://lake",))
+    made = [
+        spec
+        for contract in loaded.contracts
+        for spec in of_contract(contract, lambda one, of=contract: resolve(of, one, None, reached))
+    ]
+    plan = propose(catalog, catalog.id, made, store)
+    seconds = time.perf_counter() - start
+    kinds = dict(Counter(str(action.kind) for action in plan.actions))
+    print(
+        f"{title} changed: {len(names)} of {len(specs)} files, {kinds}, {seconds:.1f} s, calls {dict(calls)}"
+    )
+
+
+_CHANGED = 20
+_CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: c{at}
+version: {version}
+status: active
+servers:
+  - {{server: lake, type: s3, location: "s3://lake/{at}", format: parquet}}
+domain: domain
+dataProduct: "{tenth}"
+schema:
+  - name: t{at}
+    properties:
+{columns}
+      - {{name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}}
+"""
+
+
+def _contract(at: int, version: str) -> str:
+    """The contract of the table with this number; the description of a column tells its versions apart."""
+    columns = "\n".join(
+        f"      - {{name: c{column}, logicalType: {'number' if column % 2 else 'string'}, "
+        f"physicalType: '{'decimal(18,2)' if column % 2 else 'string'}', "
+        f"description: Column {column} of {version}.}}"
+        for column in range(40)
+    )
+    return _CONTRACT.format(at=at, version=version, tenth=at % 10, columns=columns)
+
+
+def _git(folder: Path, *words: str) -> str:
+    return subprocess.run(
+        ["git", "-C", str(folder), *words], check=True, capture_output=True, text=True
+    ).stdout
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--catalog", default="local", choices=("local", "glue"))
-    parser.add_argument("--contracts", type=int, default=2_000)
+    parser.add_argument("--contracts", type=int)
+    parser.add_argument("--quick", action="store_true", help="the form that takes under a minute")
     given = parser.parse_args()
+    count = given.contracts or (300 if given.quick else 2_000)
     with tempfile.TemporaryDirectory() as folder:
         if given.catalog == "glue":
             with moto():
-                measure("glue", given.contracts, folder)
+                measure("glue", count, folder)
         else:
-            measure("local", given.contracts, folder)
+            measure("local", count, folder)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from fakes.flights import flights
 from sqlalchemy import event
 
+from dq.cli.world.catalogs import iceberg_properties
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
@@ -24,22 +26,30 @@ from dq.registry.run_log import RegisterRun
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store, open_store
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 COUNT = 30
+LAKE = "s3://lake/air"
+# Names the folder in the place of S3, for catalogs that write there.
+LAKE_VARIABLE = "DQ_TESTS_LAKE"
 
 
-def wanted() -> list[TableSpec]:
+def wanted(format: str = "parquet", lake: str = LAKE) -> list[TableSpec]:
     """Thirty tables of one database."""
-    plain = flights("s3://lake/air")
+    plain = flights(lake, format=format)
     facts = {"dq.contract-id": "air-flights", "dq.contract-version": "1.0.0"}
     return [
-        marked(replace(plain, name=f"t{at:02}", location=f"s3://lake/air/{at}", parameters=()), facts)
+        marked(replace(plain, name=f"t{at:02}", location=f"{lake}/{at}", parameters=()), facts)
         for at in range(COUNT)
     ]
 
 
 def register(catalog: Catalog, store: Store) -> None:
     """Plans and applies all of them."""
-    made = propose(catalog, catalog.id, wanted(), store, whole=WholeRegistry(""))
+    format = "iceberg" if "parquet" not in catalog.formats else "parquet"
+    lake = os.environ.get(LAKE_VARIABLE)
+    made = propose(catalog, catalog.id, wanted(format, lake or LAKE), store, whole=WholeRegistry(""))
     run = RegisterRun(str(uuid.uuid4()), datetime.now(UTC), "")
     apply(catalog, catalog.id, made, store, run=run)
 
@@ -53,7 +63,8 @@ class Nursery:
     def run(self, url: str, commit: int = 0, ready: Callable[[int], None] = lambda pid: None) -> int:
         """Registers from a process of its own, and gives how it ended: the number of its signal, or 0.
 
-        `commit`: it kills itself before that commit to the store. `ready` gets its id before it goes on.
+        `commit`: it kills itself before that commit to the store; with hive, before that statement to Spark.
+        `ready` gets its id before it goes on.
         """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -82,16 +93,61 @@ def nursery(catalog: str) -> Iterator[Nursery]:
         process.communicate()
 
 
+def _opened(name: str, store: Store | None) -> Catalog:
+    if name == "hive":
+        return open_catalog(name, CatalogSettings(session=_borrowed))
+    return open_catalog(name, CatalogSettings(store=store, iceberg=iceberg_properties(os.environ)))
+
+
+def _borrowed() -> SparkSession:
+    """The session of the JVM that the environment names: one for all children, none of which owns it."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    gateway = launch_gateway()
+    jvm: Any = gateway.jvm
+    scala = jvm.org.apache.spark.SparkContext.getOrCreate()
+    java = jvm.org.apache.spark.api.java.JavaSparkContext(scala)
+    context = SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jconf=java.getConf()))
+    return SparkSession(context, jvm.org.apache.spark.sql.SparkSession.active())
+
+
+def _doomed_by_statement(catalog: Any, at: int) -> Catalog:
+    """Kills this process before that statement to Spark, or in front of the end of the last."""
+    seen = 0
+
+    class Spy:
+        def __getattr__(self, name: str) -> object:
+            return getattr(catalog.spark, name)
+
+        def sql(self, statement: str) -> object:
+            nonlocal seen
+            seen += 1
+            if seen == at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return catalog.spark.sql(statement)
+
+    return cast("Catalog", replace(catalog, spark=Spy()))
+
+
 def _serve(name: str) -> None:
-    catalog = open_catalog("glue", CatalogSettings()) if name == "glue" else None
+    # A client over HTTP is the same for all; a store and a connection to a JVM are not.
+    catalog = _opened(name, None) if name in ("glue", "iceberg") else None
+    if name == "hive":
+        import pyspark.sql  # noqa: F401  # a second, once for all children
     for line in sys.stdin:
         url, commit = line.split()
         child = os.fork()
         if not child:
             os.kill(os.getpid(), signal.SIGSTOP)
             store = open_store(url)
-            _doomed(store, int(commit))
-            register(catalog or open_catalog("local", CatalogSettings(store=store)), store)
+            opened = catalog or _opened(name, store)
+            if name == "hive":
+                opened = _doomed_by_statement(opened, int(commit))
+            else:
+                _doomed(store, int(commit))
+            register(opened, store)
             os._exit(0)
         os.waitpid(child, os.WUNTRACED)
         _say(child)

@@ -58,6 +58,7 @@ def plain(*columns: str) -> str:
 KEY = "partitioned: true, partitionKeyPosition: "
 ID = plain("id bigint")
 WAITS = {"glue": "wait", "hive": "wait"}
+OTHER = {"iceberg": "a catalog of Iceberg holds no tables of"}
 ROW = "SELECT 1L AS id"
 
 
@@ -65,19 +66,19 @@ def partitioned(kind: str, value: str) -> Odd:
     return Odd(plain("id bigint", f"part {kind}, {KEY}1"), f"SELECT 1L AS id, {value} AS part")
 
 
-def text(terms: str, body: str, columns: str, **more: object) -> Odd:
+def text(terms: str, body: str, columns: str, ends: dict[str, str] | None = None, **more: object) -> Odd:
     server = f"    customProperties: [{{property: csv, vendor: dq, value: {{{terms}}}}}]\n"
-    return Odd(columns, format="csv", files={"a.csv": body}, server=server, **more)  # type: ignore[arg-type]
+    return Odd(columns, format="csv", files={"a.csv": body}, server=server, ends=OTHER | (ends or {}), **more)  # type: ignore[arg-type]
 
 
 LONG = "n" * 255
 # Spark 3.5 knows no variants.
 OLD_SPARK = {"hive": "does not know"} if SPARK.startswith("3.") else {}
-NAMES = {"glue": "no catalog takes", "hive": "no catalog takes", "local": "no catalog takes"}
+NAMES = dict.fromkeys(("glue", "hive", "local", "iceberg"), "no catalog takes")
 
 
 def refused(reason: str) -> dict[str, str]:
-    return dict.fromkeys(("glue", "hive", "local"), reason)
+    return dict.fromkeys(("glue", "hive", "local", "iceberg"), reason)
 
 
 ODD = {
@@ -110,7 +111,8 @@ ODD = {
                     "SELECT TIMESTAMP'2026-11-20 10:00:00.123456' AS a, DATE'1582-10-15' AS b"),
     "civil_times": Odd(plain("a timestamp_ntz"), "SELECT TIMESTAMP_NTZ'2026-11-20 10:00:00' AS a"),
     "variants": Odd(plain("id bigint", "v variant"),
-                    ends={"glue": "neither Glue nor Athena knows variant"} | OLD_SPARK),
+                    ends={"glue": "neither Glue nor Athena knows variant",
+                          "iceberg": "Iceberg has no variant"} | OLD_SPARK),
     "logical_alone": Odd(
         "\n".join(
             f"      - {{name: c_{kind}, logicalType: {kind}}}"
@@ -198,13 +200,13 @@ ODD = {
         object=f"    description: \"two\\nlines; it's ${{z}} {'and more ' * 400}\"\n",
     ),
     "upper_case_json": Odd(
-        plain("Id bigint", "Place struct<Zip:string,AT:date>"), format="json",
+        plain("Id bigint", "Place struct<Zip:string,AT:date>"), format="json", ends=OTHER,
         files={"a.json": '{"Id": 1, "Place": {"Zip": "07", "AT": "2026-11-20"}}\n{"Id": 2}\n'},
         select="SELECT 1L AS Id, named_struct('Zip', '07', 'AT', DATE'2026-11-20') AS Place"
         " UNION ALL SELECT 2L, NULL",
     ),
     "nested_json": Odd(
-        plain("a array<struct<b:int>>", "m map<string,double>"), format="json",
+        plain("a array<struct<b:int>>", "m map<string,double>"), format="json", ends=OTHER,
         files={"a.json": '{"a": [{"b": 1}, {}], "m": {"x": 1.5}}\n'},
         select="SELECT array(named_struct('b', 1), named_struct('b', CAST(NULL AS INT))) AS a,"
         " map('x', CAST(1.5 AS DOUBLE)) AS m",
@@ -225,22 +227,25 @@ ODD = {
                            ends=refused("CSV holds plain values")),
     "orc_files": Odd(plain("id bigint", "a array<struct<b:decimal(5,1)>>", f"part int, {KEY}1"),
                      "SELECT 1L AS id, array(named_struct('b', CAST(0.5 AS DECIMAL(5,1)))) AS a, 1 AS part",
-                     format="orc"),
-    "avro_files": Odd(plain("id bigint", "note string"), format="avro"),
-    "a_view": Odd(ID, object="    physicalType: view\n", ends=WAITS | {"local": "wait"}),
+                     format="orc", ends=OTHER),
+    "avro_files": Odd(plain("id bigint", "note string"), format="avro", ends=OTHER),
+    "a_view": Odd(ID, object="    physicalType: view\n", ends=WAITS | {"local": "wait", "iceberg": "wait"}),
     "iceberg_table": Odd(ID, format="iceberg", ends=WAITS),
-    "delta_table": Odd(ID, format="delta", ends=WAITS),
-    "hudi_table": Odd(ID, format="hudi", ends=WAITS),
+    "delta_table": Odd(ID, format="delta", ends=WAITS | OTHER),
+    "hudi_table": Odd(ID, format="hudi", ends=WAITS | OTHER),
     "a_draft": Odd(ID, status="draft", ends=refused("")),
-    "a_retired_one": Odd(ID, status="retired", ends=dict.fromkeys(("glue", "hive", "local"), "held")),
+    "a_retired_one": Odd(ID, status="retired", ends=refused("held")),
 }  # fmt: skip
 
 
-def contract(name: str, odd: Odd, *, in_s3: bool) -> str:
-    """The contract of this name, of data in S3 or in a folder."""
+def contract(name: str, odd: Odd, catalog: str) -> str:
+    """The contract of this name for a catalog: of data in S3 or in a folder, of files or of Iceberg."""
+    in_s3 = catalog == "glue"
+    # What stands as Parquet for others is a table of Iceberg there; other formats it does not hold.
+    format = "iceberg" if catalog == "iceberg" and odd.format == "parquet" else odd.format
     path = odd.path or f"lake/{name}"
     where = f"type: s3\n    location: 's3://{path}'" if in_s3 else f"type: local\n    path: '{path}'"
-    servers = f"  - server: lake\n    {where}\n    format: {odd.format}\n{odd.server}{odd.more_servers}"
+    servers = f"  - server: lake\n    {where}\n    format: {format}\n{odd.server}{odd.more_servers}"
     return CONTRACT.format(
         name=name,
         status=odd.status,

@@ -6,18 +6,23 @@ import shutil
 import signal
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from fakes.glue import GlueShim
-from fakes.registrar import COUNT, nursery, register
+from fakes.iceberg import RestProxy
+from fakes.registrar import COUNT, LAKE_VARIABLE, nursery, register
 
-from dq.registry.catalog import CatalogSettings
+from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
 from dq.registry.glue.tables import Glue
 from dq.registry.memory import recall
 from dq.registry.run_log import latest
 from dq.registry.table import Key, TableSpec
 from dq.store.engine import Store, open_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _MOMENTS = {"CreateTime", "UpdateTime", "VersionId"}
 
@@ -71,7 +76,9 @@ def test_a_kill_between_any_two_calls_to_glue_is_mended_by_the_next_run(
             store.close()
 
 
-def _aim(shim: GlueShim, child: int, moment: tuple[int, str]) -> None:
+def _aim(shim: GlueShim | RestProxy, child: int, moment: tuple[int, str]) -> None:
+    # Who opened the catalog for the child may have asked already.
+    shim.calls.clear()
     shim.victim, shim.kill_at = child, moment
 
 
@@ -91,6 +98,75 @@ def test_a_kill_before_any_commit_to_the_local_catalog_is_mended_by_the_next_run
             assert children.run(url, commit) == signal.SIGKILL, commit
             assert _registered(url) == undisturbed, commit
         assert children.run(empty(tmp_path, "alive.db"), commits + 1) == 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_kill_between_two_calls_to_an_iceberg_catalog_is_mended_by_the_next_run(
+    iceberg_server: RestProxy, iceberg_catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (iceberg_server.environment | {LAKE_VARIABLE: f"{tmp_path}/lake"}).items():
+        monkeypatch.setenv(name, text)
+    iceberg_server.reset()
+    store = open_store(empty(tmp_path, "undisturbed.db"))
+    register(iceberg_catalog, store)
+    undisturbed = _ended(store, iceberg_catalog)
+    calls = iceberg_server.calls[:-1]
+    moments = [(at, "after" if call.writes else "before") for at, call in enumerate(calls, 1)]
+    store.close()
+    assert [len(part) for part in undisturbed] == [COUNT, COUNT, COUNT]
+
+    # `benchmarks/killed.py` takes them all; here, the first ones and then every 23rd.
+    with nursery("iceberg") as children:
+        for moment in [*moments[:3], *moments[3::23]]:
+            iceberg_server.reset()
+            url = empty(tmp_path, "killed.db")
+            ended = children.run(url, ready=lambda child, moment=moment: _aim(iceberg_server, child, moment))
+            iceberg_server.kill_at = None
+            store = open_store(url)
+            register(iceberg_catalog, store)
+
+            assert ended == signal.SIGKILL, moment
+            assert _ended(store, iceberg_catalog) == undisturbed, moment
+            with iceberg_server.counted() as writes:
+                register(iceberg_catalog, store)
+            assert writes == [], moment
+            store.close()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_kill_before_a_statement_to_hive_is_mended_by_the_next_run(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = spark.sparkContext._gateway.gateway_parameters  # type: ignore[union-attr]
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", str(gateway.port))
+    monkeypatch.setenv("PYSPARK_GATEWAY_SECRET", gateway.auth_token)
+    monkeypatch.setenv(LAKE_VARIABLE, f"{tmp_path}/lake")
+    catalog = open_catalog("hive", CatalogSettings(session=lambda: spark))
+    store = open_store(empty(tmp_path, "undisturbed.db"))
+    register(catalog, store)
+    undisturbed = _ended(store, catalog)
+    store.close()
+    assert [len(part) for part in undisturbed] == [COUNT, COUNT, COUNT]
+
+    # Two for each table, and all tables alike; `benchmarks/killed.py` takes all sixty.
+    with nursery("hive") as children:
+        for statement in (2, 31):
+            spark.sql("DROP DATABASE air_flights CASCADE")
+            url = empty(tmp_path, "killed.db")
+            assert children.run(url, statement) == signal.SIGKILL
+            store = open_store(url)
+            register(catalog, store)
+
+            assert _ended(store, catalog) == undisturbed, statement
+            store.close()
+    spark.sql("DROP DATABASE air_flights CASCADE")
+
+
+def _ended(store: Store, catalog: Catalog) -> tuple[list[TableSpec], dict[Key, TableSpec], Counter[Key]]:
+    tables = [table.spec for table in catalog.tables("air_flights")]
+    return tables, recall(store, catalog.id), done(store, catalog.id)
 
 
 def done(store: Store, catalog: str) -> Counter[Key]:

@@ -21,7 +21,12 @@ from dq.registry.glue.tables import Glue
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CATALOGS = ["local", "glue", pytest.param("hive", marks=pytest.mark.spark)]
+CATALOGS = [
+    "local",
+    "glue",
+    pytest.param("hive", marks=pytest.mark.spark),
+    pytest.param("iceberg", marks=[pytest.mark.spark, pytest.mark.slow]),
+]
 WITH_DATA = [name for name, odd in ODD.items() if odd.select]
 KINDS = ("create", "wait", "held")
 
@@ -87,7 +92,7 @@ def registered(
     registry.mkdir(exist_ok=True)
     (registry / "dq-policy.yaml").write_text("registry: odd\n")
     for name, odd in ODD.items():
-        (registry / f"{name}.odcs.yaml").write_text(contract(name, odd, in_s3=catalog == "glue"))
+        (registry / f"{name}.odcs.yaml").write_text(contract(name, odd, catalog))
     with pytest.MonkeyPatch.context() as patch, chdir(folder):
         patch.delenv("DQ_STORE_URL", raising=False)
         patch.setenv("DQ_LAKE_ROOTS", f"s3://lake,{folder}")
@@ -95,6 +100,11 @@ def registered(
             shim = request.getfixturevalue("glue_server")
             shim.reset()
             for key, value in shim.environment.items():
+                patch.setenv(key, value)
+        if catalog == "iceberg":
+            proxy = request.getfixturevalue("iceberg_server")
+            proxy.reset()
+            for key, value in proxy.environment.items():
                 patch.setenv(key, value)
         words = ("register", "registry", "--catalog", catalog, "--apply", "--format", "json")
         said, second = command(*words), command(*words)

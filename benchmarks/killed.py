@@ -1,0 +1,220 @@
+"""SIGKILL between every two calls of an apply of 30 tables; the next run ends as an undisturbed one.
+
+`--catalog local|glue|iceberg|hive`, by default local and glue. Calls are those on the wire (hive: statements
+to Spark; local: commits). A write is killed when it is done and not yet answered, a read before it is asked.
+Wanted: the same tables, the same memory, each table logged as done once, and a third run that writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from fakes import glue, iceberg
+from fakes.registrar import COUNT, LAKE_VARIABLE, Nursery, nursery, register
+
+from dq.cli.world.catalogs import iceberg_properties
+from dq.registry.catalog import Catalog, CatalogSettings
+from dq.registry.catalogs import open_catalog
+from dq.registry.memory import recall
+from dq.registry.run_log import latest
+from dq.store.engine import Store, open_store
+
+Moment = tuple[int, str]
+_QUICK = 5
+_CATALOGS = ("local", "glue", "iceberg", "hive")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A catalog that children can be killed at. `kill` runs one from a store until that moment."""
+
+    name: str
+    opened: Callable[[Store], Catalog]
+    reset: Callable[[], None]
+    moments: Callable[[Store], list[Moment]]
+    kill: Callable[[Nursery, str, Moment], int]
+    writes: Callable[[Callable[[], None]], int]
+
+
+def end_of(store: Store, catalog: Catalog) -> tuple[Any, ...]:
+    """How a registration has ended: what stands in the catalog, what is remembered and what is logged."""
+    tables = [table.spec for table in catalog.tables("air_flights")]
+    log = Counter(line.key for line in latest(store, catalog.id, 1_000) if line.ending == "done")
+    return tables, recall(store, catalog.id), log
+
+
+def measure(target: Target, folder: Path, *, quick: bool) -> bool:
+    template = folder / "template.db"
+    open_store(f"sqlite:///{template}").close()
+
+    def fresh(name: str) -> str:
+        shutil.copy(template, folder / name)
+        return f"sqlite:///{folder / name}"
+
+    target.reset()
+    store = open_store(fresh("undisturbed.db"))
+    moments = target.moments(store)
+    expected = end_of(store, target.opened(store))
+    store.close()
+    assert len(expected[0]) == len(expected[1]) == COUNT
+    chosen = moments[:: max(1, len(moments) // _QUICK)] if quick else moments
+    wrong, start = [], time.perf_counter()
+    with nursery(target.name) as children:
+        for moment in chosen:
+            target.reset()
+            url = fresh("killed.db")
+            ended = target.kill(children, url, moment)
+            store = open_store(url)
+            catalog = target.opened(store)
+            register(catalog, store)
+            same = end_of(store, catalog) == expected
+            again = target.writes(lambda catalog=catalog, store=store: register(catalog, store))
+            store.close()
+            if ended != signal.SIGKILL or not same or again:
+                wrong.append((moment, ended, same, again))
+    seconds = time.perf_counter() - start
+    print(
+        f"{target.name}: {COUNT} tables, {len(moments)} moments, {len(chosen)} killed at, "
+        f"{len(chosen) - len(wrong)} ended as undisturbed, {seconds:.0f} s"
+    )
+    for one in wrong[:10]:
+        print(f"  wrong: {one}")
+    return not wrong
+
+
+def over_the_wire(name: str, proxy: Any) -> Target:
+    """A catalog behind a proxy that sees each call, and kills."""
+    os.environ.update(proxy.environment)
+    settings = CatalogSettings(iceberg=iceberg_properties(os.environ))
+    opened = open_catalog(name, settings)
+
+    def moments(store: Store) -> list[Moment]:
+        proxy.calls.clear()
+        register(opened, store)
+        return [(at, "after" if call.writes else "before") for at, call in enumerate(proxy.calls[:-1], 1)]
+
+    def kill(children: Nursery, url: str, moment: Moment) -> int:
+        def aim(child: int) -> None:
+            proxy.calls.clear()
+            proxy.victim, proxy.kill_at = child, moment
+
+        ended = children.run(url, ready=aim)
+        proxy.kill_at = None
+        return ended
+
+    def writes(run: Callable[[], None]) -> int:
+        with proxy.counted() as seen:
+            run()
+        return len(seen)
+
+    return Target(name, lambda _: opened, proxy.reset, moments, kill, writes)
+
+
+def by_commit() -> Target:
+    def opened(store: Store) -> Catalog:
+        return open_catalog("local", CatalogSettings(store=store))
+
+    def moments(store: Store) -> list[Moment]:
+        register(opened(store), store)
+        # Of each table: what is about to be done, the table, the memory of it, how it ended.
+        return [(at, "before") for at in range(1, 4 * COUNT + 1)]
+
+    def writes(run: Callable[[], None]) -> int:
+        run()
+        return 0
+
+    def kill(children: Nursery, url: str, moment: Moment) -> int:
+        return children.run(url, moment[0])
+
+    return Target("local", opened, lambda: None, moments, kill, writes)
+
+
+@contextmanager
+def by_statement(folder: Path) -> Iterator[Target]:
+    """Spark on a metastore of its own; children borrow its JVM, for each statement is one call to it."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[1]").enableHiveSupport()
+    for name, value in {
+        "spark.ui.enabled": "false",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/db;create=true",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
+    }.items():
+        builder = builder.config(name, value)
+    spark: Any = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    gateway = spark.sparkContext._gateway
+    os.environ["PYSPARK_GATEWAY_PORT"] = str(gateway.gateway_parameters.port)
+    os.environ["PYSPARK_GATEWAY_SECRET"] = str(gateway.gateway_parameters.auth_token)
+    seen: list[str] = []
+
+    class Spy:
+        def __getattr__(self, name: str) -> object:
+            return getattr(spark, name)
+
+        def sql(self, statement: str) -> object:
+            seen.append(statement)
+            return spark.sql(statement)
+
+    opened = open_catalog("hive", CatalogSettings(session=Spy))
+
+    def moments(store: Store) -> list[Moment]:
+        seen.clear()
+        register(opened, store)
+        return [(at, "before") for at in range(1, len(seen) + 1)]
+
+    def writes(run: Callable[[], None]) -> int:
+        seen.clear()
+        run()
+        return len(seen)
+
+    def kill(children: Nursery, url: str, moment: Moment) -> int:
+        return children.run(url, moment[0])
+
+    def reset() -> None:
+        spark.sql("DROP DATABASE IF EXISTS air_flights CASCADE")
+
+    yield Target("hive", lambda _: opened, reset, moments, kill, writes)
+    spark.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--catalog", action="append", choices=_CATALOGS)
+    parser.add_argument("--quick", action="store_true", help="the form that takes under a minute")
+    given = parser.parse_args()
+    good = True
+    for name in given.catalog or _CATALOGS[:2]:
+        with tempfile.TemporaryDirectory() as text:
+            folder = Path(text)
+            os.environ.pop(LAKE_VARIABLE, None)
+            if name in ("hive", "iceberg"):
+                os.environ[LAKE_VARIABLE] = f"{folder}/lake"
+            if name == "local":
+                good &= measure(by_commit(), folder, quick=given.quick)
+            elif name == "hive":
+                with by_statement(folder) as target:
+                    good &= measure(target, folder, quick=given.quick)
+            else:
+                with glue.serving() if name == "glue" else iceberg.serving(folder) as proxy:
+                    good &= measure(over_the_wire(name, proxy), folder, quick=given.quick)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
