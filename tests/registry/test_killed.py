@@ -110,9 +110,9 @@ def test_a_kill_between_two_calls_to_an_iceberg_catalog_is_mended_by_the_next_ru
     iceberg_server.reset()
     store = open_store(empty(tmp_path, "undisturbed.db"))
     register(iceberg_catalog, store)
-    undisturbed = _ended(store, iceberg_catalog)
     calls = iceberg_server.calls[:-1]
     moments = [(at, "after" if call.writes else "before") for at, call in enumerate(calls, 1)]
+    undisturbed = _ended(store, iceberg_catalog)
     store.close()
     assert [len(part) for part in undisturbed] == [COUNT, COUNT, COUNT]
 
