@@ -116,9 +116,9 @@ def test_a_kill_between_two_calls_to_an_iceberg_catalog_is_mended_by_the_next_ru
     store.close()
     assert [len(part) for part in undisturbed] == [COUNT, COUNT, COUNT]
 
-    # `benchmarks/killed.py` takes them all; here, the first ones and then every 23rd.
+    # `benchmarks/killed.py` takes them all; here, the first ones and then every 30th.
     with nursery("iceberg") as children:
-        for moment in [*moments[:3], *moments[3::23]]:
+        for moment in [*moments[:3], *moments[3::30]]:
             iceberg_server.reset()
             url = empty(tmp_path, "killed.db")
             ended = children.run(url, ready=lambda child, moment=moment: _aim(iceberg_server, child, moment))

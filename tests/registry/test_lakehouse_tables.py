@@ -26,8 +26,15 @@ pytestmark = lakehouse.MARKS
 # What the metastore itself notes of every write.
 _NOTED = {"transient_lastDdlTime"}
 # Iceberg's own catalog for Hive wants a metastore service, and pyiceberg's tables in Glue have a test of
-# theirs; Hudi's tables by SQL want its catalog in place of the session's.
-FORMATS = ["delta"]
+# theirs.
+FORMATS = [name for name in ("delta", "hudi") if name in lakehouse.FORMATS]
+HUDI = {
+    "hoodie.table.name": "orders",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.precombine.field": "id",
+    "hoodie.upsert.shuffle.parallelism": "2",
+    "hoodie.bulkinsert.shuffle.parallelism": "2",
+}
 ROW = "SELECT {0}L AS id, CAST({0}.50 AS DECIMAL(18,2)) AS price"
 FACTS = {"dq.contract-id": "orders", "dq.contract-version": "1.0.0"}
 
@@ -52,6 +59,27 @@ class Lakehouse:
         made = propose(self.catalog, "hive", [spec], self.store, adopt=adopt)
         return [(one.action.kind, one.ending) for one in apply(self.catalog, "hive", made, self.store)]
 
+    def write(self, number: int) -> None:
+        """One row more, by the table's own writer."""
+        row = self.spark.sql(ROW.format(number))
+        if self.format == "hudi":
+            # Its tables take rows by name with Hudi's own catalog alone, in place of the session's.
+            row.write.format("hudi").options(**HUDI).mode("append").save(str(self.place))
+            self.spark.catalog.refreshTable("mesh.orders")
+        else:
+            row.write.insertInto("mesh.orders")
+
+    def evolve(self) -> None:
+        """A column more, by the table's own writer."""
+        row = self.spark.sql(f"{ROW.format(3)}, nullif('x', '') AS note")
+        if self.format == "hudi":
+            evolving = HUDI | {"hoodie.datasource.write.reconcile.schema": "true"}
+            row.write.format("hudi").options(**evolving).mode("append").save(str(self.place))
+            self.spark.catalog.refreshTable("mesh.orders")
+        else:
+            self.spark.sql("ALTER TABLE mesh.orders ADD COLUMNS (note STRING)")
+            row.write.insertInto("mesh.orders")
+
     def raw(self) -> dict[str, Any]:
         """All that the metastore keeps and that is not dq's, as texts."""
         session: Any = self.spark
@@ -64,6 +92,8 @@ class Lakehouse:
             for key, text in properties.items()
             if not key.startswith("dq.") and key not in _NOTED and key != "comment"
         }
+        # Spark notes with any change what it took for granted before.
+        own.setdefault("spark.sql.partitionProvider", "filesystem")
         storage = table.storage()
         return {
             "properties": own,
@@ -100,11 +130,16 @@ def table(
 ) -> Iterator[Lakehouse]:
     spark.sql("CREATE DATABASE IF NOT EXISTS mesh")
     place = tmp_path / "orders"
-    columns = "id BIGINT, price DECIMAL(18,2)"
-    spark.sql(f"CREATE TABLE mesh.orders ({columns}) USING {request.param} LOCATION '{place}'")
-    spark.sql(ROW.format(1)).write.insertInto("mesh.orders")
     catalog = open_catalog("hive", CatalogSettings(session=lambda: spark))
-    yield Lakehouse(spark, catalog, store, request.param, place)
+    made = Lakehouse(spark, catalog, store, request.param, place)
+    row = spark.sql(ROW.format(1))
+    if request.param == "hudi":
+        row.write.format("hudi").options(**HUDI).save(str(place))
+        spark.sql(f"CREATE TABLE mesh.orders USING hudi LOCATION '{place}'")
+    else:
+        spark.sql(f"CREATE TABLE mesh.orders (id BIGINT, price DECIMAL(18,2)) USING delta LOCATION '{place}'")
+        made.write(1)
+    yield made
     spark.sql("DROP DATABASE IF EXISTS mesh CASCADE")
 
 
@@ -129,12 +164,12 @@ def test_a_registered_table_is_as_its_writer_left_it(table: Lakehouse) -> None:
 def test_its_writer_goes_on_and_what_it_wipes_is_put_back(table: Lakehouse) -> None:
     assert table.register(table.spec(), adopt=True)[0][1] is Ending.DONE
 
-    table.spark.sql(ROW.format(2)).write.insertInto("mesh.orders")
+    table.write(2)
     # Delta writes the metastore's entry anew when columns change, without the properties of others.
-    table.spark.sql("ALTER TABLE mesh.orders ADD COLUMNS (note STRING)")
+    table.evolve()
     table.register(table.spec())
 
-    assert table.rows() == [(1, "1.50"), (2, "2.50")]
+    assert table.rows() == [(1, "1.50"), (2, "2.50"), (3, "3.50")]
     live = table.catalog.read("mesh", "orders")
     assert live is not None
     assert live.spec.parameter("dq.contract-id") == "orders"
