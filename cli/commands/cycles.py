@@ -51,7 +51,7 @@ def replayed(
     Every change of a delivery's status was kept with what it rested on, so the verdicts can be derived again
     by the same function. With --as-of, as it stood at an instant, which nothing is compared with.
 
-    Exit codes: 0 the store says the same, 1 it does not.
+    Exit codes: 0 the store says the same, 1 it does not, 3 some of it has no proof (of an older dq).
 
     Example: dq cycles replay --as-of 2026-05-01T06:00:00Z
     """
@@ -84,7 +84,8 @@ def replayed(
         else:
             said = f"deliveries judged again: {len(found)}, different: {len(wrong)}"
             output.line(f"{said}, of an older dq without proof: {unproven}")
-    raise typer.Exit(1 if wrong else 0)
+    # What nobody could derive is not fine.
+    raise typer.Exit(1 if wrong else 3 if unproven else 0)
 
 
 def _describe(found: Iterable[Replayed], at: datetime) -> None:
@@ -127,7 +128,7 @@ def audited(paths: list[Path] = PATHS, format: output.Format = output.FORMAT) ->
     Each row names the contract's text that promised it by its hash. What that text gives (due, breach,
     partitions) must be what the row says, and no delivery that it gives may lack a row.
 
-    Exit codes: 0 the rows agree, 1 they do not, 3 something could not be read.
+    Exit codes: 0 the rows agree, 1 they do not, 3 something could not be read, or some rows not be compared.
 
     Example: dq cycles audit registry
     """
@@ -160,7 +161,8 @@ def audited(paths: list[Path] = PATHS, format: output.Format = output.FORMAT) ->
             f"deliveries that agree: {found.agreeing}, wrong: {len(found.wrong)}, "
             f"not compared: {len(found.unproven)}"
         )
-    raise typer.Exit(1 if found.wrong else 3 if loaded.findings else 0)
+    # What nobody could compare is not fine.
+    raise typer.Exit(1 if found.wrong else 3 if found.unproven or loaded.findings else 0)
 
 
 @app.command("excuse")

@@ -108,7 +108,16 @@ def test_audit_says_what_it_cannot_compare(history: History) -> None:
 
     ran = history.dq("cycles", "audit", "registry")
 
+    assert ran.code == 3
     assert "1 not compared: no text of hash abc" in ran.out
+
+
+def test_a_verdict_of_an_older_dq_is_not_said_to_be_derived(history: History) -> None:
+    history.tamper("UPDATE cycle_event SET proof = NULL")
+
+    ran = history.dq("cycles", "replay", "--format", "json")
+
+    assert (ran.code, ran.json["unproven"], ran.json["different"]) == (3, 1, 0)
 
 
 def test_an_excuse_ends_the_incident_and_undoing_it_opens_another(history: History) -> None:

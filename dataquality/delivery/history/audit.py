@@ -73,12 +73,12 @@ def _compared(slo: Slo, run: Sequence[Kept], end: datetime) -> Iterator[WrongCyc
     rows = {one.cycle.due_at: one.cycle for one in run}
     for due in sorted(given.keys() | rows.keys()):
         if due not in given:
-            yield WrongCycle(slo.key, due, f"its contract gives no such cycle{_release(rows[due])}")
+            yield WrongCycle(slo.key, due, f"its contract gives no such cycle{_release(rows[due], slo)}")
         elif due not in rows:
             what = "its contract gives it, and it has no row; was the promise withdrawn in between?"
             yield WrongCycle(slo.key, due, what)
         elif said := "; ".join(_differences(rows[due], given[due])):
-            yield WrongCycle(slo.key, due, f"{said}{_release(rows[due])}")
+            yield WrongCycle(slo.key, due, f"{said}{_release(rows[due], slo)}")
 
 
 def _differences(row: Cycle, given: Cycle) -> Iterator[str]:
@@ -91,7 +91,10 @@ def _text(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-def _release(row: Cycle) -> str:
-    return f" (it was computed with tzdata {row.tzdata}, here is {TZDATA_VERSION})" * (
-        row.tzdata != TZDATA_VERSION
-    )
+def _release(row: Cycle, slo: Slo) -> str:
+    """What else than the contract may be the reason."""
+    calendar = slo.schedule.calendar
+    pairs = [(f"tzdata {row.tzdata}", f"tzdata {TZDATA_VERSION}")] if row.tzdata != TZDATA_VERSION else []
+    here = calendar.release if calendar else ""
+    pairs += [(row.calendar or "no holidays", here or "no holidays")] if row.calendar != here else []
+    return "".join(f" (it was computed with {then}, here is {now})" for then, now in pairs)

@@ -158,6 +158,17 @@ def test_a_changed_and_a_lost_row_are_found(watcher: TableWatcher) -> None:
     ]
 
 
+def test_a_row_of_another_release_says_so(watcher: TableWatcher) -> None:
+    with watcher.store.write() as tx:
+        changes = {"nominal": "2026-05-11T07:00:00", "tzdata": "1999z", "calendar": "holidays 0.1"}
+        tx.execute(update(cycle).where(cycle.c.due_at == FIRST).values(**changes))
+
+    (wrong,) = audited(watcher).wrong
+
+    assert "(it was computed with tzdata 1999z, here is tzdata 2" in wrong.what
+    assert "(it was computed with holidays 0.1, here is no holidays)" in wrong.what
+
+
 def test_the_last_rows_are_not_lost_unseen(watcher: TableWatcher) -> None:
     with watcher.store.write() as tx:
         tx.execute(delete(cycle_event))
