@@ -20,7 +20,7 @@ class Budget:
     `allowed` is how many of `good + bad` may be bad, and `first_miss_at` of how many cycles the first one is
     allowed; None: of none, however many there are. `excluded` cycles (excused, unknown, pending) do
     not count. `next_returns_at` is when the oldest miss leaves the window, None without a miss. `burning` are
-    the burn rules that fire, by name.
+    the burn rules that fire, by name, and `in_a_row` is how many of the last cycles that count were missed.
     """
 
     good: int
@@ -30,6 +30,7 @@ class Budget:
     next_returns_at: datetime | None
     first_miss_at: int | None = None
     burning: tuple[str, ...] = ()
+    in_a_row: int = 0
 
     @property
     def used(self) -> Fraction | None:
@@ -87,6 +88,7 @@ def budget(
     counted = [(breach_at, status) for breach_at, status in rows if now - window < breach_at <= now]
     good = sum(status.good for _, status in counted)
     misses = [breach_at for breach_at, status in counted if status.bad]
+    last_good = max((breach_at for breach_at, status in counted if status.good), default=None)
     return Budget(
         good=good,
         bad=len(misses),
@@ -95,6 +97,7 @@ def budget(
         next_returns_at=min(misses) + window if misses else None,
         first_miss_at=ceil(1 / (1 - target)) if target < 1 else None,
         burning=burning([status for _, status in sorted(counted)], target) if misses else (),
+        in_a_row=sum(last_good is None or breach_at > last_good for breach_at in misses),
     )
 
 

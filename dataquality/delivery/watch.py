@@ -18,6 +18,7 @@ from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey, Recovery
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import blindness, ledger, mass
+from dq.dataquality.delivery.budget import Budget
 from dq.dataquality.delivery.budget_alerts import budgets, tell_budgets
 from dq.dataquality.delivery.cycle_writes import Move, enumerate_all, move_all
 from dq.dataquality.delivery.judgement import CycleJudgement, judgement
@@ -226,7 +227,7 @@ def _write(
         }
         found = budgets(tx, [*charged.values(), *(slo for slo, _ in told_of)], now)
         for slo, event in told_of:
-            tell(tx, replace(event, facts=(*event.facts, ("budget", found[slo.key].line()))))
+            tell(tx, replace(event, facts=(*event.facts, *_counted(event, found[slo.key]))))
         tell_budgets(tx, charged.values(), found, now, tell)
         changes = [Turn(one.kept, one.result.status, one.result.reason) for one, _ in done]
         tell_platform(tx, changes, now, tell)
@@ -238,6 +239,12 @@ def _write(
         if untold:
             past(tx, untold)
     return changes
+
+
+def _counted(event: Breach | Recovery, found: Budget) -> list[tuple[str, str]]:
+    """What the budget adds to what is told."""
+    row = [("in a row", f"{found.in_a_row} deliveries missed one after another")]
+    return [*(row if isinstance(event, Breach) and found.in_a_row > 1 else []), ("budget", found.line())]
 
 
 def _move(one: CycleJudgement, cause: str | None, held: tuple[str, datetime] | None, *, breach: bool) -> Move:

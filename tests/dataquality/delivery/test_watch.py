@@ -59,6 +59,18 @@ def test_a_new_slo_has_no_cycles_of_the_past(store: Store, lake: Lake) -> None:
     assert Watcher(store, lake).tick("2026-05-10T12:00") == []
 
 
+def test_a_second_miss_in_a_row_says_so(store: Store, lake: Lake) -> None:
+    watcher = Watcher(store, lake)
+    lake.deliver("day=2026-05-09", "2026-05-10T03:00")
+    watcher.tick("2026-05-09T12:00")
+    for day in (10, 11, 12):
+        watcher.tick(f"2026-05-{day}T12:00")
+
+    rows = [dict(one.facts).get("in a row") for one in watcher.told if one.key.group == "daily"]
+
+    assert rows == [None, "2 deliveries missed one after another"]
+
+
 def test_an_edited_contract_owes_nothing_for_the_time_before_it_was_edited(store: Store, lake: Lake) -> None:
     lake.root.mkdir()
     monthly = TableWatcher(store, lake.root, PARTITION, terms={"0 6 * * *": "0 6 1 * *"})
