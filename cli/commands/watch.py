@@ -15,9 +15,10 @@ import typer
 
 from dq.cli.alerting import routing, sending
 from dq.cli.alerting.sending import CHANNEL
-from dq.cli.loading.contracts import PATHS, load, slos, watched
+from dq.cli.loading.contracts import PATHS, slos, watched
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
+from dq.cli.loading.removal import load_watched
 from dq.cli.loading.resting import at_rest, lay_to_rest
 from dq.cli.loading.withdrawal import close_withdrawn, withdrawals
 from dq.cli.terminal import output
@@ -135,7 +136,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout) -> int:
     if not _clock_is_right(world, store, orders.trust_clock, form):
         return 3
     rest = at_rest(world, store, server, channel)
-    loaded = settled(world, store, load(paths, rest.of), paths, keep=True)
+    loaded = settled(world, store, load_watched(store, paths, rest.of), paths, keep=True)
     promises, wrong = slos(loaded)
     ended = withdrawals(loaded, promises, wrong)
     wrong += routing.refused(loaded.contracts, channel, world.settings)

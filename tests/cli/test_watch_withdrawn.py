@@ -61,6 +61,29 @@ def test_a_contract_that_was_removed_withdraws_what_it_promised(registry: Regist
     assert [one["state"] for one in registry.told("sales")] == ["open"]
 
 
+@pytest.mark.parametrize("path", ["registry/orders.odcs.yaml", "registry"], ids=["a file", "a folder"])
+def test_the_last_contract_of_a_path_can_be_removed(tmp_path: Path, path: str) -> None:
+    made = Registry(tmp_path)
+    (tmp_path / "lake").mkdir()
+    made.put("registry/dq-policy.yaml", "{}")
+    made.put("registry/orders.odcs.yaml", contract("orders"))
+    for when in (BEGIN, MISSED):
+        made.dq("watch", path, "--as-of", when, "--channel", "file:told.jsonl")
+    orders(made).unlink()
+
+    codes = [made.dq("watch", path, "--as-of", when, "--channel", "file:told.jsonl").code for when in LATER]
+
+    assert (codes, made.states[-1]) == ([0, 0], "withdrawn")
+
+
+def test_a_registry_that_is_lost_withdraws_nothing(registry: Registry) -> None:
+    (registry.folder / "registry").rename(registry.folder / "away")
+    (registry.folder / "registry").mkdir()
+
+    assert [registry.watch(when) for when in LATER] == [3, 3]
+    assert registry.states == ["open"]
+
+
 def test_a_file_that_is_gone_for_a_moment_withdraws_nothing(registry: Registry) -> None:
     text = orders(registry).read_text()
     orders(registry).unlink()
