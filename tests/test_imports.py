@@ -9,7 +9,7 @@ import pytest
 
 HEAVY = (
     "pyspark", "boto3", "botocore", "pandas", "pandera", "numpy", "pyarrow", "slack_sdk", "sqlalchemy",
-    "alembic", "git", "croniter", "jsonschema", "rich", "typer", "sqlglot",
+    "alembic", "git", "croniter", "holidays", "jsonschema", "rich", "typer", "sqlglot",
 )  # fmt: skip
 
 GATE = (
