@@ -45,17 +45,20 @@ test: install install-spark35  ## lint, types, floors, all tests on Spark 4.0 an
 LAKES = tests/dataquality/lakehouse tests/oracle/test_lakehouse_tables.py tests/registry/iceberg \
     tests/registry/test_lakehouse_tables.py
 
+# What takes long is shown, so that it is seen when it grows.
+TESTS = pytest --durations=30 --durations-min=3
+
 test-spark40: install  ## the tests that need a Spark session, on Spark 4.0; those of lakes are apart
-	$(RUN) pytest -m spark $(LAKES:%=--ignore=%)
+	$(RUN) $(TESTS) -m spark $(LAKES:%=--ignore=%)
 
 test-lakes: install  ## the tests on tables of Iceberg and Delta, on Spark 4.0
-	$(RUN) pytest -m spark $(LAKES)
+	$(RUN) $(TESTS) -m spark $(LAKES)
 
 test-spark35: install-spark35  ## the Spark subset of the tests on Spark 3.5
-	.venv-spark35/bin/pytest -m "spark and not slow"
+	.venv-spark35/bin/$(TESTS) -m "spark and not slow"
 
 test-plain: install  ## all other tests, which no session is made for
-	$(RUN) pytest -m "not spark"
+	$(RUN) $(TESTS) -m "not spark"
 
 install-spark35: $(UV)
 	@UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras --no-group spark40 --group spark35
