@@ -1,4 +1,4 @@
-"""dq cycles and dq store on the command line: history judged again, audited, excused, pruned, exported."""
+"""dq replay, audit, excuse and store: history judged again, compared, excused, pruned, exported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class History(Place):
 
     def excuse(self, *more: str) -> int:
         words = ("--by", "ann", "--reason", "planned outage", "--channel", "file:told.jsonl")
-        return self.dq("cycles", "excuse", "registry", *words, *more).code
+        return self.dq("excuse", "registry", *words, *more).code
 
     @property
     def states(self) -> list[str]:
@@ -57,7 +57,7 @@ def history(tmp_path: Path) -> History:
 
 
 def test_replay_says_that_the_store_says_the_same(history: History) -> None:
-    ran = history.dq("cycles", "replay", "--format", "json")
+    ran = history.dq("replay", "--format", "json")
 
     assert (ran.code, ran.json) == (0, {"cycles": 1, "unproven": 0, "different": 0, "shown": []})
 
@@ -65,14 +65,14 @@ def test_replay_says_that_the_store_says_the_same(history: History) -> None:
 def test_replay_finds_what_somebody_wrote_into_the_store(history: History) -> None:
     history.tamper("UPDATE cycle SET status = 'on_time'")
 
-    ran = history.dq("cycles", "replay")
+    ran = history.dq("replay")
 
     assert ran.code == 1
     assert "orders/daily due 2026-05-11 06:00Z: its changes make it missing, its row says on_time" in ran.out
 
 
 def test_replay_as_of_an_instant_shows_how_it_stood(history: History) -> None:
-    ran = history.dq("cycles", "replay", "--as-of", "2026-05-11T06:10:00Z", "--format", "json")
+    ran = history.dq("replay", "--as-of", "2026-05-11T06:10:00Z", "--format", "json")
 
     assert [(one["due_at"], one["status"]) for one in ran.json["shown"]] == [
         ("2026-05-11T06:00:00+00:00", "pending")
@@ -80,7 +80,7 @@ def test_replay_as_of_an_instant_shows_how_it_stood(history: History) -> None:
 
 
 def test_replay_of_a_contract_without_deliveries_is_a_mistake(history: History) -> None:
-    assert history.dq("cycles", "replay", "--contract", "sales").code == 2
+    assert history.dq("replay", "--contract", "sales").code == 2
 
 
 def test_audit_compares_rows_with_the_contract_of_their_time(history: History) -> None:
@@ -89,7 +89,7 @@ def test_audit_compares_rows_with_the_contract_of_their_time(history: History) -
     )
     history.watch("2026-05-12T09:00:00Z")
 
-    ran = history.dq("cycles", "audit", "registry", "--format", "json")
+    ran = history.dq("audit", "registry", "--format", "json")
 
     assert (ran.code, ran.json) == (0, {"agreeing": 2, "unproven": 0, "wrong": []})
 
@@ -97,7 +97,7 @@ def test_audit_compares_rows_with_the_contract_of_their_time(history: History) -
 def test_audit_finds_a_row_that_no_contract_gives(history: History) -> None:
     history.tamper("UPDATE cycle SET due_at = '2026-05-11T05:00:00.000000Z'")
 
-    ran = history.dq("cycles", "audit", "registry")
+    ran = history.dq("audit", "registry")
 
     assert ran.code == 1
     assert "due 2026-05-11 05:00Z: its contract gives no such cycle" in ran.out
@@ -106,7 +106,7 @@ def test_audit_finds_a_row_that_no_contract_gives(history: History) -> None:
 def test_audit_says_what_it_cannot_compare(history: History) -> None:
     history.tamper("UPDATE cycle SET contract_hash = 'abc'")
 
-    ran = history.dq("cycles", "audit", "registry")
+    ran = history.dq("audit", "registry")
 
     assert ran.code == 3
     assert "1 not compared: no text of hash abc" in ran.out
@@ -115,7 +115,7 @@ def test_audit_says_what_it_cannot_compare(history: History) -> None:
 def test_a_verdict_of_an_older_dq_is_not_said_to_be_derived(history: History) -> None:
     history.tamper("UPDATE cycle_event SET proof = NULL")
 
-    ran = history.dq("cycles", "replay", "--format", "json")
+    ran = history.dq("replay", "--format", "json")
 
     assert (ran.code, ran.json["unproven"], ran.json["different"]) == (3, 1, 0)
 
