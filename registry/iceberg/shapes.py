@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 
@@ -29,14 +30,28 @@ EXACT_TYPES = "dq.types"
 
 _OURS = (DESCRIPTION, EXACT_TYPES)
 _FIRST_FIELD = 1000
+_UNREAD = "one that pyiceberg does not understand"
 
 
-def live_table(found: Table | View) -> LiveTable:
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A table that is there, and that pyiceberg does not understand, such as one with a newer type."""
+
+    key: Key
+
+    def name(self) -> Key:
+        return self.key
+
+
+def live_table(found: Table | View | Unread) -> LiveTable:
     """A table or a view as the catalog answers it, folded.
 
     Its version is the digest of what is read: commits of data, which come all the time, do not change it.
     """
     key = found.name()[-2], found.name()[-1]
+    if isinstance(found, Unread):
+        # Nobody's, and of no format of ours: a conflict for who wants it, and no obstacle for others.
+        return LiveTable(folded(TableSpec(*key, "", _UNREAD, ())), "")
     spec = _view(key, found) if isinstance(found, View) else _table(key, found.metadata)
     return LiveTable(spec, digest(spec), None if isinstance(found, View) else _changed_at(found.metadata))
 
@@ -84,7 +99,7 @@ def _told(properties: Mapping[str, str]) -> dict[str, str]:
     """The exact types that the table keeps; none where another has written something else there."""
     try:
         told = json.loads(properties.get(EXACT_TYPES, "{}"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return (
         {key: text for key, text in told.items() if isinstance(text, str)} if isinstance(told, dict) else {}

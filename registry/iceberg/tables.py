@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError as AnswerFault
 from pyiceberg import exceptions as ice
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import Table
@@ -19,7 +20,14 @@ from dq.registry.catalog import Partition, Values, no_table, stale
 from dq.registry.diff import changes
 from dq.registry.iceberg.client import UNKNOWN, explained
 from dq.registry.iceberg.evolution import evolve, obstacles
-from dq.registry.iceberg.shapes import FORMAT, live_table, partitions_of, properties_of, schema_of
+from dq.registry.iceberg.shapes import (
+    FORMAT,
+    Unread,
+    live_table,
+    partitions_of,
+    properties_of,
+    schema_of,
+)
 from dq.registry.reader import UnsayableTerms
 from dq.registry.table import MANAGED_BY, REGISTRY, VIEW, Key, TableSpec
 
@@ -97,18 +105,22 @@ class Iceberg:
             return []
         raise _by_commits(database, name)
 
-    def _load(self, key: Key) -> Table | View | None:
-        with suppress(*_ABSENT):
-            table: Table = self.rest.load_table(key)
-            return table
+    def _load(self, key: Key) -> Table | View | Unread | None:
         try:
+            with suppress(*_ABSENT):
+                table: Table = self.rest.load_table(key)
+                return table
             view: View = self.rest.load_view(key)
             return view
         except (*_ABSENT, NotImplementedError):
-            # The second where the catalog knows no views.
+            # The last where the catalog knows no views.
             return None
+        except AnswerFault:
+            return Unread(key)
 
-    def _write(self, found: Table | View | None, live: LiveTable | None, after: TableSpec | None) -> None:
+    def _write(
+        self, found: Table | View | Unread | None, live: LiveTable | None, after: TableSpec | None
+    ) -> None:
         if found is None or live is None:
             if after is not None:
                 self._create(after)
@@ -116,7 +128,7 @@ class Iceberg:
             self._drop(found)
         elif isinstance(found, View):
             self._describe(found, live.spec, after)
-        else:
+        elif isinstance(found, Table):
             with found.transaction() as transaction:
                 evolve(transaction, live.spec, after)
 
@@ -145,7 +157,7 @@ class Iceberg:
         with suppress(ice.NamespaceAlreadyExistsError):
             self.rest.create_namespace((spec.database,), {key: text for key, text in marks.items() if text})
 
-    def _drop(self, found: Table | View) -> None:
+    def _drop(self, found: Table | View | Unread) -> None:
         """From the catalog alone: no file is purged."""
         # It may be gone: by our own first try, of which the answer was lost, or by another.
         with suppress(*_ABSENT):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from fakes.iceberg import RestProxy
 from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.table.update import SetPropertiesUpdate
 from pyiceberg.transforms import DayTransform
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType, TimestamptzType, UUIDType
 
 from dq.registry.action import Action, ActionKind, Grade
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog
+from dq.registry.orphans import WholeRegistry
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store
 
@@ -267,3 +272,70 @@ def test_commits_of_data_are_no_change(iceberg_catalog: Catalog, theirs: RestCat
     assert (after.version, after.updated) == (before.version, None)
     assert register(iceberg_catalog, store, of("bigint", "string"))[1] is Ending.DONE
     assert theirs.load_table(NAME).scan().to_arrow().to_pylist() == [{"c0": 1, "c1": "x"}]
+
+
+def test_a_table_that_nobody_here_understands_is_a_conflict_alone(
+    iceberg_catalog: Catalog, theirs: RestCatalog, store: Store
+) -> None:
+    register(iceberg_catalog, store, replace(of("int"), name="other"))
+    fields = [{"id": 1, "name": "c0", "type": "variant", "required": False}]
+    answer = requests.post(
+        f"{theirs.uri}/v1/namespaces/mesh/tables",
+        json={
+            "name": "orders",
+            "schema": {"type": "struct", "fields": fields},
+            "properties": {"format-version": "3"},
+        },
+        timeout=30,
+    )
+    answer.raise_for_status()
+    wanted = [of("int"), replace(of("bigint"), name="other")]
+
+    made = propose(iceberg_catalog, iceberg_catalog.id, wanted, store, adopt=True, whole=WholeRegistry(""))
+    endings = [
+        one.ending for one in apply(iceberg_catalog, iceberg_catalog.id, made, store, allow=EVERYTHING)
+    ]
+
+    assert [action.kind for action in made.actions] == [ActionKind.CONFLICT, ActionKind.UPDATE]
+    assert "the table is one that pyiceberg does not understand" in made.actions[0].note
+    assert endings == [Ending.REFUSED, Ending.DONE]
+
+
+@pytest.mark.parametrize("told", ["[" * 100_000, "[1]", '{"c0": 7}', '{"c0": "varchar(3)"}', "no JSON"])
+def test_exact_types_that_another_wrote_mislead_nobody(
+    iceberg_catalog: Catalog, theirs: RestCatalog, store: Store, told: str
+) -> None:
+    register(iceberg_catalog, store, of("string"))
+    with theirs.load_table(NAME).transaction() as transaction:
+        transaction.set_properties({"dq.types": told})
+
+    register(iceberg_catalog, store, of("string"))
+
+    live = iceberg_catalog.read(*NAME)
+    assert live is not None
+    assert [column.type for column in live.spec.columns] == ["string"]
+
+
+def test_what_a_table_says_of_its_reader_is_not_imported(
+    iceberg_catalog: Catalog, theirs: RestCatalog, store: Store
+) -> None:
+    register(iceberg_catalog, store, of("string"))
+    table = theirs.load_table(NAME)
+    named = SetPropertiesUpdate(updates={"py-io-impl": "this.Reader"})
+    theirs.commit_table(table, (), (named,))
+
+    action, ending = register(iceberg_catalog, store, of("string", "int"))
+
+    assert (action.kind, ending) == (ActionKind.UPDATE, Ending.DONE)
+    assert "this" not in sys.modules
+
+
+def test_a_pruned_table_leaves_its_files(iceberg_catalog: Catalog, theirs: RestCatalog, store: Store) -> None:
+    register(iceberg_catalog, store, of("string"))
+    file = Path(theirs.load_table(NAME).metadata_location.removeprefix("file:"))
+
+    gone = propose(iceberg_catalog, iceberg_catalog.id, [], store, whole=WholeRegistry(""))
+    apply(iceberg_catalog, iceberg_catalog.id, gone, store, prune=True)
+
+    assert iceberg_catalog.read(*NAME) is None
+    assert file.is_file()
