@@ -66,7 +66,7 @@ def propose(
         plan(
             by_database.get(database, []),
             _live(catalog, database, None if whole else by_database[database]),
-            recall(store, catalog_id, database),
+            recall(store, catalog_id, database, _names(by_database[database]) if whole is None else None),
             creates=catalog.formats,
             adopt=adopt,
             whole=whole,
@@ -86,6 +86,10 @@ def propose(
         if key not in keys
     }
     return replace(made, actions=tuple(linked(made.actions, old)))
+
+
+def _names(specs: Iterable[TableSpec]) -> set[str]:
+    return {spec.name for spec in specs}
 
 
 def _possible(catalog: Catalog, action: Action) -> Action:
