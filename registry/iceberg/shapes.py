@@ -34,7 +34,7 @@ _UNREAD = "one that pyiceberg does not understand"
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class StrangeTable:
     """A table that is there, and that pyiceberg does not understand, such as one with a newer type."""
 
     key: Key
@@ -43,13 +43,13 @@ class Unread:
         return self.key
 
 
-def live_table(found: Table | View | Unread) -> LiveTable:
+def live_table(found: Table | View | StrangeTable) -> LiveTable:
     """A table or a view as the catalog answers it, folded.
 
     Its version is the digest of what is read: commits of data, which come all the time, do not change it.
     """
     key = found.name()[-2], found.name()[-1]
-    if isinstance(found, Unread):
+    if isinstance(found, StrangeTable):
         # Nobody's, and of no format of ours: a conflict for who wants it, and no obstacle for others.
         return LiveTable(folded(TableSpec(*key, "", _UNREAD, ())), "")
     spec = _view(key, found) if isinstance(found, View) else _table(key, found.metadata)

@@ -22,7 +22,7 @@ from dq.registry.iceberg.client import UNKNOWN, explained
 from dq.registry.iceberg.evolution import evolve, obstacles
 from dq.registry.iceberg.shapes import (
     FORMAT,
-    Unread,
+    StrangeTable,
     live_table,
     partitions_of,
     properties_of,
@@ -105,7 +105,7 @@ class Iceberg:
             return []
         raise _by_commits(database, name)
 
-    def _load(self, key: Key) -> Table | View | Unread | None:
+    def _load(self, key: Key) -> Table | View | StrangeTable | None:
         try:
             with suppress(*_ABSENT):
                 table: Table = self.rest.load_table(key)
@@ -116,10 +116,10 @@ class Iceberg:
             # The last where the catalog knows no views.
             return None
         except AnswerFault:
-            return Unread(key)
+            return StrangeTable(key)
 
     def _write(
-        self, found: Table | View | Unread | None, live: LiveTable | None, after: TableSpec | None
+        self, found: Table | View | StrangeTable | None, live: LiveTable | None, after: TableSpec | None
     ) -> None:
         if found is None or live is None:
             if after is not None:
@@ -157,7 +157,7 @@ class Iceberg:
         with suppress(ice.NamespaceAlreadyExistsError):
             self.rest.create_namespace((spec.database,), {key: text for key, text in marks.items() if text})
 
-    def _drop(self, found: Table | View | Unread) -> None:
+    def _drop(self, found: Table | View | StrangeTable) -> None:
         """From the catalog alone: no file is purged."""
         # It may be gone: by our own first try, of which the answer was lost, or by another.
         with suppress(*_ABSENT):
