@@ -70,7 +70,7 @@ EXPORT = $(UV) export --quiet --frozen --no-default-groups --group build --no-em
 lock: $(UV)  ## renew uv.lock and requirements-*.txt after a change of pyproject.toml
 	@$(UV) lock
 	@$(EXPORT) > requirements-gate.txt
-	@$(EXPORT) --extra aws --extra postgres > requirements-register.txt
+	@$(EXPORT) --extra aws --extra postgres --extra iceberg > requirements-register.txt
 
 SBOM = dq.cdx.json
 

@@ -19,7 +19,8 @@ USES = re.compile(r"uses: *([^ #\n]+)(.*)")
 
 
 @pytest.mark.parametrize(
-    ("file", "extras"), [(GATE, []), (REGISTER, ["--extra", "aws", "--extra", "postgres"])]
+    ("file", "extras"),
+    [(GATE, []), (REGISTER, ["--extra", "aws", "--extra", "postgres", "--extra", "iceberg"])],
 )
 def test_what_the_action_installs_is_what_is_locked(file, extras):
     made = subprocess.run(
