@@ -53,6 +53,23 @@ def test_a_tick_before_the_last_one_judges_nothing_and_says_how_to_go_on(registr
     assert watch(registry, "2026-05-11T05:01:00Z") in (0, 1)
 
 
+def test_a_watcher_of_something_else_has_not_looked(registry: Place) -> None:
+    text = contract("orders").replace("objective: 90%", "objective: 90%, evidence: [file]")
+    registry.put("registry/orders.odcs.yaml", text)
+    registry.put("elsewhere/others.odcs.yaml", contract("others"))
+    watch(registry, "2026-05-10T12:05:00Z")
+    words = ["watch", "elsewhere", "--as-of", "2026-05-11T06:29:00Z", "--channel", "file:told.jsonl"]
+    registry.dq(*words)
+    part = registry.folder / "lake" / "orders" / "day=2026-05-10" / "part-0.parquet"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"data")
+    os.utime(part, (datetime.fromisoformat("2026-05-11T06:31:00Z").timestamp(),) * 2)
+
+    said = registry.dq("watch", "registry", "--as-of", "2026-05-11T06:35:00Z", "--channel", "file:told.jsonl")
+
+    assert "nobody looked in between" in said.err
+
+
 def test_what_came_and_went_in_a_downtime_is_one_message(registry: Place) -> None:
     for day, when in (("2026-05-10", "2026-05-11T09:00:00Z"), ("2026-05-11", "2026-05-12T10:00:00Z")):
         for product in ("orders", "sales"):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from fakes.watcher import TableWatcher, at
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.lake.files import LocalFiles, Seen
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sources.evidence import disagreeing
 from dq.dataquality.delivery.state.receipts import write_receipt
@@ -286,3 +289,38 @@ def test_what_is_taken_away_after_it_was_told_late_visible_is_told_again(both: P
     both.tick("2026-05-11T06:11")
 
     assert [type(event) for event in both.told] == [Breach, Recovery, Breach]
+
+
+@dataclass(frozen=True, slots=True)
+class Mute(LocalFiles):
+    """A storage that answers nobody until it is `over`."""
+
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def inside(self, path: str) -> list[Seen]:
+        self.over.wait(30)
+        return []
+
+
+def test_a_receipt_counts_where_the_storage_is_silent(both: Producer) -> None:
+    mute = Mute()
+    both.watched = [replace(one, files=mute) for one in both.watched]
+    both.lookout.seconds = 0.2
+    receipt(both, "2026-05-11T03:01")
+
+    statuses = [*both.tick("2026-05-11T05:00"), *both.tick("2026-05-12T05:00")[1:]]
+    mute.over.set()
+
+    assert statuses == [CycleStatus.ON_TIME, CycleStatus.UNKNOWN]
+    assert "did not answer within 0.2 s" in both.first.reason
+
+
+@pytest.mark.parametrize(
+    ("when", "expected"),
+    [("2030-01-01T00:00", CycleStatus.UNKNOWN), ("2026-05-11T04:40:30", CycleStatus.MISSING)],
+    ids=["years ahead", "half a minute ahead"],
+)
+def test_files_of_the_future_are_no_delivery(files: Producer, when: str, expected: CycleStatus) -> None:
+    files.write(when)
+
+    assert files.tick("2026-05-11T04:40:00") == [expected]
