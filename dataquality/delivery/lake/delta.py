@@ -62,7 +62,15 @@ def _commit(file: Seen, content: bytes) -> Commit:
         told = info.get("inCommitTimestamp")
         at = file.modified_at if told is None else datetime.fromtimestamp(told / 1000, UTC)
         return Commit(_ident(file), at, _brought(actions, str(info.get("operation", "")).upper()))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        ArithmeticError,
+        OSError,
+        RecursionError,
+    ) as error:
         raise Unreadable(f"Delta's log has no commit in {file.name}.", "Look at this file.") from error
 
 

@@ -73,7 +73,7 @@ def _brought(content: bytes, name: str, terms: Mapping[str, str]) -> tuple[Broug
         if str(told.get("operationType")).upper() not in _BRINGS:
             return ()
         return summed(_written(told, terms)) or (Brought((), 0),)
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
         raise Unreadable(f"Hudi's {name} cannot be understood.", "Look at this file.") from error
 
 

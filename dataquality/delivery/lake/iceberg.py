@@ -52,7 +52,7 @@ def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -
             for at in (times.get(number, _instant(one["timestamp-ms"])),)
             if str(number) not in known and at >= since
         ]
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
         raise Unreadable(f"Iceberg's {newest} cannot be understood.", "Look at this file.") from error
     oldest = next(iter(line.values()), None)
     whole = oldest is None or oldest.get("parent-snapshot-id") is None

@@ -221,3 +221,22 @@ def test_a_pipe_in_a_log_is_not_waited_for(tmp_path: Path) -> None:
 
     with pytest.raises(Unreadable, match="is no file"):
         LocalFiles().read(str(tmp_path / "manifest.avro"))
+
+
+@pytest.mark.parametrize(
+    "commit",
+    [
+        "[" * 200_000,
+        '{"commitInfo": {"inCommitTimestamp": 1e30}}',
+        '{"commitInfo": {"inCommitTimestamp": 1e400}}',
+    ],
+    ids=["nested without end", "beyond all times", "infinite"],
+)
+def test_what_is_no_commit_is_named_by_its_file(store: Store, tmp_path: Path, commit: str) -> None:
+    watcher, log = TableWatcher(store, tmp_path / "t", DAILY, "delta"), Log(tmp_path / "t")
+    watcher.tick("2026-05-10T12:00")
+    file = log.commit("2026-05-11T03:00", "2026-05-11")
+    file.write_text(commit)
+
+    assert watcher.tick("2026-05-11T10:00") == [UNKNOWN]
+    assert f"no commit in {file.name}" in dict(watcher.platform[0].facts)["problem"]
