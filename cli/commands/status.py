@@ -25,6 +25,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import CycleStatus, Status
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.blindness import PLATFORM
 from dq.dataquality.delivery.history.standing import Standing, grouped, standing
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sources.evidence import disagreeing
@@ -105,7 +106,7 @@ def show_all(
             for contract in loaded.contracts
             for one in contract.objects
         }
-        incidents = unresolved(tx, [contract.key for contract in loaded.contracts])
+        incidents = unresolved(tx, [PLATFORM, *(contract.key for contract in loaded.contracts)])
         withdrawn = _withdrawn(tx, loaded, world)
     groups = grouped(standings, NAMED[by]) if by is not Grouping.PROMISE else []
     if form is StatusFormat.MARKDOWN:

@@ -17,6 +17,7 @@ def test_a_lake_that_cannot_be_read_is_told_once_and_when_it_can(folder: Path, d
 
     watch("2026-05-10T12:00:00Z")
     blind, again = watch("2026-05-11T07:00:00Z"), watch("2026-05-11T08:00:00Z")
+    shown = dq("status", "orders.odcs.yaml", "--as-of", "2026-05-11T08:00:00Z").out
     lake.unlink()
     (lake / "day=2026-05-10").mkdir(parents=True)
     (lake / "day=2026-05-10" / "_SUCCESS").touch()
@@ -24,6 +25,7 @@ def test_a_lake_that_cannot_be_read_is_told_once_and_when_it_can(folder: Path, d
 
     assert (blind[0], "cannot be seen" in blind[1]) == (3, True)
     assert (again[0], "cannot be seen" in again[1]) == (3, False)
+    assert "cannot be seen" in shown
     assert "RESOLVED" in returned[1].upper()
 
 
