@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dq.alerts.incident import Facts, Incident, IncidentState
+from dq.alerts.incident import Facts, Incident, IncidentState, Subject
 from dq.contracts.shared.outcome import IncidentKey, Severity
 from dq.contracts.shared.printable import one_line
 
@@ -107,8 +107,12 @@ def _facts(incident: Incident) -> Facts:
         shown = ", ".join(still[:MAX_SUBJECTS])
         more = f" and {len(still) - MAX_SUBJECTS} more" if len(still) > MAX_SUBJECTS else ""
         return (*facts, ("still open", shown + more)) if len(still) > 1 else facts
-    last = max(subjects.values(), key=lambda subject: subject.settled_at)
+    last = _last(incident)
     return tuple((dict(last.facts) | dict(last.closing_facts)).items())
+
+
+def _last(incident: Incident) -> Subject:
+    return max(incident.subjects.values(), key=lambda subject: subject.settled_at)
 
 
 def _steps(incident: Incident) -> tuple[str, ...]:
@@ -129,6 +133,8 @@ _ENDS: Mapping[IncidentState, str] = {
     IncidentState.WITHDRAWN: "Withdrawn at {at}, after {after}: what was promised is promised no more.",
     IncidentState.EXCUSED: "Excused at {at}, after {after}.",
 }
+# Somebody's word, which a channel that shows no facts at the end would keep to itself.
+_EXPLAINED = (IncidentState.WITHDRAWN, IncidentState.EXCUSED)
 
 
 def _closed(incident: Incident) -> str:
@@ -136,9 +142,11 @@ def _closed(incident: Incident) -> str:
         return "Closed for a while, and broken again."
     closed = max(subject.closed_at for subject in incident.subjects.values() if subject.closed_at)
     if incident.state in _ENDS:
-        return _ENDS[incident.state].format(
+        said = _ENDS[incident.state].format(
             at=_instant(closed), after=duration(max(closed - incident.opened_at, timedelta()))
         )
+        why = dict(_last(incident).closing_facts).get(incident.state.replace("_", " "), "")
+        return f"{said} {cut(why, MAX_VALUE)}" if why and incident.state in _EXPLAINED else said
     if closed <= incident.opened_at:
         return "Resolved: it was in order all along, and seen late."
     return f"Resolved at {_instant(closed)}, after {duration(closed - incident.opened_at)}."

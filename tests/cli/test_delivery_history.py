@@ -122,11 +122,12 @@ def test_a_verdict_of_an_older_dq_is_not_said_to_be_derived(history: History) ->
 
 def test_an_excuse_ends_the_incident_and_undoing_it_opens_another(history: History) -> None:
     assert history.excuse("--due", DUE) == 0
-    excused = history.states[-1]
+    excused, told = history.states[-1], (history.folder / "told.jsonl").read_text()
     assert history.excuse("--due", DUE, "--undo") == 0
     assert history.watch("2026-05-11T08:00:00Z") == 1
 
     assert (excused, history.states[-1]) == ("excused", "open")
+    assert "Excused by ann: planned outage" in told
 
 
 @pytest.mark.parametrize(
