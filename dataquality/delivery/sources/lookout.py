@@ -20,6 +20,8 @@ R = TypeVar("R")
 
 # More roots than this at once would be more threads than a machine likes.
 _MOST_ROOTS = 64
+# Threads that ask at once, beside the first one of each root.
+_MOST_WORKERS = 32
 # A root is asked anew as long as fewer threads than this still wait for it.
 _MOST_SILENT = 4
 _GLANCE_SECONDS = 0.05
@@ -190,7 +192,9 @@ class _Round(Generic[R]):
                 return
             self._leave(lane, worker)
         if lane.waiting and (lane.answered_at() is not None or not lane.working()):
-            for _ in range(min(lane.at_once - len(lane.working()), len(lane.waiting))):
+            room = _MOST_WORKERS - sum(len(one.working()) for one in self.lanes.values())
+            more = min(lane.at_once - len(lane.working()), len(lane.waiting), room)
+            for _ in range(more if lane.working() else max(more, 1)):
                 self._start(lane)
 
     def _give_up(self, lane: _Lane) -> None:
