@@ -96,6 +96,7 @@ _OBJECT: Mapping[str, Comparator] = {
         absent="warn",
     ),
     "dataset.compatibility": _CUSTOM,
+    "dataset.partitionIndexes": _CUSTOM,
     "dataset.marker": Same(
         replace("server-location-changed", Level.WARN, "Consumers may wait for the marker.")
     ),
