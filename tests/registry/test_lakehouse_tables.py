@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import boto3
 import pytest
 from fakes import lakehouse
 from fakes.flights import flights
+from fakes.glue import GlueShim
 
 from dq.registry.action import ActionKind
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
+from dq.registry.glue.tables import Glue
 from dq.registry.table import TableSpec, marked
 from dq.store.engine import Store
 
@@ -49,6 +52,10 @@ class Lakehouse:
     format: str
     place: Path
 
+    @property
+    def name(self) -> str:
+        return self.catalog.id if isinstance(self.catalog, Glue) else "hive"
+
     def spec(self, description: str = "Ours.") -> TableSpec:
         plain = replace(flights("/x", format=self.format), parameters=(), partitions=())
         return marked(
@@ -56,8 +63,8 @@ class Lakehouse:
         )
 
     def register(self, spec: TableSpec, *, adopt: bool = False) -> list[tuple[ActionKind, Ending]]:
-        made = propose(self.catalog, "hive", [spec], self.store, adopt=adopt)
-        return [(one.action.kind, one.ending) for one in apply(self.catalog, "hive", made, self.store)]
+        made = propose(self.catalog, self.name, [spec], self.store, adopt=adopt)
+        return [(one.action.kind, one.ending) for one in apply(self.catalog, self.name, made, self.store)]
 
     def write(self, number: int) -> None:
         """One row more, by the table's own writer."""
@@ -102,6 +109,32 @@ class Lakehouse:
             "classes": str(storage.serde().toString() + storage.inputFormat().toString()),
             "location": str(storage.locationUri().toString()),
             "type": table.tableType().name(),
+        }
+
+    def entry(self) -> dict[str, Any]:
+        """The metastore's entry as EMR's client for Glue, which takes its place there, writes it to Glue."""
+        session: Any = self.spark
+        table = (
+            session._jsparkSession.sharedState().externalCatalog().unwrapped().getRawTable("mesh", "orders")
+        )
+        storage = table.storage()
+        return {
+            "Name": "orders",
+            "TableType": "EXTERNAL_TABLE",
+            "Parameters": {"EXTERNAL": "TRUE", **_pairs(table.properties())},
+            "StorageDescriptor": {
+                "Columns": [
+                    {"Name": name, "Type": kind, "Comment": "as its writer says"}
+                    for name, kind in self.spark.table("mesh.orders").dtypes
+                ],
+                "Location": str(storage.locationUri().get().toString()),
+                "InputFormat": storage.inputFormat().get() if storage.inputFormat().isDefined() else "",
+                "OutputFormat": storage.outputFormat().get() if storage.outputFormat().isDefined() else "",
+                "SerdeInfo": {
+                    "SerializationLibrary": storage.serde().get() if storage.serde().isDefined() else "",
+                    "Parameters": _pairs(storage.properties()),
+                },
+            },
         }
 
     def files(self) -> dict[str, bytes]:
@@ -174,3 +207,25 @@ def test_its_writer_goes_on_and_what_it_wipes_is_put_back(table: Lakehouse) -> N
     assert live is not None
     assert live.spec.parameter("dq.contract-id") == "orders"
     assert table.register(table.spec()) == [(ActionKind.NOOP, Ending.UNCHANGED)]
+
+
+def test_its_entry_in_glue_stays_as_its_writer_left_it(
+    table: Lakehouse, glue: GlueShim, glue_catalog: Glue
+) -> None:
+    client, entry = boto3.client("glue"), table.entry()
+    client.create_database(DatabaseInput={"Name": "mesh"})
+    client.create_table(DatabaseName="mesh", TableInput=entry)
+    files, there = table.files(), replace(table, catalog=glue_catalog)
+
+    adopted = there.register(there.spec(), adopt=True)
+    changed = there.register(there.spec("Now."))
+    again = there.register(there.spec("Now."))
+
+    assert [one[0][1] for one in (adopted, changed, again)] == [Ending.DONE, Ending.DONE, Ending.UNCHANGED]
+    live = client.get_table(DatabaseName="mesh", Name="orders")["Table"]
+    assert {name: live[name] for name in ("TableType", "StorageDescriptor")} == {
+        name: entry[name] for name in ("TableType", "StorageDescriptor")
+    }
+    assert entry["Parameters"].items() <= live["Parameters"].items()
+    assert (live["Description"], live["Parameters"]["dq.contract-id"]) == ("Now.", "orders")
+    assert table.files() == files
