@@ -16,7 +16,7 @@ $(UV):
 	python3 -m venv .uv && .uv/bin/pip --quiet install uv
 
 install: $(UV)  ## make .venv with everything in it, as locked
-	@$(UV) sync --quiet --frozen --all-extras
+	@$(if $(INSTALLED),,$(UV) sync --quiet --frozen --all-extras)
 
 demo: install  ## the main job on real data: validate, register, deliver, watch, check, alert
 	@$(RUN) dq demo
@@ -34,12 +34,13 @@ format: install  ## let ruff mend what it can
 # The make of macOS is older than this option.
 SHOWN_WHOLE = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-# The longest first. Each waits at times, for Spark or for a child: a third one fills what two leave idle.
+# The longest first; nothing is installed again before them, so that they begin in this order. Each waits at
+# times, for Spark or for a child: a third one fills what two leave idle.
 PARTS = test-spark40 test-spark35 test-plain test-lakes lint $(MORE)
 
 test: install install-spark35  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
 	@echo "Three parts run at a time, for about 20 minutes in all; each is shown when it has ended."
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) $(PARTS)
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) INSTALLED=yes $(PARTS)
 
 # Tables of Iceberg and Delta have a session of their own in any case (tests/fakes/lakehouse.py).
 LAKES = tests/dataquality/lakehouse tests/oracle/test_lakehouse_tables.py tests/registry/iceberg \
@@ -61,7 +62,7 @@ test-plain: install  ## all other tests, which no session is made for
 	$(RUN) $(TESTS) -m "not spark"
 
 install-spark35: $(UV)
-	@UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras --no-group spark40 --group spark35
+	@$(if $(INSTALLED),,UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras --no-group spark40 --group spark35)
 
 # What the action installs: the core and what builds dq, with hashes. A test compares it with uv.lock.
 EXPORT = $(UV) export --quiet --frozen --no-default-groups --group build --no-emit-project --no-annotate \
