@@ -39,7 +39,7 @@ SHOWN_WHOLE = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 PARTS = test-spark40 test-spark35 test-plain test-lakes lint $(MORE)
 
 test: install install-spark35  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
-	@echo "Three parts run at a time, for about 20 minutes in all; each is shown when it has ended."
+	@echo "Three parts run at a time, for about half an hour on two cores; each is shown when it has ended."
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) INSTALLED=yes $(PARTS)
 
 # Tables of Iceberg and Delta have a session of their own in any case (tests/fakes/lakehouse.py).
