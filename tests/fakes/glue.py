@@ -14,9 +14,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from fakes.quiet_server import QuietServer
 from moto.server import ThreadedMotoServer
 
 REGION = "eu-central-1"
@@ -63,7 +64,7 @@ class GlueShim:
     indexes: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = QuietServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
