@@ -23,7 +23,8 @@ def command(paths: list[Path] = PATHS, format: output.Format = output.FORMAT) ->
     Each row names the contract's text that promised it by its hash. What that text gives (due, breach,
     partitions) must be what the row says, and no delivery that it gives may lack a row.
 
-    Exit codes: 0 the rows agree, 1 they do not, 3 something could not be read, or some rows not be compared.
+    Exit codes: 0 the rows agree, 1 they do not, 3 something could not be read, or some rows, or none, be
+    compared.
 
     Example: dq audit registry
     """
@@ -56,5 +57,8 @@ def command(paths: list[Path] = PATHS, format: output.Format = output.FORMAT) ->
             f"deliveries that agree: {found.agreeing}, wrong: {len(found.wrong)}, "
             f"not compared: {len(found.unproven)}"
         )
+    nothing = not (found.agreeing or found.wrong or found.unproven)
+    if nothing:
+        output.note("dq: the store holds no delivery of these contracts. Is it the one of 'dq watch'?")
     # What nobody could compare is not fine.
-    raise typer.Exit(1 if found.wrong else 3 if found.unproven or loaded.findings else 0)
+    raise typer.Exit(1 if found.wrong else 3 if nothing or found.unproven or loaded.findings else 0)

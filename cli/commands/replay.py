@@ -32,7 +32,8 @@ def command(
     Every change of a delivery's status was kept with what it rested on, so the verdicts can be derived again
     by the same function. With --as-of, as it stood at an instant, which nothing is compared with.
 
-    Exit codes: 0 the store says the same, 1 it does not, 3 some of it has no proof (of an older dq).
+    Exit codes: 0 the store says the same, 1 it does not, 3 some of it has no proof (of an older dq), or it
+    holds nothing.
 
     Example: dq replay --as-of 2026-05-01T06:00:00Z
     """
@@ -65,8 +66,10 @@ def command(
         else:
             said = f"deliveries judged again: {len(found)}, different: {len(wrong)}"
             output.line(f"{said}, of an older dq without proof: {unproven}")
+    if not found and at is None:
+        output.note("dq: the store holds no delivery. Is it the one of 'dq watch'?")
     # What nobody could derive is not fine.
-    raise typer.Exit(1 if wrong else 3 if unproven else 0)
+    raise typer.Exit(1 if wrong else 3 if unproven or (not found and at is None) else 0)
 
 
 def _describe(found: Iterable[Replayed], at: datetime) -> None:

@@ -112,6 +112,18 @@ def test_audit_says_what_it_cannot_compare(history: History) -> None:
     assert "1 not compared: no text of hash abc" in ran.out
 
 
+@pytest.mark.parametrize("command", [["audit", "registry"], ["replay"]], ids=lambda one: one[0])
+def test_another_store_is_not_said_to_agree(
+    history: History, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setenv("DQ_STORE_URL", f"sqlite:///{history.folder / 'another.db'}")
+
+    ran = history.dq(*command)
+
+    assert ran.code == 3
+    assert "the store holds no delivery" in ran.err
+
+
 def test_a_verdict_of_an_older_dq_is_not_said_to_be_derived(history: History) -> None:
     history.tamper("UPDATE cycle_event SET proof = NULL")
 
