@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from dq.alerts.channel import Channel, ChannelSetting, Open
 from dq.alerts.deliver import Drained, drain
 from dq.alerts.record import record, record_past
 from dq.alerts.route import AlertRoute, matching
+from dq.cli.alerting import helping
 from dq.cli.alerting.routing import FROM_CONTRACT, platform_route, routes
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
@@ -34,7 +34,7 @@ PAST = "(past)"
 
 
 def teller(
-    world: World, contracts: Iterable[Contract], channel: str
+    world: World, contracts: Iterable[Contract], channel: str, server: str | None = None
 ) -> Callable[[Connection, Breach | Recovery], None]:
     """What the watcher calls inside its transaction: adds who to ask and where to look, and records it."""
     known, name = channels.load(), channel.partition(":")[0]
@@ -45,6 +45,7 @@ def teller(
         choice = ", ".join((FROM_CONTRACT, *known))
         raise UsageError(f"there is no channel {channel!r}.", f"Choose one of {choice}.")
     platform = platform_route(channel, world.settings)
+    help_of = helping.helper(world, server)
     by_key = {contract.key: contract for contract in contracts}
 
     def tell(tx: Connection, event: Breach | Recovery) -> None:
@@ -56,7 +57,7 @@ def teller(
             # It goes to whoever heard of the breach; the contract itself may be no more.
             record(tx, event, (), world.now())
             return
-        event = replace(event, facts=(*event.facts, *_help(contract, event)))
+        event = replace(event, facts=(*event.facts, *help_of(contract, event)))
         record(tx, event, routes(contract, channel, world.settings), world.now())
 
     return tell
@@ -76,19 +77,6 @@ def teller_of_past(world: World, channel: str) -> Callable[[Connection, Sequence
             record_past(tx, key, severity, summary(told), digest(told), route, world.now())
 
     return tell
-
-
-def _help(contract: Contract, event: Breach) -> list[tuple[str, str]]:
-    owner = next((one.username for one in contract.members() if (one.role or "").lower() == "owner"), None)
-    facts = [("owner", owner)] if owner else []
-    runbook = next((one.url for one in contract.authoritative_definitions if one.type == "runbook"), None)
-    if runbook:
-        facts.append(("runbook", runbook))
-    # A contract's file may have been named by an absolute path; the reader's folder is another one.
-    file = Path(contract.file).name
-    look = "dq check" if event.key.group == "quality" else "dq status"
-    # Whoever is woken will paste it into a shell, and a stranger named the file.
-    return [*facts, ("look closer", f"{look} {shlex.quote(file)}")]
 
 
 def send(world: World, store: Store, write: Callable[[str], object], channel: str = FROM_CONTRACT) -> Drained:

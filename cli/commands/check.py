@@ -103,7 +103,7 @@ def command(
     pairs = with_rules(objects(loaded, object), rule, neighbours)
     todo = with_places(world, tasks(store, pairs, what), server)
     read = formats(world, pairs, server)
-    tell = sending.teller(world, loaded.contracts, channel)
+    tell = sending.teller(world, loaded.contracts, channel, server)
     # Without a metastore, Spark would forget a table's name with the end of this process.
     hive = bool(results_table) and not results.is_path(results.place(results_table))
     threads = parallel or at_once(processors())

@@ -157,7 +157,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout) -> int:
         store,
         watching,
         now,
-        sending.teller(world, loaded.contracts, channel),
+        sending.teller(world, loaded.contracts, channel, server),
         since=instant(orders.since) if orders.since else None,
         unread=set(loaded.resting.values()),
         withdrawn=ended,
