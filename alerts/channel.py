@@ -13,10 +13,19 @@ from dq.alerts.message import Message
 
 @dataclass(frozen=True, slots=True)
 class MessagePlace:
-    """Where a channel keeps a message: for Slack the channel's id and the message's ts."""
+    """Where a channel keeps a message: for Slack the channel's id and the message's ts.
+
+    `thread` is the reference of the message below which it stands; empty for one that stands by itself.
+    """
 
     place: str
     reference: str
+    thread: str = ""
+
+    @property
+    def root(self) -> str:
+        """The reference of the message below which replies to this one belong."""
+        return self.thread or self.reference
 
 
 class Blockage(StrEnum):
@@ -37,10 +46,14 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class NotSent:
-    """It is certainly not there; try again, after `retry_after_seconds` if the channel says so."""
+    """It is certainly not there; try again, after `retry_after_seconds` if the channel says so.
+
+    `concerns` says who has to wait: this message alone, all that goes to its target, or the whole channel.
+    """
 
     reason: str
     retry_after_seconds: float | None = None
+    concerns: Blockage = Blockage.CHANNEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +100,8 @@ class Sender(Protocol):
     `key` names one message of one step for ever: a channel that can, keeps it with the message.
     """
 
-    def create(self, target: str, message: Message, key: str) -> Answer:
-        """Say it for the first time."""
+    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
+        """Say it for the first time; `below` is the digest in whose thread it belongs, if any."""
         ...
 
     def update(self, receipt: MessagePlace, message: Message) -> Answer:
@@ -103,17 +116,25 @@ class Sender(Protocol):
         """Whether the message of `key` is there, below `root` if given; Refused when nobody can look."""
         ...
 
+    def retract(self, receipt: MessagePlace) -> None:
+        """Take a second copy away, as far as that can be done; whatever fails is let be."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a channel can do: replies below a message, changing a message, finding one by its key.
 
-    A channel without threads says a reply as a message of its own.
+    A channel without threads says a reply as a message of its own. `folds`: people read it, so that many
+    new incidents for one target become one digest. `pace_seconds` is the least time between two messages
+    to one target; 0 where the channel does not mind.
     """
 
     thread: bool
     update: bool
     reconcile: bool
+    folds: bool = False
+    pace_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

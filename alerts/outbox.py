@@ -54,11 +54,30 @@ class ClaimedRow:
     looks: int = 0
 
 
-def enqueue(tx: Connection, lane: Lane, operation: str, revision: int, now: datetime) -> None:
-    """Put an operation into the outbox."""
-    row = {"incident_id": lane.incident, "channel": lane.channel, "target": lane.target}
-    row |= {"operation": operation, "state": OutboxStatus.READY, "reason": ""}
-    fresh = {"revision": revision, "attempt": 0, "not_before": now, "looks": 0, "repeat": False}
+def enqueue(
+    tx: Connection,
+    lane: Lane,
+    operation: str,
+    revision: int,
+    now: datetime,
+    *,
+    not_before: datetime | None = None,
+    again: bool = False,
+) -> None:
+    """Put an operation into the outbox, to be sent from `not_before` on, or at once.
+
+    `again`: it takes the place of a message that somebody took away.
+    """
+    row: dict[str, object] = {
+        "incident_id": lane.incident,
+        "channel": lane.channel,
+        "target": lane.target,
+        "operation": operation,
+        "state": OutboxStatus.READY,
+        "reason": "",
+    }
+    fresh = {"revision": revision, "attempt": 0, "not_before": not_before or now, "looks": 0}
+    row |= {"repeat": False, "again": again}
     tx.execute(insert(outbox), {**row, **fresh})
 
 
@@ -132,16 +151,21 @@ def ambiguous(tx: Connection, now: datetime) -> list[ClaimedRow]:
 
 def waiting(tx: Connection) -> tuple[int, datetime | None]:
     """How many rows are not settled, and when the first of them can go on."""
-    # A claimed row goes on when its lease ends, a ready one not before its channel's pause does.
+    # A claimed row goes on when its lease ends, a ready one not before its place's pause does.
+    whole, place = channel_pause.alias(), channel_pause.alias()
     at = case((outbox.c.state == OutboxStatus.SENDING, outbox.c.lease_until), else_=outbox.c.not_before)
     rows = tx.execute(
-        select(func.count(), func.min(at, type_=UtcDateTime), channel_pause.c.until)
-        .select_from(outbox.outerjoin(channel_pause, channel_pause.c.channel == outbox.c.channel))
+        select(func.count(), func.min(at, type_=UtcDateTime), whole.c.until, place.c.until)
+        .select_from(
+            outbox.outerjoin(whole, (whole.c.channel == outbox.c.channel) & (whole.c.target == "")).outerjoin(
+                place, (place.c.channel == outbox.c.channel) & (place.c.target == outbox.c.target)
+            )
+        )
         .where(outbox.c.state.in_(WAITING))
-        .group_by(outbox.c.channel, channel_pause.c.until)
+        .group_by(outbox.c.channel, outbox.c.target, whole.c.until, place.c.until)
     ).all()
-    starts = [max(first, until) if until else first for _, first, until in rows]
-    return sum(count for count, _, _ in rows), min(starts, default=None)
+    starts = [max(one for one in starts if one) for _, *starts in rows]
+    return sum(row[0] for row in rows), min(starts, default=None)
 
 
 def waiting_lanes(tx: Connection, channel: str) -> list[Lane]:
@@ -218,7 +242,7 @@ def _held(tx: Connection, lane: Lane) -> Held | None:
     row = tx.execute(select(message).where(at(lane))).one_or_none()
     if row is None:
         return None
-    return Held(MessagePlace(row.place, row.reference), row.created_revision, row.revision)
+    return Held(MessagePlace(row.place, row.reference, row.thread), row.created_revision, row.revision)
 
 
 def _receipt(held: Held | None) -> MessagePlace | None:
@@ -240,4 +264,5 @@ def _in(lane: Lane) -> ColumnElement[bool]:
 
 
 def _unpaused(now: datetime) -> ColumnElement[bool]:
-    return outbox.c.channel.not_in(select(channel_pause.c.channel).where(channel_pause.c.until > now))
+    mine = (channel_pause.c.channel == outbox.c.channel) & channel_pause.c.target.in_(("", outbox.c.target))
+    return ~select(channel_pause.c.until).where(mine, channel_pause.c.until > now).exists()

@@ -28,6 +28,7 @@ def sent(tx: Connection, claimed: ClaimedRow, receipt: MessagePlace, note: str, 
                 target=claimed.lane.target,
                 place=receipt.place,
                 reference=receipt.reference,
+                thread=receipt.thread,
                 created_revision=revision,
                 revision=revision,
             )
@@ -70,12 +71,12 @@ def forget(tx: Connection, lane: Lane) -> None:
     tx.execute(delete(message).where(at(lane)))
 
 
-def pause(tx: Connection, channel: str, until: datetime) -> None:
-    """Let nobody send through a channel before `until`; a longer pause stays."""
-    mine = channel_pause.c.channel == channel
+def pause(tx: Connection, channel: str, until: datetime, target: str = "") -> None:
+    """Let nobody send to a target before `until`, or through the whole channel; a longer pause stays."""
+    mine = (channel_pause.c.channel == channel) & (channel_pause.c.target == target)
     longer = case((channel_pause.c.until > until, channel_pause.c.until), else_=literal(until, UtcDateTime))
     if not tx.execute(update(channel_pause).where(mine).values(until=longer)).rowcount:
-        tx.execute(insert(channel_pause).values(channel=channel, until=until))
+        tx.execute(insert(channel_pause).values(channel=channel, target=target, until=until))
 
 
 def expire(tx: Connection, now: datetime) -> None:

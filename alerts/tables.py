@@ -12,6 +12,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 
@@ -97,9 +98,14 @@ outbox = Table(
     Column("looks", Integer, nullable=False),
     # A copy may have arrived already, and nobody can look.
     Column("repeat", Boolean, nullable=False),
+    # It takes the place of one that somebody took away, and is said even when all is over.
+    Column("again", Boolean, nullable=False, server_default=false()),
+    # The digest that it is said in.
+    Column("digest", ForeignKey("incident.id")),
     Column("reason", Text, nullable=False),
     UniqueConstraint("incident_id", "channel", "target", "operation", "revision"),
     Index("ix_outbox_state", "state", "not_before"),
+    Index("ix_outbox_digest", "digest"),
 )
 
 message = Table(
@@ -111,6 +117,8 @@ message = Table(
     # Where the channel keeps it: Slack's channel id and ts.
     Column("place", Text, nullable=False),
     Column("reference", Text, nullable=False),
+    # The reference of the message below which it stands; empty for a root.
+    Column("thread", Text, nullable=False, server_default=""),
     Column("created_revision", Integer, nullable=False),
     Column("revision", Integer, nullable=False),
 )
@@ -119,5 +127,7 @@ channel_pause = Table(
     "channel_pause",
     metadata,
     Column("channel", Text, primary_key=True),
+    # Empty for all that goes through the channel.
+    Column("target", Text, primary_key=True),
     Column("until", UtcDateTime, nullable=False),
 )

@@ -25,7 +25,7 @@ class Console:
 
     write: Callable[[str], object]
 
-    def create(self, target: str, message: Message, key: str) -> Answer:
+    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
         self.write("\n".join([_head(message), *(f"    {line}" for line in lines(message))]) + "\n")
         return Sent(_HERE)
 
@@ -39,6 +39,9 @@ class Console:
 
     def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
         return Rejected("nobody can read a terminal back", Blockage.CHANNEL)
+
+    def retract(self, receipt: MessagePlace) -> None:
+        """What was written stays."""
 
 
 def _head(message: Message) -> str:

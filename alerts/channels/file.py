@@ -38,7 +38,7 @@ class AlertFile:
     A new file is for its owner alone; a link or a pipe in its place is a broken route.
     """
 
-    def create(self, target: str, message: Message, key: str) -> Answer:
+    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
         return _append(target, message, "create", key)
 
     def update(self, receipt: MessagePlace, message: Message) -> Answer:
@@ -53,6 +53,9 @@ class AlertFile:
             return Sent(MessagePlace(target, key)) if key in _keys(Path(target)) else NotHeld()
         except OSError as error:
             return Rejected(f"{target}: {error.strerror}", Blockage.ROUTE)
+
+    def retract(self, receipt: MessagePlace) -> None:
+        """Each key is written once, so there is no second copy."""
 
 
 def _append(target: str, message: Message, operation: str, key: str) -> Answer:

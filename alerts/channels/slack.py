@@ -63,11 +63,12 @@ class Slack:
     client: WebClient = field(repr=False)
     ids: dict[str, str] = field(default_factory=dict, repr=False)
 
-    def create(self, target: str, message: Message, key: str) -> Answer:
-        return self._post({"channel": target}, rich(message), message, key)
+    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
+        to = {"channel": below.place, "thread_ts": below.root} if below else {"channel": target}
+        return self._post(to, rich(message), message, key)
 
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
-        to = {"channel": receipt.place, "thread_ts": receipt.reference}
+        to = {"channel": receipt.place, "thread_ts": receipt.root}
         return self._post(to, reply(message), message, key)
 
     def update(self, receipt: MessagePlace, message: Message) -> Answer:
@@ -81,18 +82,21 @@ class Slack:
             return place
         method = "conversations.replies" if root else "conversations.history"
         query: dict[str, object] = {"channel": place, "include_all_metadata": True, "limit": _PAGE_SIZE}
-        query |= {"oldest": f"{since.timestamp():.6f}"} | ({"ts": root.reference} if root else {})
+        query |= {"oldest": f"{since.timestamp():.6f}"} | ({"ts": root.root} if root else {})
         for _ in range(_PAGES):
             page = self._call(method, params=query)
             if not isinstance(page, Mapping):
                 return _cannot_look(page)
             for message in page.get("messages", ()):
                 if message.get("metadata", {}).get("event_payload", {}).get("key") == key:
-                    return Sent(MessagePlace(place, str(message["ts"])))
+                    return Sent(MessagePlace(place, str(message["ts"]), root.root if root else ""))
             query["cursor"] = _next(page)
             if not query["cursor"]:
                 return NotHeld()
         return Ambiguous(f"more than {_PAGES * _PAGE_SIZE} messages to look through")
+
+    def retract(self, receipt: MessagePlace) -> None:
+        self._call("chat.delete", json={"channel": receipt.place, "ts": receipt.reference})
 
     def _post(self, to: Mapping[str, str], body: Data, message: Message, key: str) -> Answer:
         payload = {"incident": message.incident, "key": key, "revision": message.revision}
@@ -114,7 +118,7 @@ class Slack:
             data = self._call(method, json={**to, **_AS_WRITTEN, **plain(message)})
         if not isinstance(data, Mapping):
             return data
-        receipt = MessagePlace(str(data["channel"]), str(data["ts"]))
+        receipt = MessagePlace(str(data["channel"]), str(data["ts"]), str(to.get("thread_ts", "")))
         self.ids[str(to["channel"])] = receipt.place
         return Sent(receipt, note)
 
@@ -193,7 +197,8 @@ def _seconds(said: str) -> float:
 CHANNEL = Channel(
     id="slack",
     summary="A message per incident in a Slack channel, its steps in the thread.",
-    can=Capabilities(thread=True, update=True, reconcile=True),
+    # docs.slack.dev/apis/web-api/rate-limits: one message a second for each channel.
+    can=Capabilities(thread=True, update=True, reconcile=True, folds=True, pace_seconds=1.0),
     make=open_slack,
     settings=(
         ChannelSetting("token", "SLACK_BOT_TOKEN", "The bot's token, xoxb-…", secret=True),

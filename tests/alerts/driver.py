@@ -30,9 +30,9 @@ class Fatal:
     sender: Sender
     point: str
 
-    def create(self, target, message, key):
+    def create(self, target, message, key, below=None):
         die_at("after-claim", self.point)
-        answer = self.sender.create(target, message, key)
+        answer = self.sender.create(target, message, key, below)
         die_at("after-post", self.point)
         return answer
 

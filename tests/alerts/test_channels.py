@@ -258,7 +258,7 @@ class Pager:
     def __init__(self, write):
         self.write = write
 
-    def create(self, target, message, key):
+    def create(self, target, message, key, below=None):
         self.write(f"{target}: {message.title}")
         return Sent(MessagePlace(target, key))
 

@@ -147,7 +147,7 @@ def test_the_callers_transaction_carries_the_incident(store, send, slack, clock)
 class Faulty:
     """A channel with a fault of its own, whose text holds a secret."""
 
-    def create(self, target, message, key):
+    def create(self, target, message, key, below=None):
         raise KeyError("xoxb-secret")
 
 

@@ -242,10 +242,10 @@ class Interrupted:
     def __init__(self, sender, then, when="after"):
         self.sender, self.then, self.when = sender, then, when
 
-    def create(self, target, message, key):
+    def create(self, target, message, key, below=None):
         if self.when == "before":
             self.then()
-        answer = self.sender.create(target, message, key)
+        answer = self.sender.create(target, message, key, below)
         if self.when == "after":
             self.then()
         return answer

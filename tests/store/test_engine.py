@@ -169,7 +169,7 @@ def test_a_broken_constraint_is_not_taken_for_a_broken_database(url):
     store = open_store(url)
 
     with pytest.raises(IntegrityError), store.write() as tx:
-        tx.execute(tables.channel_pause.insert().values(channel=None, until=datetime.now(UTC)))
+        tx.execute(tables.channel_pause.insert().values(channel=None, target="", until=datetime.now(UTC)))
     store.close()
 
 
