@@ -1,0 +1,1 @@
+"""Which product is made from which, as contracts declare it."""
