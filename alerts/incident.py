@@ -84,6 +84,8 @@ class Incident:
     acked_at: datetime | None = None
     acked_by: str | None = None
     resolved_at: datetime | None = None
+    silenced_until: datetime | None = None
+    silenced_why: str = ""
     subjects: Mapping[str, Subject] = field(default_factory=lambda: MappingProxyType({}))
 
     @property

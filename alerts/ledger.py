@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, update
 
 from dq.alerts.incident import Facts, Incident, IncidentState, Subject
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import incident_event, incident_subject
 from dq.contracts.shared.outcome import End, IncidentKey, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class PastStep:
+    """One line of an incident's history; `detail` says who did it and why, where somebody did."""
+
+    at: datetime
+    kind: str
+    revision: int
+    subject: str
+    detail: str
 
 
 def get(tx: Connection, incident_id: str) -> Incident | None:
@@ -41,6 +53,43 @@ def unresolved(tx: Connection, contracts: Collection[str]) -> list[Incident]:
     return [found for row in rows.all() if (found := _read(tx, row)) is not None]
 
 
+def standing(tx: Connection) -> list[Incident]:
+    """Every incident that is not resolved, oldest first."""
+    rows = tx.execute(
+        select(incidents)
+        .where(incidents.c.resolved_at.is_(None))
+        .order_by(incidents.c.opened_at, incidents.c.id)
+    )
+    return [found for row in rows.all() if (found := _read(tx, row)) is not None]
+
+
+def newest_of_all(tx: Connection, most: int) -> list[Incident]:
+    """The incidents that were opened last, open or not, newest first."""
+    rows = tx.execute(select(incidents).order_by(incidents.c.opened_at.desc(), incidents.c.id).limit(most))
+    return [found for row in rows.all() if (found := _read(tx, row)) is not None]
+
+
+def by_prefix(tx: Connection, prefix: str, most: int = 10) -> list[Incident]:
+    """The incidents whose id begins so, the newest first."""
+    rows = tx.execute(
+        select(incidents)
+        .where(func.substr(incidents.c.id, 1, len(prefix)) == prefix)
+        .order_by(incidents.c.opened_at.desc())
+        .limit(most)
+    )
+    return [found for row in rows.all() if (found := _read(tx, row)) is not None]
+
+
+def history(tx: Connection, incident_id: str) -> list[PastStep]:
+    """Everything that happened to an incident, oldest first."""
+    rows = tx.execute(
+        select(incident_event)
+        .where(incident_event.c.incident_id == incident_id)
+        .order_by(incident_event.c.id)
+    )
+    return [PastStep(row.at, row.kind, row.revision, row.subject, row.detail) for row in rows]
+
+
 def settled_at(tx: Connection, key: IncidentKey, subject: str) -> datetime | None:
     """The last instant known of a subject over all incidents of the key; None when it never broke."""
     rows = tx.execute(
@@ -66,6 +115,8 @@ def save(tx: Connection, incident: Incident, subject: str) -> None:
         "acked_at": incident.acked_at,
         "acked_by": incident.acked_by,
         "resolved_at": incident.resolved_at,
+        "silenced_until": incident.silenced_until,
+        "silenced_why": incident.silenced_why or None,
     }
     if incident.revision == 1:
         tx.execute(insert(incidents), {"id": incident.id, **values})
@@ -112,6 +163,8 @@ def _read(tx: Connection, row: Row[Any] | None) -> Incident | None:
         acked_at=row.acked_at,
         acked_by=row.acked_by,
         resolved_at=row.resolved_at,
+        silenced_until=row.silenced_until,
+        silenced_why=row.silenced_why or "",
         subjects=_subjects(tx, row.id),
     )
 

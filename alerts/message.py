@@ -123,6 +123,9 @@ def _steps(incident: Incident) -> tuple[str, ...]:
         said.append(
             f"Acknowledged by {cut(incident.acked_by or '', MAX_VALUE)} at {_instant(incident.acked_at)}."
         )
+    if incident.silenced_until and not incident.state.closed:
+        why = cut(incident.silenced_why, MAX_VALUE)
+        said.append(f"Silenced until {_instant(incident.silenced_until)} by {why}")
     if incident.state.closed:
         said.append(_closed(incident))
     return tuple(said)

@@ -13,10 +13,12 @@ from sqlalchemy import ColumnElement, Connection, Row, case, func, insert, selec
 
 from dq.alerts import ledger
 from dq.alerts.channel import Capabilities, MessagePlace
+from dq.alerts.hush import heard
 from dq.alerts.incident import CREATE, NAMESPACE, Incident
 from dq.alerts.lane import Held, Lane, LaneEntry, next_up
 from dq.alerts.message import Message, render
 from dq.alerts.tables import channel_pause, message, outbox
+from dq.alerts.wanted import wanted
 from dq.store.schema import UtcDateTime
 
 LEASE = timedelta(seconds=60)
@@ -105,7 +107,11 @@ def due(tx: Connection, now: datetime) -> list[Lane]:
     rows = tx.execute(
         select(outbox.c.incident_id, outbox.c.channel, outbox.c.target)
         .where(
-            outbox.c.state == OutboxStatus.READY, outbox.c.not_before <= now, ~busy.exists(), _unpaused(now)
+            outbox.c.state == OutboxStatus.READY,
+            outbox.c.not_before <= now,
+            ~busy.exists(),
+            _unpaused(now),
+            heard(now),
         )
         .group_by(outbox.c.incident_id, outbox.c.channel, outbox.c.target)
         .order_by(func.min(outbox.c.id))
@@ -119,15 +125,19 @@ def claim(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> Claim
     Rows that are not needed any more are dropped on the way. Commit before sending.
     """
     rows = tx.execute(
-        select(outbox).where(_in(lane), outbox.c.state.in_(WAITING), _unpaused(now)).order_by(outbox.c.id)
+        select(outbox)
+        .where(_in(lane), outbox.c.state.in_(WAITING), _unpaused(now))
+        .where(outbox.c.state.in_(IN_FLIGHT) | heard(now))
+        .order_by(outbox.c.id)
     ).all()
     incident = ledger.get(tx, lane.incident)
     if incident is None or any(row.state in IN_FLIGHT for row in rows):
         return None
     held = _held(tx, lane)
     entries = [LaneEntry(row.id, row.operation, row.revision, row.not_before, row.repeat) for row in rows]
-    plan = next_up(entries, incident, held, can)
-    for entry, why in plan.drop:
+    still = wanted(entries, incident)
+    plan = next_up(still.rows, incident, held, can)
+    for entry, why in (*still.drop, *plan.drop):
         tx.execute(
             update(outbox).where(outbox.c.id == entry.id).values(state=OutboxStatus.DROPPED, reason=why)
         )

@@ -8,11 +8,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from dq.alerts import ledger, outbox
+from dq.alerts import ledger, outbox, silences
 from dq.alerts.incident import CREATE, Ack, Facts, IncidentStep, past, step
 from dq.alerts.lane import Lane
 from dq.alerts.route import AlertRoute, matching
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+
+_BEGINS = ("opened", "reopened")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,12 @@ def _write(
     detail: str = "",
 ) -> Recorded:
     incident = done.incident
+    if done.kind in _BEGINS:
+        incident = silences.silenced(tx, incident, now)
     ledger.save(tx, incident, subject)
     ledger.log(tx, incident.id, done.kind, incident.revision, now, subject, detail)
+    if done.kind in _BEGINS and incident.silenced_until is not None:
+        ledger.log(tx, incident.id, "silenced", incident.revision, now, detail=silences.said(incident))
     told = outbox.told(tx, incident.id) if incident.revision > 1 else set()
     for lane in told:
         for operation in done.tell:

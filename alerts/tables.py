@@ -38,6 +38,9 @@ incident = Table(
     Column("acked_at", UtcDateTime),
     Column("acked_by", Text),
     Column("resolved_at", UtcDateTime),
+    # Until when nobody is told anything but ends, and who wanted it and why.
+    Column("silenced_until", UtcDateTime),
+    Column("silenced_why", Text),
     Index(
         "uq_incident_open",
         "contract",
@@ -74,6 +77,23 @@ incident_event = Table(
     Column("revision", Integer, nullable=False),
     Column("subject", Text, nullable=False),
     Column("detail", Text, nullable=False),
+)
+
+silence = Table(
+    "silence",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    # Patterns of the shell, one for each part of an incident's key.
+    Column("contract", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("group_id", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("until", UtcDateTime, nullable=False, index=True),
+    # Set where somebody ended it before its time.
+    Column("ended_at", UtcDateTime),
+    Column("ended_by", Text),
 )
 
 outbox = Table(

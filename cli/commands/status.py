@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import typer
 from sqlalchemy import Connection
 
+from dq.alerts import silences
 from dq.alerts.incident import Incident
 from dq.alerts.ledger import unresolved
 from dq.cli.commands import _standings
@@ -132,7 +133,7 @@ def show_all(
         _standings.describe(groups)
         output.line(f"Open incidents: {len(incidents)}")
     else:
-        describe(standings, quality, incidents, loaded.contracts)
+        describe(standings, quality, incidents, loaded.contracts, world.now())
         _describe_withdrawn(withdrawn)
     return 3 if findings else 0
 
@@ -158,7 +159,11 @@ Quality = dict[tuple[str, str], list[check_runs.Line]]
 
 
 def describe(
-    standings: list[Standing], quality: Quality, incidents: list[Incident], contracts: list[Contract]
+    standings: list[Standing],
+    quality: Quality,
+    incidents: list[Incident],
+    contracts: list[Contract],
+    now: datetime,
 ) -> None:
     """Everything on one screen, for people."""
     _deliveries(standings)
@@ -169,9 +174,12 @@ def describe(
         output.line("  none")
     for incident in incidents:
         since = f"{incident.opened_at:%Y-%m-%d %H:%M}Z"
-        output.line(
-            f"  {incident.severity}: {incident.title} (since {since}, {len(incident.open_subjects)} open)"
-        )
+        said = [f"since {since}", f"{len(incident.open_subjects)} open"]
+        if incident.acked_by:
+            said.append(f"{incident.acked_by} is on it")
+        if incident.silenced_until and incident.silenced_until > now:
+            said.append(f"silenced {silences.said(incident)}")
+        output.line(f"  {incident.severity}: {incident.title} ({', '.join(said)})")
     if not contracts:
         output.line("No contract could be read.")
 

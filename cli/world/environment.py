@@ -5,6 +5,7 @@ This is the only room that reads the environment and the time; the rooms below g
 
 from __future__ import annotations
 
+import getpass
 import os
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
@@ -136,6 +137,14 @@ def here(as_of: str | None = None, paths: Sequence[Path] = ()) -> World:
                 "Put it elsewhere, and name it with DQ_CONFIG or --config.",
             )
     return World(environment, folder, instant(as_of) if as_of else None, chosen, registries)
+
+
+def user() -> str:
+    """Who runs this process, by the name of the operating system; empty where it has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return ""
 
 
 def hand_down(name: str, value: str) -> None:

@@ -1,0 +1,23 @@
+"""What is not said now: the rows of the outbox that wait for a silence to end, as one condition in SQL."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, or_, select
+
+from dq.alerts.incident import UPDATE
+from dq.alerts.tables import incident, outbox
+
+ALWAYS = (UPDATE, "reply:resolved", "reply:acked")
+"""What changes or ends a message that is there is never held back."""
+
+
+def heard(now: datetime) -> ColumnElement[bool]:
+    """Of rows of the outbox: whether they may be said at `now`."""
+    hushed = select(incident.c.id).where(
+        incident.c.id == outbox.c.incident_id, incident.c.silenced_until > now
+    )
+    # A copy that may be there, or was there, must not stand there as it was.
+    said_before = or_(outbox.c.repeat, outbox.c.again)
+    return or_(outbox.c.operation.in_(ALWAYS), said_before, ~hushed.exists())

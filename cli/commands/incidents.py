@@ -1,0 +1,181 @@
+"""dq incidents"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+
+import typer
+
+from dq.alerts import ledger, silences
+from dq.alerts.incident import Incident
+from dq.alerts.ledger import PastStep
+from dq.alerts.silences import AlertSilence
+from dq.cli.alerting import choosing
+from dq.cli.alerting.choosing import short
+from dq.cli.commands.silence import as_dict as silence_as_dict
+from dq.cli.terminal import output
+from dq.cli.world.environment import here
+
+_MOST = 200
+
+
+class IncidentFormat(StrEnum):
+    """How `dq incidents` prints."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+def command(
+    incident: str = typer.Argument(None, help="One incident by the beginning of its id: all that is known."),
+    all_: bool = typer.Option(False, "--all", help=f"The ended ones too: the newest {_MOST}."),
+    contract: str = typer.Option(None, "--contract", help="Only of this contract, or contract/object."),
+    as_of: str = output.AS_OF,
+    format: IncidentFormat = typer.Option(
+        IncidentFormat.TEXT, "--format", help="text for people, json for machines, markdown for a page."
+    ),
+) -> None:
+    """Show the incidents that are open, what is silenced, and the whole history of one.
+
+    Exit codes: 0 shown, 2 there is no such incident.
+
+    Example: dq incidents 3f2a91c0
+    """
+    world = here(as_of)
+    now = world.now()
+    with world.store().read() as tx:
+        if incident is not None:
+            found = choosing.named(tx, incident)
+            if len(found) == 1:
+                _show_one(found[0], ledger.history(tx, found[0].id), now, format)
+                return
+        else:
+            found = ledger.newest_of_all(tx, _MOST) if all_ else ledger.standing(tx)
+        holding = silences.active(tx, now)
+    found = [one for one in found if contract is None or choosing.is_of(one, contract)]
+    if format is IncidentFormat.JSON:
+        output.as_json(
+            {
+                "incidents": [_as_dict(one, now) for one in found],
+                "silences": [silence_as_dict(one) for one in holding],
+            }
+        )
+    elif format is IncidentFormat.MARKDOWN:
+        output.block(_as_markdown(found, holding, now))
+    else:
+        _show(found, holding, now)
+
+
+def _show(found: Sequence[Incident], holding: Sequence[AlertSilence], now: datetime) -> None:
+    if found:
+        output.table(_HEADER, (_cells(one, now) for one in found))
+    else:
+        output.line("No incident is open.")
+    for one in holding:
+        output.line(f"Silenced until {one.until:%Y-%m-%d %H:%M}Z: {one.pattern}, by {one.why}")
+
+
+_HEADER = ("id", "state", "severity", "since", "promise", "what")
+
+
+def _cells(one: Incident, now: datetime) -> tuple[str, ...]:
+    count = len(one.open_subjects)
+    what = f"{one.title} ({count} open)" if count > 1 else one.title
+    return (short(one), _state(one, now), one.severity, _instant(one.opened_at), str(one.key), what)
+
+
+def _state(one: Incident, now: datetime) -> str:
+    hushed = one.silenced_until is not None and one.silenced_until > now
+    return ", ".join(choosing.flags(one, hushed))
+
+
+def _show_one(one: Incident, steps: Sequence[PastStep], now: datetime, form: IncidentFormat) -> None:
+    if form is IncidentFormat.JSON:
+        output.as_json({**_as_dict(one, now), "history": [_step_as_dict(step) for step in steps]})
+        return
+    facts = [
+        ("id", one.id),
+        ("promise", str(one.key)),
+        ("state", _state(one, now)),
+        ("severity", str(one.severity)),
+        ("since", _instant(one.opened_at)),
+        *([("until", _instant(one.resolved_at))] if one.resolved_at else []),
+        *([("on it", f"{one.acked_by}, since {_instant(one.acked_at)}")] if one.acked_at else []),
+        *([("silenced", silences.said(one))] if one.silenced_until else []),
+        ("broken", f"{len(one.subjects)}, of them open: {', '.join(one.open_subjects) or 'none'}"),
+    ]
+    if form is IncidentFormat.MARKDOWN:
+        output.block(_one_as_markdown(one, facts, steps))
+        return
+    output.line(output.styled(one.title, bold=True))
+    for label, value in facts:
+        output.line(f"  {label.ljust(8)}  {value}")
+    for step in steps:
+        output.line(f"  {_instant(step.at)}  {step.kind.ljust(10)}  {step.subject} {step.detail}".rstrip())
+
+
+def _one_as_markdown(one: Incident, facts: Sequence[tuple[str, str]], steps: Sequence[PastStep]) -> str:
+    from dq.validators.reports.markdown import escaped, table
+
+    known = table(["", ""], [[label, escaped(value)] for label, value in facts])
+    past = table(
+        ["at", "what", "delivery", "more"],
+        [[_instant(step.at), step.kind, escaped(step.subject), escaped(step.detail)] for step in steps],
+    )
+    return f"## {escaped(one.title)}\n\n{known}\n\n{past}\n"
+
+
+def _as_markdown(found: Sequence[Incident], holding: Sequence[AlertSilence], now: datetime) -> str:
+    from dq.validators.reports.markdown import escaped, table
+
+    rows = [[escaped(cell) for cell in _cells(one, now)] for one in found]
+    silent = [
+        f"Silenced until {one.until:%Y-%m-%d %H:%M}Z: {escaped(f'{one.pattern}, by {one.why}')}"
+        for one in holding
+    ]
+    return (
+        "\n\n".join(["## Incidents", table(_HEADER, rows) if rows else "No incident is open.", *silent])
+        + "\n"
+    )
+
+
+def _as_dict(one: Incident, now: datetime) -> dict[str, object]:
+    hushed = one.silenced_until if one.silenced_until and one.silenced_until > now else None
+    return {
+        "id": one.id,
+        "contract": one.key.contract,
+        "object": one.key.object,
+        "group": one.key.group,
+        "state": one.state,
+        "severity": one.severity,
+        "title": one.title,
+        "opened_at": one.opened_at.isoformat(),
+        "resolved_at": _iso(one.resolved_at),
+        "acked_at": _iso(one.acked_at),
+        "acked_by": one.acked_by,
+        "silenced_until": _iso(hushed),
+        "silenced_why": one.silenced_why if hushed else None,
+        "breaches": one.breaches,
+        "open": list(one.open_subjects),
+    }
+
+
+def _step_as_dict(step: PastStep) -> dict[str, object]:
+    return {
+        "at": step.at.isoformat(),
+        "kind": step.kind,
+        "revision": step.revision,
+        "subject": step.subject,
+        "detail": step.detail,
+    }
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
+
+
+def _instant(at: datetime | None) -> str:
+    return f"{at:%Y-%m-%d %H:%M}Z" if at else ""

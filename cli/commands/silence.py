@@ -1,0 +1,144 @@
+"""dq silence"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import typer
+from sqlalchemy import Connection
+
+from dq.alerts import silences
+from dq.alerts.incident import Incident
+from dq.alerts.silences import AlertSilence, KeyPattern
+from dq.cli.alerting import choosing, sending
+from dq.cli.alerting.choosing import short
+from dq.cli.alerting.sending import CHANNEL
+from dq.cli.terminal import output
+from dq.cli.world.environment import here
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.units import parse_duration
+
+_LONGEST = timedelta(days=90)
+
+
+def command(
+    what: str = typer.Argument(
+        None, help="Pattern over contract/object/promise, such as 'orders' or 'sales-*/*/daily', or an id."
+    ),
+    length: str = typer.Option(None, "--for", help="For how long, such as 2h or 3d."),
+    reason: str = typer.Option(None, "--reason", help="Why."),
+    by: str = typer.Option(None, "--by", help="Who wants it; the user of this machine by default."),
+    end: bool = typer.Option(False, "--end", help="End the silences of this pattern, or over this incident."),
+    channel: str = CHANNEL,
+    as_of: str = output.AS_OF,
+    format: output.Format = output.FORMAT,
+) -> None:
+    """Let nobody be told of new incidents for a while; without arguments, show what is silenced now.
+
+    Everything is judged and kept as ever. What is still open when the silence ends is told then. The end of
+    what was told before is told at once. Of '(platform)', where dq tells what it cannot see itself, only a
+    pattern that names it is silent.
+
+    Exit codes: 0 done, 2 a mistake, or there is nothing to end, 4 an alert could not be delivered.
+
+    Example: dq silence 'sales-*' --for 2h --reason 'the lake moves' --by ana
+    """
+    world = here(as_of)
+    store, now = world.store(), world.now()
+    if what is None:
+        if end or length or reason:
+            raise UsageError("it is not said what.", "Write a pattern or an id: dq silence orders --for 2h …")
+        with store.read() as tx:
+            _show(silences.active(tx, now), format)
+        return
+    who, until = choosing.person(by), now + _length(length, end)
+    why = "" if end else choosing.words(reason or "", "--reason", "the lake moves")
+    with store.write() as tx:
+        if end:
+            ended = _of(tx, what, now)
+            silences.end(tx, [one.id for one in ended], who, now)
+        else:
+            concerned = silences.begin(tx, _pattern(tx, what), why, who, now, until)
+    drained = sending.send(world, store, output.aside, channel)
+    if end:
+        _say_ended(ended, format)
+    else:
+        _say_begun(concerned, until, format)
+    raise typer.Exit(sending.report(drained))
+
+
+def _length(text: str | None, end: bool) -> timedelta:
+    if end:
+        return timedelta()
+    duration = parse_duration(text or "")
+    length = duration if isinstance(duration, TextFault) else duration.timedelta()
+    if isinstance(length, TextFault):
+        said = f"--for: {length.message}" if text else "it is not said for how long."
+        raise UsageError(said, length.mend if text else "Write --for 2h.")
+    if not timedelta() < length <= _LONGEST:
+        raise UsageError(f"--for {text!r} is no length for a silence.", "Write something up to 90d.")
+    return length
+
+
+def _pattern(tx: Connection, text: str) -> KeyPattern:
+    incident = choosing.by_id(tx, text)
+    if incident is not None:
+        return KeyPattern.only(incident.key)
+    parts = [part.strip() for part in text.split("/")]
+    if len(parts) > 3 or not all(parts):
+        raise UsageError(
+            f"{text!r} is no pattern.", "Write contract, contract/object or contract/object/promise."
+        )
+    return KeyPattern(*parts)
+
+
+def _of(tx: Connection, text: str, now: datetime) -> list[AlertSilence]:
+    """The silences that hold now and were made with this pattern, or lie over this incident."""
+    incident, holding = choosing.by_id(tx, text), silences.active(tx, now)
+    if incident is not None:
+        found = [one for one in holding if one.pattern.matches(incident.key)]
+    else:
+        found = [one for one in holding if one.pattern == _pattern(tx, text)]
+    if not found:
+        said = ", ".join(repr(str(one.pattern)) for one in holding) or "nothing"
+        raise UsageError(f"{text!r} is not silenced.", f"Silenced now: {said}.")
+    return found
+
+
+def _show(holding: Sequence[AlertSilence], form: output.Format) -> None:
+    if form is output.Format.JSON:
+        output.as_json([as_dict(one) for one in holding])
+    elif not holding:
+        output.line("Nothing is silenced.")
+    for one in holding if form is not output.Format.JSON else ():
+        output.line(f"{one.pattern}  until {one.until:%Y-%m-%d %H:%M}Z, by {one.why}")
+
+
+def _say_begun(concerned: Sequence[Incident], until: datetime, form: output.Format) -> None:
+    if form is output.Format.JSON:
+        output.as_json({"until": until.isoformat(), "incidents": [one.id for one in concerned]})
+        return
+    output.line(f"Silenced until {until:%Y-%m-%d %H:%M}Z; open incidents that it concerns: {len(concerned)}")
+    for one in concerned:
+        output.line(f"  {short(one)} {one.key}: {one.title}")
+
+
+def _say_ended(ended: Sequence[AlertSilence], form: output.Format) -> None:
+    if form is output.Format.JSON:
+        output.as_json([as_dict(one) for one in ended])
+        return
+    for one in ended:
+        output.line(f"No longer silenced: {one.pattern} (by {one.why})")
+
+
+def as_dict(one: AlertSilence) -> dict[str, object]:
+    """A silence for machines."""
+    return {
+        "pattern": str(one.pattern),
+        "reason": one.reason,
+        "by": one.who,
+        "at": one.at.isoformat(),
+        "until": one.until.isoformat(),
+    }
