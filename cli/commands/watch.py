@@ -135,13 +135,13 @@ def _once(world: World, orders: _Orders, lookout: Lookout) -> int:
     store = world.store()
     if not _clock_is_right(world, store, orders.trust_clock, form):
         return 3
-    rest = at_rest(world, store, server, channel)
+    reach = world.reach
+    files = Storages(reach, lookout.seconds).of
+    rest = at_rest(world, store, paths, lookout, files, server, channel)
     loaded = settled(world, store, load_watched(store, paths, rest.of), paths, keep=True)
     promises, wrong = slos(loaded)
     ended = withdrawals(loaded, promises, wrong)
     wrong += routing.refused(loaded.contracts, channel, world.settings)
-    reach = world.reach
-    files = Storages(reach, lookout.seconds).of
 
     def ready(slo: Slo) -> Watched:
         return watched(slo, server, reach, files)
@@ -167,9 +167,9 @@ def _once(world: World, orders: _Orders, lookout: Lookout) -> int:
     )
     with store.write() as tx:
         heartbeat.note_look(tx, scope, now)
-    done = replace(done, slos=done.slos + rest.slos)
+    done = replace(done, slos=done.slos + rest.slos, open=done.open + rest.open)
     close_withdrawn(world, store, loaded)
-    lay_to_rest(world, store, rest, loaded, [one.slo for one in watching], findings)
+    lay_to_rest(world, store, rest, loaded, watching, findings)
     write = output.aside if form is output.Format.JSON else output.block
     drained = sending.send(world, store, write, channel)
     if form is output.Format.JSON:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery.sources import presence
+from dq.dataquality.delivery.sources.absence import MissingPart, path_of
 from dq.dataquality.delivery.sources.evidence import Evidence
+from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.delivery.sources.rewriting import of_files
 from dq.dataquality.delivery.sources.snapshot import of_snapshot
 from dq.dataquality.delivery.status import CycleVerdict, Grounds, judge_on
@@ -17,6 +20,51 @@ if TYPE_CHECKING:
     from dq.dataquality.delivery.ledger import Kept
     from dq.dataquality.delivery.sighting import Sighting
     from dq.dataquality.delivery.watch import Watched
+
+
+# As long as its own path, a receipt and the time alone can move it.
+_MAY_REST = (CycleStatus.MISSING, CycleStatus.NEVER)
+
+
+@dataclass(frozen=True, slots=True)
+class CycleRest:
+    """What of a cycle is looked for, and when it is judged again whatever is seen; None for never."""
+
+    parts: tuple[MissingPart, ...]
+    until: datetime | None
+
+
+def rest_of(one: Watched, root: str, kept: Kept, now: datetime, settle: timedelta) -> CycleRest | None:
+    """How a cycle may rest that was judged at `now`; None for one that has to be judged at every tick.
+
+    It may where a partition's own path shows its delivery. That it cannot be seen moves no miss. `settle` is
+    how long after its breach a miss is told.
+    """
+    cycle, slo = kept.cycle, one.slo
+    if kept.status not in _MAY_REST or not cycle.partitions or one.place.format in LAKEHOUSE:
+        return None
+    if kept.excuse or kept.arriving_since is not None:
+        return None
+    times = [] if kept.told else [kept.held_until or cycle.breach_at + settle]
+    if kept.status is CycleStatus.MISSING and slo.give_up_after:
+        times.append(cycle.due_at + slo.give_up_after)
+    if any(at <= now for at in times):
+        return None
+    places = [(partition, path_of(slo, one.place, partition)) for partition in cycle.partitions]
+    parts = (
+        MissingPart(
+            kept.id,
+            number,
+            kept.status,
+            kept.told,
+            kept.held_until,
+            label(partition),
+            root if path else None,
+            path,
+        )
+        for number, (partition, path) in enumerate(places)
+    )
+    return CycleRest(tuple(parts), min(times, default=None))
 
 
 @dataclass(frozen=True, slots=True)

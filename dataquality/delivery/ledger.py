@@ -15,6 +15,7 @@ from dq.contracts.extension import EvidenceSource
 from dq.contracts.schedule import Cycle, Note
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.outcome import CycleStatus
+from dq.dataquality.delivery.sources.absence import CycleState
 from dq.dataquality.delivery.sources.evidence import SourceAnswer
 from dq.dataquality.delivery.state.receipts import AT_ONCE
 from dq.dataquality.delivery.state.tables import cycle as cycles_table
@@ -64,17 +65,27 @@ class Kept:
         return self.gone_since is not None and not self.status.good
 
 
-def open_cycles(tx: Connection, now: datetime) -> dict[tuple[str, str, str], list[Kept]]:
-    """The cycles of which something new can be learnt at `now`, by SLO, oldest first."""
+def open_cycles(
+    tx: Connection, now: datetime, contracts: Collection[str]
+) -> dict[tuple[str, str, str], list[Kept]]:
+    """The cycles of these contracts of which something new can be learnt at `now`, by SLO, oldest first."""
     found: dict[tuple[str, str, str], list[Kept]] = {}
-    for row in tx.execute(select(cycles_table).where(_is_open(now)).order_by(cycles_table.c.due_at)):
-        found.setdefault((row.contract, row.object, row.slo), []).append(kept(row))
+    asked = select(cycles_table).where(_is_open(now)).order_by(cycles_table.c.due_at)
+    names = sorted(set(contracts))
+    for start in range(0, len(names), AT_ONCE):
+        for row in tx.execute(asked.where(cycles_table.c.contract.in_(names[start : start + AT_ONCE]))):
+            found.setdefault((row.contract, row.object, row.slo), []).append(kept(row))
     return found
 
 
-def contracts_with_open_cycles(tx: Connection, now: datetime) -> set[str]:
-    """The keys of the contracts of which `open_cycles` has something."""
-    return set(tx.scalars(select(cycles_table.c.contract).where(_is_open(now)).distinct()))
+def open_states(tx: Connection, now: datetime) -> dict[str, set[CycleState]]:
+    """How all cycles stand of which something new can be learnt at `now`, by the key of their contract."""
+    columns = cycles_table.c
+    asked = select(columns.contract, columns.id, columns.status, columns.told, columns.held_until)
+    found: dict[str, set[CycleState]] = {}
+    for contract, *state in tx.execute(asked.where(_is_open(now))):
+        found.setdefault(contract, set()).add((*state,))
+    return found
 
 
 def _is_open(now: datetime) -> ColumnElement[bool]:

@@ -26,7 +26,8 @@ def withdraw(
         return ()
     turns: list[Turn] = []
     with store.write() as tx:
-        standing, told = ledger.open_cycles(tx, now), watermarks.budgets_told(tx)
+        standing = ledger.open_cycles(tx, now, {key[0] for key in reasons})
+        told = watermarks.budgets_told(tx)
         for key, reason in reasons.items():
             withdraw_budget(tx, key, told.get(key), reason, now, tell)
             watermarks.unmark(tx, key)

@@ -58,6 +58,10 @@ class Files(Protocol):
         """What must be there before anything below it was written: the lake root, or the bucket."""
         ...
 
+    def nothing(self, path: str) -> bool:
+        """Whether there is nothing in a folder, or no such folder; False where a closer look is needed."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles:
@@ -133,6 +137,16 @@ class LocalFiles:
         roots = [one for one in (self.reach.folders if self.reach else ()) if real.is_relative_to(one)]
         return str(max(roots, key=lambda one: len(one.parts), default=real.parent))
 
+    def nothing(self, path: str) -> bool:
+        # Of what lies beyond a link no more is said than that there is something to be looked at.
+        try:
+            os.lstat(path.removeprefix("file://"))
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        return False
+
     def _stay(self, path: str) -> None:
         linked = self.reach.leads_out(path) if self.reach else None
         if linked is not None:
@@ -174,6 +188,9 @@ class ArrowFiles:
 
     def root(self, path: str) -> str:
         return split(path)[0]
+
+    def nothing(self, path: str) -> bool:
+        return not self._asked(path, folder=True)
 
     def _infos(self, uri: str, *, folder: bool) -> list[Seen]:
         from pyarrow import fs
@@ -226,6 +243,9 @@ class SilentFiles:
         raise self._unreadable(path)
 
     def root(self, path: str) -> str:
+        raise self._unreadable(path)
+
+    def nothing(self, path: str) -> bool:
         raise self._unreadable(path)
 
     def _unreadable(self, path: str) -> Unreadable:

@@ -43,6 +43,9 @@ class TimedFiles:
     def root(self, path: str) -> str:
         return self._asked(self.files.root, path)
 
+    def nothing(self, path: str) -> bool:
+        return self._asked(self.files.nothing, path)
+
     def _asked(self, question: Callable[[str], R], path: str) -> R:
         self.asked_at = asked = self.clock()
         try:

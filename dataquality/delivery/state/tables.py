@@ -51,8 +51,26 @@ resting_contract = Table(
     Column("terms", String(64), nullable=False),
     Column("contract", Text, nullable=False),
     Column("slos", Integer, nullable=False),
-    # When the next delivery is due; NULL: none ever is.
+    # When it was laid down, and when it is to be judged again at the latest; NULL: never.
+    Column("since", UtcDateTime),
     Column("until", UtcDateTime),
+)
+
+resting_part = Table(
+    "resting_part",
+    metadata,
+    # What is still missing of a contract that rests: a row for each part of a cycle that is looked for.
+    Column("file", Text, primary_key=True),
+    Column("cycle_id", Integer, primary_key=True, autoincrement=False),
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    # The cycle as it stood.
+    Column("status", String(16), nullable=False),
+    Column("told", Boolean, nullable=False),
+    Column("held_until", UtcDateTime),
+    # The partition as receipts call it, and where it would lie; NULL: nothing but a receipt would show it.
+    Column("label", Text, nullable=False),
+    Column("root", Text),
+    Column("path", Text),
 )
 
 cycle = Table(
