@@ -21,6 +21,9 @@ _URI = re.compile(
     r"([A-Za-z][A-Za-z0-9+.\-]+)://((?:[A-Za-z0-9$._\-]+@)?[A-Za-z0-9._\-]*(?::[0-9]+)?)(/.*)?", re.DOTALL
 )
 _WITH_CONTAINER = frozenset({"abfs", "abfss"})
+AT_ONCE = 32
+"""How many questions to a storage wait for their answers at once."""
+
 # Hadoop's names for S3, which pyarrow does not know.
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 
@@ -50,9 +53,12 @@ def opened(root: str, seconds: float | None = None) -> tuple[FileSystem, str]:
     system cannot be reached.
     """
     try:
-        from pyarrow import fs
+        from pyarrow import fs, io_thread_count, set_io_thread_count
     except ImportError as error:
         raise MissingTool(f"{root} needs pyarrow, which is not installed.", install_command("aws")) from error
+    # Its own eight threads would let no more than eight questions out, however many ask; S3's client takes as
+    # many connections, when it is made.
+    set_io_thread_count(max(io_thread_count(), AT_ONCE))
     system, before = fs.FileSystem.from_uri(f"{root}/")
     if seconds is not None and isinstance(system, fs.S3FileSystem):
         # Its own client waits for minutes, also when the process wants to end.

@@ -1,25 +1,28 @@
 """moto's S3 over HTTP, each answer of which is late, and buckets called `silent…` that never answer.
 
+moto's own server closes each connection after one answer and begins a thread for the next one; a storage
+keeps them. So one loop asks moto here, and many requests wait at once.
+
 As a program, `late_s3.py SECONDS OBJECTS`: OBJECTS is a file with a line `bucket/key` for each object. It
 writes its URL when everything is there, and ends with its standard input.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
-import signal
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
+from http import HTTPStatus
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import boto3
 from moto.server import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import WSGIRequestHandler, make_server
-
-Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
 def environment(url: str) -> dict[str, str]:
@@ -41,25 +44,73 @@ class LateS3:
     """The server; `late` is how many seconds each answer takes more. `asked` counts the requests."""
 
     def __init__(self, late: float = 0.0) -> None:
-        self.late, self.asked, self.over = late, 0, threading.Event()
-        # Without it, each request would be a connection of its own.
-        WSGIRequestHandler.protocol_version = "HTTP/1.1"
-        WSGIRequestHandler.log = lambda *_: None  # type: ignore[method-assign]
-        inner = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server("127.0.0.1", 0, self._slowed(inner), threaded=True)
-        self._server.daemon_threads = True  # type: ignore[attr-defined]
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.late, self.asked, self.url = late, 0, ""
+        self._moto = DomainDispatcherApplication(create_backend_app)
+        self._loop = asyncio.new_event_loop()
+        listens = threading.Event()
+        self._thread = threading.Thread(target=self._serve, args=(listens,), daemon=True)
+        self._thread.start()
+        listens.wait(60)
 
-    def _slowed(self, inner: Application) -> Application:
-        def answer(request: dict[str, Any], start: Any) -> Iterable[bytes]:
-            self.asked += 1
-            if request["PATH_INFO"].startswith("/silent"):
-                self.over.wait(600)
-            time.sleep(self.late)
-            return inner(request, start)
+    def _serve(self, listens: threading.Event) -> None:
+        asyncio.set_event_loop(self._loop)
+        listening = asyncio.start_server(self._client, "127.0.0.1", 0, backlog=512)
+        server = self._loop.run_until_complete(listening)
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        listens.set()
+        self._loop.run_forever()
 
-        return answer
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Clients that give up waiting, or are killed, are no news.
+        with suppress(OSError, asyncio.IncompleteReadError):
+            while line := await reader.readline():
+                method, target, _ = line.decode("latin-1").split()
+                headers = {}
+                while text := (await reader.readline()).decode("latin-1").strip():
+                    name, _, value = text.partition(":")
+                    headers[name.strip().lower()] = value.strip()
+                if "expect" in headers:
+                    writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                self.asked += 1
+                if target.startswith("/silent"):
+                    await asyncio.sleep(600)
+                await asyncio.sleep(self.late)
+                writer.write(self._answer(method, target, headers, body))
+                await writer.drain()
+        writer.close()
+
+    def _answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
+        path, _, query = target.partition("?")
+        request = {
+            "REQUEST_METHOD": method,
+            "PATH_INFO": unquote(path, "latin-1"),
+            "RAW_URI": target,
+            "QUERY_STRING": query,
+            "SERVER_NAME": "127.0.0.1",
+            "SERVER_PORT": self.url.rpartition(":")[2],
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "wsgi.input": BytesIO(body),
+            "wsgi.errors": sys.stderr,
+            "wsgi.url_scheme": "http",
+            "wsgi.version": (1, 0),
+            "CONTENT_LENGTH": str(len(body)),
+            "CONTENT_TYPE": headers.get("content-type", ""),
+            **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()},
+        }
+        begun: list[tuple[str, list[tuple[str, str]]]] = []
+
+        def start(status: str, said: list[tuple[str, str]], _: Any = None) -> None:
+            begun.append((status, said))
+
+        content = b"".join(self._moto(request, start))
+        status, said = begun[0]
+        # The size of what a HEAD is about stands there already.
+        named = {name.lower() for name, _ in said}
+        if "content-length" not in named and status[:3] != str(HTTPStatus.NO_CONTENT.value):
+            said = [*said, ("Content-Length", str(len(content)))]
+        lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in said), "", ""]
+        return "\r\n".join(lines).encode("latin-1") + (b"" if method == "HEAD" else content)
 
     def put(self, objects: Iterable[str]) -> None:
         """Empty objects, each named as `bucket/key`; buckets are made."""
@@ -78,21 +129,13 @@ class LateS3:
         self.late = late
 
     def close(self) -> None:
-        self.over.set()
-        self._server.shutdown()
-        self._server.server_close()
-
-    def fork(self) -> None:
-        """One more process that answers with what is there now: one alone answers 200 times a second."""
-        if os.fork() == 0:
-            self._server.serve_forever()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
 
 
 if __name__ == "__main__":
     server = LateS3(float(sys.argv[1]))
     server.put(Path(sys.argv[2]).read_text("utf-8").split())
-    server.fork()
     sys.stdout.write(f"{server.url}\n")
     sys.stdout.flush()
     sys.stdin.read()
-    os.killpg(0, signal.SIGTERM)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from dq.contracts.access.filesystem import AT_ONCE
 from dq.dataquality.delivery.lake.files import Files, LocalFiles
 from dq.dataquality.delivery.lake.timed import TimedFiles
 
@@ -21,7 +22,7 @@ R = TypeVar("R")
 # More roots than this at once would be more threads than a machine likes.
 _MOST_ROOTS = 64
 # Threads that ask at once, beside the first one of each root.
-_MOST_WORKERS = 32
+_MOST_WORKERS = AT_ONCE
 # A root is asked anew as long as fewer threads than this still wait for it.
 _MOST_SILENT = 4
 _GLANCE_SECONDS = 0.05
@@ -55,7 +56,7 @@ class Lookout:
     """
 
     seconds: float = 10.0
-    at_once: int = 32
+    at_once: int = AT_ONCE
     clock: Callable[[], float] = time.monotonic
     _silent: dict[str, list[threading.Thread]] = field(default_factory=dict)
 
