@@ -19,6 +19,7 @@ COUNTS_TOLD = frozenset({2, 4, 8, 16})
 """The numbers of breaches at which the thread hears of a growing incident."""
 
 CREATE, UPDATE = "create", "update"
+REMINDER = "reply:remind"
 NAMESPACE = UUID("7d1e2b1c-52e5-4f2b-9a3e-0d7ab1d3c0aa")
 
 Facts = tuple[tuple[str, str], ...]
@@ -71,6 +72,7 @@ class Incident:
     """An open or closed breach of one promise.
 
     `opened_at` is when the promise broke, `resolved_at` when we learnt that it is over, whatever its end.
+    `open_since` is when we learnt that it is broken, for the last time.
     """
 
     id: str
@@ -84,6 +86,7 @@ class Incident:
     acked_at: datetime | None = None
     acked_by: str | None = None
     resolved_at: datetime | None = None
+    open_since: datetime | None = None
     silenced_until: datetime | None = None
     silenced_why: str = ""
     subjects: Mapping[str, Subject] = field(default_factory=lambda: MappingProxyType({}))
@@ -173,7 +176,9 @@ def step(incident: Incident | None, event: Event, now: datetime) -> IncidentStep
     if row is None:
         return None
     if incident is None:
-        return IncidentStep(_opened(event), row.kind, (CREATE,)) if isinstance(event, Breach) else None
+        if not isinstance(event, Breach):
+            return None
+        return IncidentStep(replace(_opened(event), open_since=now), row.kind, (CREATE,))
     after = _changed(incident, event, row.state, now)
     return IncidentStep(after, row.kind or after.state.value, _tell(incident, after, row))
 
@@ -246,6 +251,7 @@ def _changed(incident: Incident, event: Event, state: IncidentState, now: dateti
         breaches=incident.breaches + 1,
         acked_at=None if reopened else incident.acked_at,
         acked_by=None if reopened else incident.acked_by,
+        open_since=now if reopened else incident.open_since,
         subjects=MappingProxyType({**incident.subjects, event.subject: Subject(event.at, facts=event.facts)}),
     )
 

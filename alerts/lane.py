@@ -31,6 +31,7 @@ class LaneEntry:
     revision: int
     not_before: datetime
     repeat: bool = False
+    wait: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +86,10 @@ def _below(
     elif held.revision >= incident.revision:
         moot += _all(updates, "the message shows it already")
         updates = ()
-    told = [entry for entry in replies if entry.revision <= held.created_revision]
+    # A reminder says no news, and is wanted all the same.
+    told = [entry for entry in replies if entry.revision <= held.created_revision and not entry.wait]
     moot += _all(told, "the message said so itself")
-    replies = [entry for entry in replies if entry.revision > held.created_revision]
+    replies = [entry for entry in replies if entry not in told]
     moot += _all([*updates[:-1], *replies[:-1]], "superseded")
     head = next(iter([*updates[-1:], *replies[-1:]]), None)
     return Next(head, tuple(moot))

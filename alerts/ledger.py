@@ -115,6 +115,7 @@ def save(tx: Connection, incident: Incident, subject: str) -> None:
         "acked_at": incident.acked_at,
         "acked_by": incident.acked_by,
         "resolved_at": incident.resolved_at,
+        "open_since": incident.open_since,
         "silenced_until": incident.silenced_until,
         "silenced_why": incident.silenced_why or None,
     }
@@ -163,6 +164,7 @@ def _read(tx: Connection, row: Row[Any] | None) -> Incident | None:
         acked_at=row.acked_at,
         acked_by=row.acked_by,
         resolved_at=row.resolved_at,
+        open_since=row.open_since,
         silenced_until=row.silenced_until,
         silenced_why=row.silenced_why or "",
         subjects=_subjects(tx, row.id),

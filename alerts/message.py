@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dq.alerts.incident import Facts, Incident, IncidentState, Subject
+from dq.alerts.incident import REMINDER, Facts, Incident, IncidentState, Subject
 from dq.contracts.shared.outcome import IncidentKey, Severity
 from dq.contracts.shared.printable import one_line
 
@@ -44,6 +44,10 @@ _NOTES: Mapping[str, Callable[[Incident], str]] = {
     "reply:reopened": lambda _: "Broken again soon after it was resolved.",
     "reply:acked": lambda incident: f"{incident.acked_by} is on it.",
     "reply:resolved": lambda incident: _closed(incident),
+    REMINDER: lambda incident: (
+        f"Still open since {_instant(incident.opened_at)}, and nobody is on it. "
+        f"Whoever is: dq ack {incident.id[:8]}"
+    ),
 }
 
 
@@ -61,10 +65,16 @@ def render(incident: Incident, operation: str, repeat: bool = False) -> Message:
             (cut(label, MAX_LABEL), cut(value, MAX_VALUE)) for label, value in facts if label != BUDGET
         )[:MAX_FACTS],
         steps=_steps(incident),
-        note=cut(_NOTES[operation](incident), MAX_VALUE) if operation in _NOTES else "",
+        note=cut(_note(incident, operation), MAX_VALUE),
         budget=cut(dict(facts).get(BUDGET, ""), MAX_VALUE),
         repeat=repeat,
     )
+
+
+def _note(incident: Incident, operation: str) -> str:
+    # What follows a second colon tells one reply from another of its kind.
+    said = _NOTES.get(":".join(operation.split(":")[:2]))
+    return said(incident) if said else ""
 
 
 def headline(message: Message) -> str:

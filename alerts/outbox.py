@@ -17,6 +17,7 @@ from dq.alerts.hush import heard
 from dq.alerts.incident import CREATE, NAMESPACE, Incident
 from dq.alerts.lane import Held, Lane, LaneEntry, next_up
 from dq.alerts.message import Message, render
+from dq.alerts.noise.timing import LaterWord
 from dq.alerts.tables import channel_pause, message, outbox
 from dq.alerts.wanted import wanted
 from dq.store.schema import UtcDateTime
@@ -65,8 +66,9 @@ def enqueue(
     *,
     not_before: datetime | None = None,
     again: bool = False,
+    plan: LaterWord | None = None,
 ) -> None:
-    """Put an operation into the outbox, to be sent from `not_before` on, or at once.
+    """Put an operation into the outbox, to be sent from `not_before` on, or as planned, or at once.
 
     `again`: it takes the place of a message that somebody took away.
     """
@@ -79,7 +81,10 @@ def enqueue(
         "reason": "",
     }
     fresh = {"revision": revision, "attempt": 0, "not_before": not_before or now, "looks": 0}
-    row |= {"repeat": False, "again": again}
+    row |= {"repeat": False, "again": again, "wait": "", "quiet": ""}
+    if plan is not None:
+        fresh["not_before"] = plan.not_before
+        row |= {"wait": plan.wait, "quiet": str(plan.quiet or "")}
     tx.execute(insert(outbox), {**row, **fresh})
 
 
@@ -134,8 +139,10 @@ def claim(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> Claim
     if incident is None or any(row.state in IN_FLIGHT for row in rows):
         return None
     held = _held(tx, lane)
-    entries = [LaneEntry(row.id, row.operation, row.revision, row.not_before, row.repeat) for row in rows]
-    still = wanted(entries, incident)
+    entries = [
+        LaneEntry(row.id, row.operation, row.revision, row.not_before, row.repeat, row.wait) for row in rows
+    ]
+    still = wanted(entries, incident, held, now)
     plan = next_up(still.rows, incident, held, can)
     for entry, why in (*still.drop, *plan.drop):
         tx.execute(
@@ -171,7 +178,8 @@ def waiting(tx: Connection) -> tuple[int, datetime | None]:
                 place, (place.c.channel == outbox.c.channel) & (place.c.target == outbox.c.target)
             )
         )
-        .where(outbox.c.state.in_(WAITING))
+        # What is planned for later is not stuck.
+        .where(outbox.c.state.in_(WAITING), (outbox.c.wait == "") | (outbox.c.attempt > 0))
         .group_by(outbox.c.channel, outbox.c.target, whole.c.until, place.c.until)
     ).all()
     starts = [max(one for one in starts if one) for _, *starts in rows]

@@ -11,6 +11,7 @@ from dq.alerts.channel import MessagePlace
 from dq.alerts.incident import CREATE, UPDATE
 from dq.alerts.lane import Lane
 from dq.alerts.outbox import IN_FLIGHT, ClaimedRow, OutboxStatus, at
+from dq.alerts.plans import remind
 from dq.alerts.tables import channel_pause, message, outbox
 from dq.store.schema import UtcDateTime
 
@@ -37,6 +38,9 @@ def sent(tx: Connection, claimed: ClaimedRow, receipt: MessagePlace, note: str, 
         tx.execute(update(message).where(at(claimed.lane)).values(revision=revision))
     detail = f"{claimed.operation} to {claimed.lane} {note}".strip()
     ledger.log(tx, claimed.lane.incident, "sent", revision, now, detail=detail)
+    incident = ledger.get(tx, claimed.lane.incident)
+    if incident is not None and claimed.operation != UPDATE:
+        remind(tx, claimed.lane, incident, now)
     return True
 
 

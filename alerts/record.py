@@ -8,11 +8,15 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from dq.alerts import ledger, outbox, silences
+from dq.alerts import ledger, outbox, plans, silences
 from dq.alerts.incident import CREATE, Ack, Facts, IncidentStep, past, step
 from dq.alerts.lane import Lane
+from dq.alerts.noise.timing import first_word
 from dq.alerts.route import AlertRoute, matching
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+
+PAST = "(past)"
+"""Instead of a contract: what was over before it could be told. No id has brackets."""
 
 _BEGINS = ("opened", "reopened")
 
@@ -90,8 +94,13 @@ def _write(
     for lane in told:
         for operation in done.tell:
             outbox.enqueue(tx, lane, operation, incident.revision, now)
+        if done.kind == "reopened":
+            plans.remind(tx, lane, incident, now)
     for route in routes:
         lane = Lane(incident.id, route.channel, route.target)
-        if lane not in told:
-            outbox.enqueue(tx, lane, CREATE, incident.revision, now)
+        plan = first_word(route.after, route.hours(incident.severity), now)
+        if lane in told:
+            plans.bring_forward(tx, lane, plan)
+        else:
+            outbox.enqueue(tx, lane, CREATE, incident.revision, now, plan=plan)
     return Recorded(incident.id, done.kind)

@@ -38,6 +38,8 @@ incident = Table(
     Column("acked_at", UtcDateTime),
     Column("acked_by", Text),
     Column("resolved_at", UtcDateTime),
+    # When it was opened or reopened, by our clock.
+    Column("open_since", UtcDateTime),
     # Until when nobody is told anything but ends, and who wanted it and why.
     Column("silenced_until", UtcDateTime),
     Column("silenced_why", Text),
@@ -109,6 +111,10 @@ outbox = Table(
     Column("state", String(9), nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("not_before", UtcDateTime, nullable=False),
+    # Why it was put off until then: escalation, quiet, reminder; empty for what is to be said at once.
+    Column("wait", String(10), nullable=False, server_default=""),
+    # The quiet hours of its place, where they hold for it.
+    Column("quiet", Text, nullable=False, server_default=""),
     Column("lease_until", UtcDateTime),
     # When it was first on its way: where reconciling starts to look.
     Column("tried_at", UtcDateTime),

@@ -1,12 +1,18 @@
-"""Which rows of a lane are still wanted, by the incident as it is when they are claimed: a pure decision."""
+"""Which rows of a lane are still wanted, by the incident as it is when they are claimed: a pure decision.
+
+What is said later was planned when nobody could know whether it would still be wanted. So nothing is ever
+taken back when an incident changes: whoever claims looks at the incident as it is then.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from dq.alerts.incident import CREATE, Incident
-from dq.alerts.lane import LaneEntry
+from dq.alerts.incident import CREATE, Incident, IncidentState
+from dq.alerts.lane import Held, LaneEntry
+from dq.alerts.noise.timing import Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,19 +23,36 @@ class LaneRows:
     drop: tuple[tuple[LaneEntry, str], ...] = ()
 
 
-def wanted(rows: Sequence[LaneEntry], incident: Incident) -> LaneRows:
-    """What was planned and is not needed any more is dropped; all else is left to the order of the lane."""
-    moot = [(row, why) for row in rows if (why := _moot(row, incident))]
+def wanted(rows: Sequence[LaneEntry], incident: Incident, held: Held | None, now: datetime) -> LaneRows:
+    """What may be said now, and what was planned and is not needed any more; the rest goes on waiting."""
+    moot = [(row, why) for row in rows if (why := _moot(row, incident, held))]
     gone = {row.id for row, _ in moot}
-    return LaneRows(tuple(row for row in rows if row.id not in gone), tuple(moot))
+    return LaneRows(
+        tuple(row for row in rows if row.id not in gone and not _waits(row, incident, now)), tuple(moot)
+    )
 
 
-def _moot(row: LaneEntry, incident: Incident) -> str:
-    if row.operation == CREATE and not row.repeat and _over_in_silence(incident):
+def _moot(row: LaneEntry, incident: Incident, held: Held | None) -> str:
+    # A copy that may be there must not stay there as it was.
+    if row.repeat:
+        return ""
+    if row.operation == CREATE and over_in_silence(incident):
         return "it was over before its silence was"
+    if row.wait in (Wait.ESCALATION, Wait.REMINDER) and incident.state is not IncidentState.OPEN:
+        return "somebody is on it" if incident.state is IncidentState.ACKED else "it is over"
+    if row.wait == Wait.REMINDER and held is not None and held.receipt.thread:
+        return "it stands in a digest"
     return ""
 
 
-def _over_in_silence(incident: Incident) -> bool:
+def _waits(row: LaneEntry, incident: Incident, now: datetime) -> bool:
+    if row.wait and row.not_before > now:
+        return True
+    # What came and went in quiet hours is a line of their summary.
+    return row.wait == Wait.QUIET and row.operation == CREATE and incident.state.closed and not row.repeat
+
+
+def over_in_silence(incident: Incident) -> bool:
+    """Whether it ended while it was silenced."""
     ended, until = incident.resolved_at, incident.silenced_until
     return ended is not None and until is not None and ended < until

@@ -145,10 +145,22 @@ class Scope(Node):
 
 
 class Route(Node):
-    """Which breaches a support channel is told about."""
+    """Which breaches a support channel is told about, and when."""
 
-    severities: list[Literal["info", "warning", "error", "critical"]] = ["warning", "error", "critical"]
-    escalate_after: str | None = None
+    severities: list[Literal["info", "warning", "error", "critical"]] = Field(
+        ["warning", "error", "critical"], description="Breaches of these are told."
+    )
+    escalate_after: str | None = Field(
+        None,
+        description="Told only of what is open, and acknowledged by nobody, after this time, such as 30m.",
+    )
+    quiet: str | None = Field(
+        None, description="Time of the day, such as '22:00-07:00', at which small things wait for its end."
+    )
+    timezone: str = Field("UTC", description="IANA zone of the quiet hours.")
+    quiet_severities: list[Literal["info", "warning", "error", "critical"]] = Field(
+        ["info", "warning"], description="What is small."
+    )
 
 
 MODELS: dict[str, type[Node]] = {

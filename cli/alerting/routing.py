@@ -11,8 +11,8 @@ from dq.alerts import channels
 from dq.alerts.route import AlertRoute
 from dq.cli.loading.contracts import NOT_IN_FORCE
 from dq.cli.world.settings import Settings
-from dq.contracts import extension
 from dq.contracts.access.alert_target import FILES, hears, target_fault
+from dq.contracts.access.alert_terms import route_terms
 from dq.contracts.model import Contract, SupportChannel
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
@@ -90,8 +90,10 @@ def _route(support: SupportChannel, settings: Settings) -> AlertRoute | TextFaul
             mend = "Allow a folder for it: DQ_FILE_CHANNELS=FOLDER, or file_channels in dq.toml."
             return TextFault("ROUTE_REFUSED", said, mend)
         target = str(file)
-    terms, _ = extension.route(support)
-    return AlertRoute(tool, target, frozenset(Severity(word) for word in terms.severities))
+    terms, _ = route_terms(support)
+    return AlertRoute(
+        tool, target, terms.severities, terms.escalate_after, terms.quiet, terms.quiet_severities
+    )
 
 
 def _listed(place: str, patterns: Iterable[str] | None) -> bool:

@@ -13,7 +13,8 @@ from sqlalchemy import Connection
 from dq.alerts import channels
 from dq.alerts.channel import Channel, ChannelSetting, Open
 from dq.alerts.deliver import Drained, drain
-from dq.alerts.record import record, record_past
+from dq.alerts.handling.morning import tell_mornings
+from dq.alerts.record import PAST, record, record_past
 from dq.alerts.route import AlertRoute, matching
 from dq.cli.alerting import helping
 from dq.cli.alerting.routing import FROM_CONTRACT, platform_route, routes
@@ -28,9 +29,6 @@ from dq.dataquality.delivery.blindness import PLATFORM
 from dq.dataquality.delivery.watch import PastMiss
 from dq.dataquality.delivery.wording import digest, summary
 from dq.store.engine import Store
-
-# No contract is called so: an id has no brackets.
-PAST = "(past)"
 
 
 def teller(
@@ -70,7 +68,9 @@ def teller_of_past(world: World, channel: str) -> Callable[[Connection, Sequence
         places: dict[tuple[str, str], list[PastMiss]] = {}
         for one in misses:
             for route in matching(routes(one.slo.contract, channel, world.settings), one.slo.severity):
-                places.setdefault((route.channel, route.target), []).append(one)
+                # Whoever hears of what stays open for long hears nothing of what is over.
+                if not route.after:
+                    places.setdefault((route.channel, route.target), []).append(one)
         for (name, target), told in places.items():
             route, key = AlertRoute(name, target), IncidentKey(PAST, f"{name}:{target}", "past")
             severity = max((one.slo.severity for one in told), key=lambda one: one.rank)
@@ -96,6 +96,7 @@ def send(world: World, store: Store, write: Callable[[str], object], channel: st
         except DqError as error:
             # One that is not set up matters only when something waits for it.
             unset[name] = str(error)
+    tell_mornings(store, world.now())
     drained = drain(store, opened, world.now, jitter=random.random)
     broken = {name: unset.get(name, reason) for name, reason in drained.broken.items()}
     return replace(drained, broken=broken)

@@ -11,6 +11,7 @@ import typer
 from dq.cli.terminal import output
 from dq.contracts import extension
 from dq.contracts import slo as promise
+from dq.contracts.access.alert_terms import route_terms
 from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.access.discovery import discover, told
 from dq.contracts.access.files import FileRefused, read
@@ -102,7 +103,7 @@ def slos(loaded: Loaded) -> tuple[list[Slo], list[Finding]]:
         ready, wrong = promise.read(contract)
         found += ready
         findings += wrong
-        findings += [finding for one in contract.support for finding in extension.route(one)[1]]
+        findings += [finding for one in contract.support for finding in route_terms(one)[1]]
     return found, list(dict.fromkeys(findings))
 
 

@@ -51,7 +51,8 @@ def test_a_watcher_that_is_killed_is_made_good_by_the_next(url, slack, point):
 
     store = open_store(url)
     with store.read() as tx:
-        rows = tx.execute(select(tables.outbox.c.operation, tables.outbox.c.state)).all()
+        now = tables.outbox.c.wait == ""
+        rows = tx.execute(select(tables.outbox.c.operation, tables.outbox.c.state).where(now)).all()
         held = tx.execute(select(tables.message.c.reference)).scalars().all()
     store.close()
     assert killed == KILLED

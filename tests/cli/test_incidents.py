@@ -139,3 +139,39 @@ def test_a_page_of_incidents_is_markdown(registry: Place) -> None:
     out = registry.dq("incidents", "--as-of", MISSED, "--format", "markdown").out
 
     assert out.startswith("## Incidents\n\n| id | state |")
+
+
+STEPS = """support:
+  - {channel: first, tool: console}
+  - channel: second
+    tool: console
+    customProperties:
+      - {property: route, vendor: dq, value: {escalateAfter: 30m}}
+"""
+
+
+def test_an_entry_that_waits_is_called_when_nobody_took_it(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (tmp_path / "lake" / "orders").mkdir(parents=True)
+    old = 'support:\n  - {channel: "#orders", tool: slack, scope: notifications}\n'
+    place.put("registry/orders.odcs.yaml", contract("orders", **{old: STEPS}))
+    said = [
+        place.dq("watch", "registry", "--as-of", when).out.count("ERROR: orders is missing")
+        for when in (BEGIN, MISSED, "2026-05-11T07:41:00Z", "2026-05-11T07:42:00Z", "2026-05-11T07:50:00Z")
+    ]
+
+    assert said == [0, 1, 0, 1, 0]
+
+
+def test_a_wait_that_nobody_can_read_is_a_finding_and_no_wait(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (tmp_path / "lake" / "orders").mkdir(parents=True)
+    old = 'support:\n  - {channel: "#orders", tool: slack, scope: notifications}\n'
+    text = contract("orders", **{old: STEPS.replace("30m", "half an hour")})
+    place.put("registry/orders.odcs.yaml", text)
+    gate = place.dq("validate", "registry")
+    place.dq("watch", "registry", "--as-of", BEGIN)
+    ran = place.dq("watch", "registry", "--as-of", MISSED)
+
+    assert (gate.code, "alert-route-invalid" in gate.out) == (1, True)
+    assert (ran.out.count("ERROR: orders is missing"), "alert-route-invalid" in ran.err) == (2, True)

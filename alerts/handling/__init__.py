@@ -1,0 +1,1 @@
+"""What is made of incidents once they are recorded: summaries, causes."""

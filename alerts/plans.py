@@ -1,0 +1,54 @@
+"""Plans in the outbox: what is to be said later, and sooner than it was planned."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection, select, update
+
+from dq.alerts.incident import CREATE, REMINDER, Incident, IncidentState
+from dq.alerts.lane import Lane
+from dq.alerts.noise.timing import LaterWord, Wait, reminder
+from dq.alerts.outbox import WAITING, OutboxStatus, at, enqueue
+from dq.alerts.tables import message, outbox
+from dq.contracts.schedule.quiet_hours import written
+
+
+def bring_forward(tx: Connection, lane: Lane, plan: LaterWord) -> None:
+    """Let what waits to be said for the first time be said as planned now, if that is sooner."""
+    tx.execute(
+        update(outbox)
+        .where(
+            outbox.c.incident_id == lane.incident,
+            outbox.c.channel == lane.channel,
+            outbox.c.target == lane.target,
+            outbox.c.operation == CREATE,
+            outbox.c.state == OutboxStatus.READY,
+            outbox.c.attempt == 0,
+            outbox.c.wait != "",
+            outbox.c.not_before > plan.not_before,
+        )
+        .values(not_before=plan.not_before, wait=plan.wait, quiet=str(plan.quiet or ""))
+    )
+
+
+def remind(tx: Connection, lane: Lane, incident: Incident, now: datetime) -> None:
+    """Plan the next reminder for a place that holds a message of an open incident, if none is planned."""
+    if incident.state is not IncidentState.OPEN or not tx.execute(select(message).where(at(lane))).first():
+        return
+    rows = tx.execute(
+        select(outbox.c.wait, outbox.c.state, outbox.c.quiet)
+        .where(
+            outbox.c.incident_id == lane.incident,
+            outbox.c.channel == lane.channel,
+            outbox.c.target == lane.target,
+        )
+        .order_by(outbox.c.id.desc())
+    ).all()
+    if any(row.wait == Wait.REMINDER and row.state in WAITING for row in rows):
+        return
+    quiet = next((row.quiet for row in rows if row.quiet), "")
+    plan = reminder(incident.open_since or incident.opened_at, written(quiet), now)
+    # The name tells it from the others for ever, so that it is said once.
+    operation = f"{REMINDER}:{plan.not_before:%Y%m%dT%H%M}"
+    enqueue(tx, lane, operation, incident.revision, now, plan=plan)

@@ -1,0 +1,47 @@
+"""When a support channel is to hear of a breach cannot be understood.
+
+Why: An alert that waits for a time that nobody can read is told at once, to people who should have slept.
+
+Bad:
+    support:
+      - channel: "#sales-lead"
+        tool: slack
+        scope: notifications
+        customProperties:
+          - property: route
+            vendor: dq
+            value: {escalateAfter: half an hour}
+
+Good:
+    support:
+      - channel: "#sales-lead"
+        tool: slack
+        scope: notifications
+        customProperties:
+          - property: route
+            vendor: dq
+            value: {escalateAfter: 30m, quiet: "22:00-07:00", timezone: Europe/Berlin}
+
+Mend: Write elapsed time such as 30m or 2h, quiet hours such as "22:00-07:00", and a zone of the tz database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.access.alert_terms import RULE as FAULT
+from dq.contracts.access.alert_terms import route_terms
+from dq.contracts.model import Contract
+from dq.contracts.shared.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule
+
+
+def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+    for support in contract.support:
+        for finding in route_terms(support)[1]:
+            if finding.rule == FAULT:
+                yield Fault(finding.at, finding.message, finding.mend, finding.path)
+
+
+RULE = Rule("alert-route-invalid", Severity.ERROR, __doc__, check)
