@@ -1,6 +1,6 @@
 """What is said later, and why: escalations, quiet hours, reminders.
 
-Revision ID: 0021
+Revision ID: 0022
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from alembic import op
 
 from dq.store.schema import UtcDateTime
 
-revision = "0021"
-down_revision = "0020"
+revision = "0022"
+down_revision = "0021"
 
 
 def upgrade() -> None:
