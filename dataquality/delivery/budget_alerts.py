@@ -30,12 +30,18 @@ def _broken(told: str | None) -> tuple[str, ...]:
 
 
 def budgets(tx: Connection, slos: Iterable[Slo], now: datetime) -> dict[Key, Budget]:
-    """The budgets of these SLOs at `now`, asked for at once."""
+    """The budgets of these SLOs at `now`, asked for together."""
     wanted = {slo.key: slo for slo in slos}
     if not wanted:
         return {}
-    rows = ledger.counted(tx, wanted, now - max(slo.window for slo in wanted.values()))
-    return {key: budget(rows[key], slo.objective, slo.window, now) for key, slo in wanted.items()}
+    found: dict[Key, Budget] = {}
+    # Asked for by window: who delivers all day has many cycles in another one's.
+    for window in {slo.window for slo in wanted.values()}:
+        slos_of_it = {key: slo for key, slo in wanted.items() if slo.window == window}
+        grace = max(slo.grace for slo in slos_of_it.values())
+        rows = ledger.counted(tx, slos_of_it, now - window, now - window - grace)
+        found |= {key: budget(rows[key], slo.objective, window, now) for key, slo in slos_of_it.items()}
+    return found
 
 
 def tell_budgets(

@@ -140,14 +140,15 @@ def history(tx: Connection, key: tuple[str, str, str]) -> list[Kept]:
 
 
 def counted(
-    tx: Connection, keys: Collection[tuple[str, str, str]], since: datetime
+    tx: Connection, keys: Collection[tuple[str, str, str]], since: datetime, due_since: datetime
 ) -> dict[tuple[str, str, str], list[tuple[datetime, CycleStatus]]]:
-    """The cycles of these SLOs with a breach after an instant, as (breach_at, status), by SLO."""
+    """The cycles of these SLOs with a breach after an instant, as (breach_at, status), by SLO; none of them
+    was due before `due_since`, which an index knows."""
     columns, names = cycles_table.c, sorted({key[0] for key in keys})
     found: dict[tuple[str, str, str], list[tuple[datetime, CycleStatus]]] = {key: [] for key in keys}
     asked = select(*(columns[name] for name in _KEY), columns.breach_at, columns.status)
     for start in range(0, len(names), AT_ONCE):
-        here = columns.contract.in_(names[start : start + AT_ONCE])
+        here = and_(columns.contract.in_(names[start : start + AT_ONCE]), columns.due_at >= due_since)
         for row in tx.execute(asked.where(here, columns.breach_at > since)):
             key = (row.contract, row.object, row.slo)
             if key in found:
