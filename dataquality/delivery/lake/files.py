@@ -122,8 +122,9 @@ class LocalFiles:
         self._stay(path)
         place = _local(path)
         try:
-            # What nobody may list is no proof of anything.
-            next(place.iterdir(), None)
+            # What nobody may list is no proof of anything; nothing more of it is read.
+            with os.scandir(place) as inside:
+                next(inside, None)
         except FileNotFoundError as error:
             if place.is_symlink():
                 raise _unreadable(path, error) from error
