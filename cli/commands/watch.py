@@ -31,7 +31,7 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery.lake.files import Storages
 from dq.dataquality.delivery.sources.lookout import Lookout
 from dq.dataquality.delivery.sources.probe import label
-from dq.dataquality.delivery.state import heartbeat
+from dq.dataquality.delivery.state import heartbeat, machine_clock
 from dq.dataquality.delivery.turn import Turn
 from dq.dataquality.delivery.watch import Tick, Watched, tick
 from dq.store.engine import Store
@@ -78,8 +78,8 @@ def command(
 
     With --every, a store or a file that is gone for a moment costs its ticks alone.
 
-    A tick before the last one, or by a clock from which a database server's differs, judges nothing: exit
-    code 3.
+    A tick before the last one, or by a clock from which a database server's differs, or one that was set
+    while the machine was running, judges nothing: exit code 3.
 
     A contract that cannot be read, or whose place cannot be known, stops no other: it is a finding.
 
@@ -117,16 +117,21 @@ def _survive(once: Callable[[], int]) -> None:
 
 def _clock_is_right(world: World, store: Store, trusted: bool, form: output.Format) -> bool:
     """Whether this tick may judge; it is the last one then. Says why where it may not."""
+    now, real = world.now(), world.as_of is None
+    uptime = world.uptime() if real else None
     with store.read() as tx:
-        reason = heartbeat.doubt(tx, world.now(), real=world.as_of is None)
+        reason = heartbeat.doubt(tx, now, real=real, uptime=uptime)
     if reason is not None and not trusted:
+        if uptime is not None:
+            with store.write() as tx:
+                machine_clock.note_doubt(tx, now, uptime)
         said = f"nothing is judged: {reason}. If the clock is right now, say --trust-clock once."
         output.note(f"dq: {said}")
         if form is output.Format.JSON:
-            output.as_json({"at": world.now().isoformat(), "refused": reason})
+            output.as_json({"at": now.isoformat(), "refused": reason})
         return False
     with store.write() as tx:
-        heartbeat.beat(tx, world.now())
+        heartbeat.beat(tx, now, uptime)
     return True
 
 

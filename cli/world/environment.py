@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import getpass
 import os
+import time
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,11 @@ from dq.contracts.shared.errors import UsageError
 
 if TYPE_CHECKING:
     from dq.contracts.access.data_location import DataPlace
+    from dq.dataquality.delivery.state.machine_clock import Uptime
     from dq.store.engine import Store
+
+# Linux makes a new one with each start; see random(4).
+_START = Path("/proc/sys/kernel/random/boot_id")
 
 # Beyond these, what is some days or years away from an instant may be none.
 _FIRST_YEAR, _LAST_YEAR = 1900, 9000
@@ -48,6 +53,16 @@ class World:
     def now(self) -> datetime:
         """The time in UTC."""
         return self.as_of or datetime.now(UTC)
+
+    def uptime(self) -> Uptime | None:
+        """How long this machine has been running; None where its system does not tell."""
+        from dq.dataquality.delivery.state.machine_clock import Uptime
+
+        try:
+            start = _START.read_text("ascii").strip()
+            return Uptime(start, timedelta(seconds=time.clock_gettime(time.CLOCK_BOOTTIME)))
+        except (OSError, AttributeError, ValueError):
+            return None
 
     def store_url(self) -> str:
         """The setting `store_url`, else an SQLite file under the working folder."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -91,3 +93,22 @@ def test_what_came_and_went_says_so_in_words(registry: Place) -> None:
 
     assert "PAST: deliveries that nobody was told of: 1 came late" in ran.out
     assert "nobody had been told, and nothing is open" in ran.out
+
+
+def test_a_clock_that_was_set_while_the_machine_ran_judges_nothing(tmp_path: Path) -> None:
+    made = Place(tmp_path)
+    made.put("registry/orders.odcs.yaml", contract("orders"))
+    (tmp_path / "lake" / "orders").mkdir(parents=True)
+    words = ["watch", "registry", "--channel", "file:told.jsonl"]
+    assert made.dq(*words).code == 0
+    with closing(sqlite3.connect(tmp_path / ".dq" / "store.db")) as store:
+        # The machine has not been running for as long as its clock says.
+        store.execute("UPDATE heartbeat SET at = '2026-01-01T00:00:00.000000Z' WHERE name LIKE 'boot:%'")
+        store.commit()
+
+    ran = made.dq(*words, "--format", "json")
+
+    assert (ran.code, "by how long it has been running" in str(ran.json)) == (3, True)
+    assert made.dq(*words).code == 3
+    assert made.dq(*words, "--trust-clock").code == 0
+    assert made.dq(*words).code == 0

@@ -184,8 +184,8 @@ ALLOWED = {
         "the demonstration's data, out of an installed package",
     ),
     ("cli/world/environment.py", "file"): (
-        ".is_dir .resolve",
-        "whether a folder was named, and whether dq.toml lies in it",
+        ".is_dir .resolve .read_text",
+        "whether a folder was named, and whether dq.toml lies in it; which start of the machine this is",
     ),
     ("cli/gating/pull_request.py", "file"): (
         ".resolve",

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, delete, func, insert, select
 
+from dq.dataquality.delivery.state import machine_clock
+from dq.dataquality.delivery.state.machine_clock import Uptime
 from dq.dataquality.delivery.state.tables import heartbeat
 
 WATCH = "watch"
@@ -19,11 +21,12 @@ SKEW = timedelta(seconds=60)
 """How far this machine's clock may be from that of a database server."""
 
 
-def doubt(tx: Connection, now: datetime, *, real: bool) -> str | None:
+def doubt(tx: Connection, now: datetime, *, real: bool, uptime: Uptime | None = None) -> str | None:
     """Why nothing may be judged as of `now`; None when it may.
 
     `real` says that it is the time, and not one that somebody asked for: then a database server's clock must
-    say the same. SQLite has none of its own.
+    say the same. SQLite has none of its own: there, what the machine has counted since its start must, where
+    that is known.
     """
     last = tx.scalar(select(heartbeat.c.at).where(heartbeat.c.name == WATCH))
     if last is not None and now < last - BACKWARDS:
@@ -32,13 +35,18 @@ def doubt(tx: Connection, now: datetime, *, real: bool) -> str | None:
         there = tx.scalar(select(func.now()))
         if there is not None and abs(now - there) > SKEW:
             return f"this machine's clock says {_text(now)}, and the database's {_text(there)}"
+    elif real and uptime is not None:
+        return machine_clock.doubt(tx, now, uptime)
     return None
 
 
-def beat(tx: Connection, now: datetime) -> None:
-    """Keeps the instant of this tick."""
+def beat(tx: Connection, now: datetime, uptime: Uptime | None = None) -> None:
+    """Keeps the instant of this tick, by a clock that is believed."""
     tx.execute(delete(heartbeat).where(heartbeat.c.name == WATCH))
     tx.execute(insert(heartbeat).values(name=WATCH, at=now))
+    # A database server's clock is the better one.
+    if uptime is not None and tx.dialect.name != "postgresql":
+        machine_clock.trust(tx, now, uptime)
 
 
 def looked_at(tx: Connection, scope: str) -> datetime | None:

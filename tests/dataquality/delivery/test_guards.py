@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from fakes.watcher import TableWatcher, at
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, Recovery
 from dq.dataquality.delivery.lake.files import LocalFiles
 from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.state.heartbeat import beat, doubt
+from dq.dataquality.delivery.state.machine_clock import Uptime, note_doubt
+from dq.dataquality.delivery.state.tables import heartbeat
 from dq.dataquality.delivery.watch import PastMiss, Watched, tick
 from dq.store.engine import Store, open_store
 
@@ -195,3 +198,77 @@ def test_a_clock_that_a_database_server_contradicts_is_doubted(url: str) -> None
         assert "the database's" in (doubt(tx, at("2026-05-11T04:00"), real=True) or "")
         assert doubt(tx, at("2026-05-11T04:00"), real=False) is None
     store.close()
+
+
+START = "2026-05-11T04:00"
+
+
+def machine(minutes: float, start: str = "8554c5a8-7477-4f48") -> Uptime:
+    """A machine that has been running for so long, counted from START."""
+    return Uptime(start, timedelta(days=3, minutes=minutes))
+
+
+def asked(store: Store, clock: str, uptime: Uptime) -> bool:
+    """Whether a tick is judged, as the command asks and keeps it."""
+    with store.write() as tx:
+        if doubt(tx, at(clock), real=True, uptime=uptime) is not None:
+            note_doubt(tx, at(clock), uptime)
+            return False
+        beat(tx, at(clock), uptime)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("clock", "uptime", "judged"),
+    [
+        ("2026-05-11T04:10", machine(10), True),
+        ("2026-05-11T04:10:59", machine(10), True),
+        ("2026-05-11T09:10", machine(10), False),
+        ("2026-05-11T04:12", machine(10), False),
+        ("2026-05-11T04:10", machine(40), False),
+        ("2026-05-14T04:10", machine(10, "another start"), True),
+        ("2026-05-14T04:10", machine(3 * 1440 + 10), True),
+    ],
+    ids=["right", "nearly", "hours ahead", "two minutes ahead", "behind", "started anew", "asleep for days"],
+)
+def test_a_clock_that_was_set_while_the_machine_ran_is_doubted(
+    store: Store, clock: str, uptime: Uptime, judged: bool
+) -> None:
+    assert asked(store, START, machine(0))
+
+    assert asked(store, clock, uptime) is judged
+
+
+def test_a_clock_that_comes_back_is_believed_at_once(store: Store) -> None:
+    asked(store, START, machine(0))
+
+    ahead = asked(store, "2026-05-12T04:10", machine(10))
+
+    assert (ahead, asked(store, "2026-05-11T04:20", machine(20))) == (False, True)
+
+
+def test_a_clock_that_stays_where_it_was_set_is_believed_after_an_hour(store: Store) -> None:
+    asked(store, START, machine(0))
+
+    minutes = (10, 40, 69, 70, 80)
+    judged = [asked(store, f"2026-05-12T{4 + m // 60:02}:{m % 60:02}", machine(m)) for m in minutes]
+
+    assert judged == [False, False, False, True, True]
+
+
+def test_a_clock_that_is_set_again_is_doubted_for_another_hour(store: Store) -> None:
+    asked(store, START, machine(0))
+    asked(store, "2026-05-12T04:10", machine(10))
+    asked(store, "2026-05-13T04:40", machine(40))
+
+    assert not asked(store, "2026-05-13T05:15", machine(75))
+    assert asked(store, "2026-05-13T05:40", machine(100))
+
+
+def test_the_second_clock_keeps_one_machine_alone(store: Store) -> None:
+    for number in range(5):
+        asked(store, START, machine(0, f"start-{number}"))
+
+    with store.read() as tx:
+        names = list(tx.scalars(select(heartbeat.c.name)))
+    assert sorted(names) == ["boot:start4", "watch"]
