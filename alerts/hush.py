@@ -15,9 +15,9 @@ ALWAYS = (UPDATE, "reply:resolved", "reply:acked")
 
 def heard(now: datetime) -> ColumnElement[bool]:
     """Of rows of the outbox: whether they may be said at `now`."""
-    hushed = select(incident.c.id).where(
-        incident.c.id == outbox.c.incident_id, incident.c.silenced_until > now
-    )
+    # Another name: the query around it may have incidents of its own.
+    of = incident.alias()
+    hushed = select(of.c.id).where(of.c.id == outbox.c.incident_id, of.c.silenced_until > now)
     # A copy that may be there, or was there, must not stand there as it was.
     said_before = or_(outbox.c.repeat, outbox.c.again)
     return or_(outbox.c.operation.in_(ALWAYS), said_before, ~hushed.exists())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from dq.alerts.digest import LISTED, closing, is_digest, listing
 from dq.alerts.incident import REMINDER, Facts, Incident, IncidentState, Subject
 from dq.contracts.shared.outcome import IncidentKey, Severity
 from dq.contracts.shared.printable import one_line
@@ -63,7 +64,7 @@ def render(incident: Incident, operation: str, repeat: bool = False) -> Message:
         state=incident.state,
         facts=tuple(
             (cut(label, MAX_LABEL), cut(value, MAX_VALUE)) for label, value in facts if label != BUDGET
-        )[:MAX_FACTS],
+        )[: LISTED + 1 if is_digest(incident) else MAX_FACTS],
         steps=_steps(incident),
         note=cut(_note(incident, operation), MAX_VALUE),
         budget=cut(dict(facts).get(BUDGET, ""), MAX_VALUE),
@@ -110,6 +111,8 @@ def cut(text: str, width: int) -> str:
 
 def _facts(incident: Incident) -> Facts:
     """The newest broken subject's facts; of the last one when none is left, as changed by what mended it."""
+    if is_digest(incident):
+        return listing(incident)
     subjects = incident.subjects
     still = incident.open_subjects
     if still:
@@ -153,6 +156,8 @@ _EXPLAINED = (IncidentState.WITHDRAWN, IncidentState.EXCUSED)
 def _closed(incident: Incident) -> str:
     if not incident.state.closed:
         return "Closed for a while, and broken again."
+    if is_digest(incident):
+        return closing(incident)
     closed = max(subject.closed_at for subject in incident.subjects.values() if subject.closed_at)
     if incident.state in _ENDS:
         said = _ENDS[incident.state].format(

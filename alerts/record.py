@@ -8,7 +8,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from dq.alerts import ledger, outbox, plans, silences
+from dq.alerts import ledger, outbox, plans, silences, storm
 from dq.alerts.incident import CREATE, Ack, Facts, IncidentStep, past, step
 from dq.alerts.lane import Lane
 from dq.alerts.noise.timing import first_word
@@ -103,4 +103,5 @@ def _write(
             plans.bring_forward(tx, lane, plan)
         else:
             outbox.enqueue(tx, lane, CREATE, incident.revision, now, plan=plan)
+    storm.follow(tx, incident, now)
     return Recorded(incident.id, done.kind)

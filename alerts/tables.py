@@ -126,6 +126,8 @@ outbox = Table(
     Column("repeat", Boolean, nullable=False),
     # It takes the place of one that somebody took away, and is said even when all is over.
     Column("again", Boolean, nullable=False, server_default=false()),
+    # What the channel calls the message that it became.
+    Column("reference", Text),
     # The digest that it is said in.
     Column("digest", ForeignKey("incident.id")),
     Column("reason", Text, nullable=False),

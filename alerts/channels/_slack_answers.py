@@ -52,7 +52,6 @@ _MEANING: Mapping[Callable[[str], Failure], tuple[str, ...]] = {
         "restricted_action_thread_only_channel",
         "restricted_action_non_threadable_channel",
         "restricted_action_thread_locked",
-        "thread_not_found",
     ),
     _refused(Blockage.CHANNEL): (
         "invalid_auth",
@@ -67,12 +66,15 @@ _MEANING: Mapping[Callable[[str], Failure], tuple[str, ...]] = {
         "ekm_access_denied",
         "access_denied",
     ),
-    Gone: ("message_not_found",),
+    Gone: ("message_not_found", "thread_not_found"),
     Frozen: ("cant_update_message", "edit_window_closed"),
 }
 ANSWERS: Mapping[str, Callable[[str], Failure]] = {
     code: answer for answer, codes in _MEANING.items() for code in codes
 }
+
+# Other limits are of one Slack channel.
+_OF_THE_WORKSPACE = ("message_limit_exceeded",)
 
 _CODE = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -80,7 +82,8 @@ _CODE = re.compile(r"[a-z][a-z0-9_]*")
 def classify(status: int, code: str, retry_after: str | None) -> Failure:
     """What a response without `ok: true` means: by HTTP status, error code and Retry-After header."""
     if status == 429 or ANSWERS.get(code) is NotSent:
-        return NotSent(code or "HTTP 429", seconds(retry_after))
+        concerns = Blockage.CHANNEL if code in _OF_THE_WORKSPACE else Blockage.ROUTE
+        return NotSent(code or "HTTP 429", seconds(retry_after), concerns)
     if 300 <= status < 400:
         # Whoever is there would get the token.
         return Rejected(f"HTTP {status} sends to another address, which dq does not follow", Blockage.CHANNEL)

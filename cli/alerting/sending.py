@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+import shlex
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import typer
@@ -12,10 +15,12 @@ from sqlalchemy import Connection
 
 from dq.alerts import channels
 from dq.alerts.channel import Channel, ChannelSetting, Open
-from dq.alerts.deliver import Drained, drain
 from dq.alerts.handling.morning import tell_mornings
 from dq.alerts.record import PAST, record, record_past
-from dq.alerts.route import AlertRoute, matching
+from dq.alerts.route import CONSOLE, AlertRoute, matching
+from dq.alerts.sending import outstanding
+from dq.alerts.sending.deliver import Drained, drain
+from dq.alerts.sending.outstanding import Outstanding
 from dq.cli.alerting import helping
 from dq.cli.alerting.routing import FROM_CONTRACT, platform_route, routes
 from dq.cli.terminal import output
@@ -24,7 +29,7 @@ from dq.contracts.access.alert_target import FILES
 from dq.contracts.access.files import FileRefused, read_own
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery
+from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 from dq.dataquality.delivery.blindness import PLATFORM
 from dq.dataquality.delivery.watch import PastMiss
 from dq.dataquality.delivery.wording import digest, summary
@@ -79,10 +84,35 @@ def teller_of_past(world: World, channel: str) -> Callable[[Connection, Sequence
     return tell
 
 
-def send(world: World, store: Store, write: Callable[[str], object], channel: str = FROM_CONTRACT) -> Drained:
+def reroute(world: World, store: Store, contracts: Iterable[Contract], channel: str) -> None:
+    """Tells of what a place refused where the contract names another place by now."""
+    by_key = {contract.key: contract for contract in contracts}
+    platform = platform_route(channel, world.settings)
+
+    def places(key: IncidentKey, severity: Severity) -> list[AlertRoute] | None:
+        contract = by_key.get(key.contract)
+        if contract is None:
+            return None
+        return [*matching(routes(contract, channel, world.settings), severity), platform, CONSOLE]
+
+    with store.read() as tx:
+        if not outstanding.refused(tx):
+            return
+    with store.write() as tx:
+        outstanding.reroute(tx, places, world.now())
+
+
+def send(
+    world: World,
+    store: Store,
+    write: Callable[[str], object],
+    channel: str = FROM_CONTRACT,
+    patience: timedelta | None = None,
+) -> Drained:
     """Sends what the outbox holds through every channel that is set up; `write` is the console's.
 
-    Files are written only where the operator names them, by a setting or as the `channel` of all alerts.
+    What has to wait is waited for as long as `patience`, by default as the settings say. Files are written
+    only where the operator names them, by a setting or as the `channel` of all alerts.
     """
     opened: dict[str, Open] = {}
     unset: dict[str, str] = {}
@@ -97,9 +127,23 @@ def send(world: World, store: Store, write: Callable[[str], object], channel: st
             # One that is not set up matters only when something waits for it.
             unset[name] = str(error)
     tell_mornings(store, world.now())
-    drained = drain(store, opened, world.now, jitter=random.random)
+    drained = drain(
+        store,
+        opened,
+        _running(world),
+        sleep=time.sleep,
+        patience=timedelta(seconds=world.settings.send_seconds) if patience is None else patience,
+        jitter=random.random,
+        fallbacks=list(dict.fromkeys([platform_route(channel, world.settings), CONSOLE])),
+    )
     broken = {name: unset.get(name, reason) for name, reason in drained.broken.items()}
     return replace(drained, broken=broken)
+
+
+def _running(world: World) -> Callable[[], datetime]:
+    """A clock that goes on from the world's own, which stands still in a replay."""
+    began, start = time.monotonic(), world.now()
+    return lambda: start + timedelta(seconds=time.monotonic() - began)
 
 
 def _settings(world: World, channel: Channel) -> dict[str, str]:
@@ -120,12 +164,42 @@ def _setting(world: World, one: ChannelSetting) -> str | None:
 
 
 def report(drained: Drained) -> int:
-    """Says what could not be sent; the exit code that follows: 4 when something was given up, else 0."""
-    for dead in drained.dead:
-        output.note(f"dq: the {dead.operation} of {dead.lane} could not be delivered: {dead.reason}")
+    """Says what could not be sent; the exit code that follows: 4 when somebody has to mend it, else 0."""
     for name, reason in drained.broken.items():
         output.note(f"dq: nothing can be sent through {name}: {reason}")
-    return 4 if drained.dead or drained.broken else 0
+    for one in drained.outstanding:
+        # What waits for a channel that is broken is said already.
+        if one.refused or one.channel not in drained.broken:
+            output.note(f"dq: {told(one)}")
+    return 4 if drained.broken or any(one.refused for one in drained.outstanding) else 0
+
+
+def told(one: Outstanding) -> str:
+    """What is outstanding for a place, in a sentence."""
+    messages = f"{one.count} message{'s' * (one.count > 1)} for {one.place}"
+    if not one.refused:
+        return f"{messages} wait{'s' * (one.count == 1)} since {_at(one.since)}: {one.reason or 'its turn'}."
+    return (
+        f"{messages} could not be delivered since {_at(one.since)}: {one.reason}. "
+        "It is tried again every hour. Mend the place, or let go of it: "
+        f"dq outbox --dismiss {shlex.quote(one.place)}"
+    )
+
+
+def outstanding_as_dict(one: Outstanding) -> dict[str, object]:
+    """What is outstanding for a place, for machines."""
+    return {
+        "channel": one.channel,
+        "target": one.target,
+        "messages": one.count,
+        "since": one.since.isoformat(),
+        "reason": one.reason,
+        "refused": one.refused,
+    }
+
+
+def _at(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M}Z"
 
 
 CHANNEL = typer.Option(

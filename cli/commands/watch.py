@@ -93,17 +93,20 @@ def command(
     # It knows from tick to tick which storages are silent.
     lookout = Lookout()
 
-    def once() -> int:
+    def once(patience: timedelta | None) -> int:
         world = here(as_of, places)
         lookout.seconds = world.settings.storage_seconds
-        return _once(world, orders, lookout)
+        return _once(world, orders, lookout, patience)
 
-    code = once()
+    began = time.monotonic()
+    code = once(pause)
     if pause is None:
         raise typer.Exit(code)
     while True:
-        time.sleep(pause.total_seconds())
-        _survive(once)
+        # What had to wait was sent in the pause already.
+        time.sleep(max(pause.total_seconds() - (time.monotonic() - began), 0))
+        began = time.monotonic()
+        _survive(lambda: once(pause))
 
 
 def _survive(once: Callable[[], int]) -> None:
@@ -135,7 +138,7 @@ def _clock_is_right(world: World, store: Store, trusted: bool, form: output.Form
     return True
 
 
-def _once(world: World, orders: _Orders, lookout: Lookout) -> int:
+def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta | None) -> int:
     paths, server, channel, form = orders.paths, orders.server, orders.channel, orders.form
     store = world.store()
     if not _clock_is_right(world, store, orders.trust_clock, form):
@@ -175,12 +178,19 @@ def _once(world: World, orders: _Orders, lookout: Lookout) -> int:
     done = replace(done, slos=done.slos + rest.slos, open=done.open + rest.open)
     close_withdrawn(world, store, loaded)
     lay_to_rest(world, store, rest, loaded, watching, findings)
+    sending.reroute(world, store, loaded.contracts, channel)
     write = output.aside if form is output.Format.JSON else output.block
-    drained = sending.send(world, store, write, channel)
+    drained = sending.send(world, store, write, channel, patience)
     if form is output.Format.JSON:
         left_out = [as_row(finding) for finding in findings]
         output.as_json(
-            {**as_dict(done), "findings": left_out, "sent": drained.sent, "waiting": drained.waiting}
+            {
+                **as_dict(done),
+                "findings": left_out,
+                "sent": drained.sent,
+                "waiting": drained.waiting,
+                "outstanding": [sending.outstanding_as_dict(one) for one in drained.outstanding],
+            }
         )
     else:
         describe(done)

@@ -123,6 +123,11 @@ class Settings:
     storage_seconds: int = _is(
         10, SECONDS, "How long the watcher waits for one answer of a storage before it is taken for silent."
     )
+    send_seconds: int = _is(
+        30,
+        SECONDS,
+        "How long a tick may wait for channels that ask it to, before it leaves that to the next.",
+    )
     rule_seconds: int = _is(1800, SECONDS, "How long one rule may run on Spark.")
     store_url: str = _is(
         "", TEXT, "The state store. By default an SQLite file in `.dq` of the working folder."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,8 +12,8 @@ from sqlalchemy import select
 
 from dq.alerts import tables
 from dq.alerts.channels import load
-from dq.alerts.deliver import drain
 from dq.alerts.record import record
+from dq.alerts.sending.deliver import drain
 from dq.store import open_store
 
 
@@ -47,6 +48,11 @@ def slack(clock):
         yield workspace
 
 
+def hurried(opened):
+    """The channel without its pace, which no test here waits for."""
+    return replace(opened, can=replace(opened.can, pace_seconds=0))
+
+
 @pytest.fixture
 def terminal():
     return []
@@ -54,11 +60,11 @@ def terminal():
 
 @pytest.fixture
 def channels(slack, terminal):
-    """Slack and the console, open."""
+    """Slack, which may be hurried, and the console, open."""
     settings = {"token": TOKEN, "base_url": slack.url, "timeout_seconds": "2"}
     shelf = load()
     return {
-        "slack": shelf["slack"].open(settings, terminal.append),
+        "slack": hurried(shelf["slack"].open(settings, terminal.append)),
         "console": shelf["console"].open({}, terminal.append),
     }
 

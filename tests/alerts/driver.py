@@ -18,8 +18,8 @@ from fakes.slack import TOKEN
 
 from dq.alerts.channel import Sender
 from dq.alerts.channels import load
-from dq.alerts.deliver import drain
 from dq.alerts.record import record
+from dq.alerts.sending.deliver import drain
 from dq.store import open_store
 
 
@@ -56,7 +56,9 @@ def main(url: str, slack_url: str, point: str, ahead_seconds: float) -> None:
         die_at("before-commit", point)
     die_at("after-commit", point)
     opened = load()["slack"].open({"token": TOKEN, "base_url": slack_url}, sys.stdout.write)
-    channels = {"slack": replace(opened, sender=Fatal(opened.sender, point))}
+    channels = {
+        "slack": replace(opened, sender=Fatal(opened.sender, point), can=replace(opened.can, pace_seconds=0))
+    }
     drain(store, channels, now)
     die_at("after-settle", point)
 

@@ -10,7 +10,8 @@ from fakes.slack import TOKEN
 
 from dq.alerts.channel import Open
 from dq.alerts.channels import load
-from dq.alerts.deliver import backoff, drain
+from dq.alerts.sending.deliver import drain
+from dq.alerts.sending.settlement import backoff
 from dq.contracts.shared.outcome import IncidentKey
 
 LOST = [
@@ -228,7 +229,7 @@ def test_what_nobody_takes_is_given_up_a_day_after_the_resolve(tell, send, slack
 def test_a_channel_that_answers_nothing_is_left_alone_for_a_while(tell, send, slack, clock):
     slack.fault("chat.postMessage", "drop", times=50, accept=False)
     slack.fault("conversations.history", "drop", times=50)
-    for name in range(10):
+    for name in range(5):
         tell(breach(1, key=IncidentKey("orders", f"table{name}", "daily-by-8")))
 
     send()

@@ -27,7 +27,7 @@ LEAD_CHANNEL = "C0PLATFORM"
 @pytest.fixture
 def send(store, channels, clock):
     """Drains as the command does."""
-    from dq.alerts.deliver import drain
+    from dq.alerts.sending.deliver import drain
 
     def run():
         tell_mornings(store, clock())

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from dq.alerts import tables
 from dq.alerts.channels._slack_answers import ANSWERS
-from dq.alerts.deliver import drain
+from dq.alerts.sending.deliver import drain
 from dq.contracts.shared.outcome import IncidentKey
 
 

@@ -97,6 +97,8 @@ class FakeSlack:
         channel, error = self._channel(body), _too_much(body)
         if channel is None or error:
             return {"error": error or "channel_not_found"}
+        if body.get("thread_ts", body.get("ts")) not in (None, *self.messages):
+            return {"error": "thread_not_found"}
         ts = f"{self.now() + len(self.posts) / 1e6:.6f}"
         self.posts.append({**body, "channel": channel, "ts": ts})
         self.messages[ts] = dict(self.posts[-1])

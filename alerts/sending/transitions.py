@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection, case, delete, insert, literal, update
 
@@ -10,15 +10,18 @@ from dq.alerts import ledger
 from dq.alerts.channel import MessagePlace
 from dq.alerts.incident import CREATE, UPDATE
 from dq.alerts.lane import Lane
-from dq.alerts.outbox import IN_FLIGHT, ClaimedRow, OutboxStatus, at
+from dq.alerts.outbox import IN_FLIGHT, OutboxStatus, at
 from dq.alerts.plans import remind
+from dq.alerts.sending.claims import ClaimedRow
 from dq.alerts.tables import channel_pause, message, outbox
 from dq.store.schema import UtcDateTime
+
+NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 def sent(tx: Connection, claimed: ClaimedRow, receipt: MessagePlace, note: str, now: datetime) -> bool:
     """Note that it is there; False when another sender has settled the row meanwhile."""
-    if not _settle(tx, claimed, state=OutboxStatus.SENT, reason=note):
+    if not _settle(tx, claimed, state=OutboxStatus.SENT, reason=note, reference=receipt.reference):
         return False
     revision = claimed.message.revision
     if claimed.operation == CREATE:
@@ -56,10 +59,12 @@ def unsure(tx: Connection, claimed: ClaimedRow, at: datetime, reason: str, looks
     return _settle(tx, claimed, **changes)
 
 
-def bury(tx: Connection, claimed: ClaimedRow, reason: str, now: datetime) -> bool:
-    """Give it up."""
-    if not _settle(tx, claimed, state=OutboxStatus.DEAD, reason=reason):
+def bury(tx: Connection, claimed: ClaimedRow, reason: str, now: datetime, again_at: datetime | None) -> bool:
+    """Note that it was refused; it is tried again at `again_at`, or never."""
+    if not _settle(tx, claimed, state=OutboxStatus.DEAD, reason=reason, not_before=again_at or NEVER):
         return False
+    if claimed.revived:
+        return True
     detail = f"{claimed.operation} to {claimed.lane}: {reason}"
     ledger.log(tx, claimed.lane.incident, "dead", claimed.message.revision, now, detail=detail)
     return True

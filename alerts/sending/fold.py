@@ -1,0 +1,116 @@
+"""A storm: many new incidents for one place become one digest, with each of them in its thread.
+
+A digest is an incident whose subjects are incidents, so that it grows, is told, and ends as any other.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from dq.alerts import ledger
+from dq.alerts.channel import Capabilities
+from dq.alerts.digest import STORM, title
+from dq.alerts.hush import heard
+from dq.alerts.incident import CREATE, UPDATE, Incident, step
+from dq.alerts.lane import Lane
+from dq.alerts.noise.timing import Wait
+from dq.alerts.outbox import OutboxStatus, enqueue
+from dq.alerts.sending.due import unpaused
+from dq.alerts.tables import incident as incidents
+from dq.alerts.tables import outbox
+from dq.contracts.shared.outcome import Breach, IncidentKey, Severity
+
+MOST = 5
+"""More new incidents than these for one place at once are a storm."""
+
+WINDOW = timedelta(minutes=10)
+"""New incidents join a digest for so long; what comes later is news of its own."""
+
+
+def fold(tx: Connection, channel: str, can: Capabilities, now: datetime) -> int:
+    """Put the new incidents of each place that has too many of them into a digest; how many there were.
+
+    Where the channel has no threads, the digest's list is all that is said of them.
+    """
+    folded = 0
+    for target, found in _fresh(tx, channel, now).items():
+        digest = _open_digest(tx, channel, target, now)
+        if digest is None and len(found) <= MOST:
+            continue
+        key = digest.key if digest else IncidentKey(STORM, f"{channel}:{target}", now.isoformat())
+        before = digest
+        for row in found:
+            digest = _take_in(tx, digest, key, row, now)
+        assert digest is not None
+        lane = Lane(digest.id, channel, target)
+        enqueue(tx, lane, UPDATE if before else CREATE, digest.revision, now)
+        ledger.log(tx, digest.id, "joined" if before else "opened", digest.revision, now)
+        said = {} if can.thread else {"state": OutboxStatus.DROPPED, "reason": "the digest says it"}
+        tx.execute(
+            update(outbox).where(outbox.c.id.in_([row.id for row in found])).values(digest=digest.id, **said)
+        )
+        folded += len(found)
+    return folded
+
+
+def _fresh(tx: Connection, channel: str, now: datetime) -> dict[str, list[Any]]:
+    """By target, what is to be said of incidents that nobody there has heard of."""
+    found = tx.execute(
+        select(outbox.c.id, outbox.c.target, outbox.c.incident_id, *_OF_INCIDENT)
+        .join(incidents, incidents.c.id == outbox.c.incident_id)
+        .where(
+            outbox.c.channel == channel,
+            outbox.c.state == OutboxStatus.READY,
+            outbox.c.operation == CREATE,
+            outbox.c.attempt == 0,
+            outbox.c.not_before <= now,
+            outbox.c.digest.is_(None),
+            ~outbox.c.again,
+            # Whom it is escalated to has a word of its own.
+            outbox.c.wait != Wait.ESCALATION,
+            unpaused(now),
+            heard(now),
+            incidents.c.contract != STORM,
+            incidents.c.resolved_at.is_(None),
+        )
+        .order_by(outbox.c.id)
+    )
+    places: dict[str, list[Any]] = {}
+    for row in found:
+        places.setdefault(row.target, []).append(row)
+    return places
+
+
+_OF_INCIDENT = (
+    incidents.c.contract,
+    incidents.c.object,
+    incidents.c.group_id,
+    incidents.c.severity,
+    incidents.c.title,
+)
+
+
+def _open_digest(tx: Connection, channel: str, target: str, now: datetime) -> Incident | None:
+    found = tx.execute(
+        select(incidents.c.id).where(
+            incidents.c.contract == STORM,
+            incidents.c.object == f"{channel}:{target}",
+            incidents.c.resolved_at.is_(None),
+            incidents.c.opened_at > now - WINDOW,
+        )
+    ).scalar_one_or_none()
+    return ledger.get(tx, found) if found else None
+
+
+def _take_in(tx: Connection, digest: Incident | None, key: IncidentKey, row: Any, now: datetime) -> Incident:
+    of = IncidentKey(row.contract, row.object, row.group_id)
+    members = len(digest.subjects) + 1 if digest else 1
+    facts = ((str(of), row.title),)
+    event = Breach(key, Severity(row.severity), row.incident_id, title(members), now, facts)
+    done = step(digest, event, now)
+    assert done is not None, "a row is put into a digest once"
+    ledger.save(tx, done.incident, row.incident_id)
+    return done.incident

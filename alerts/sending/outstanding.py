@@ -1,0 +1,119 @@
+"""What people should have heard and have not: by place, with its age and the last reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Connection, func, select, update
+
+from dq.alerts import ledger
+from dq.alerts.incident import CREATE
+from dq.alerts.lane import Lane
+from dq.alerts.outbox import WAITING, OutboxStatus, enqueue, told
+from dq.alerts.route import AlertRoute
+from dq.alerts.sending.due import should_be_there
+from dq.alerts.tables import incident, outbox
+from dq.contracts.shared.outcome import IncidentKey, Severity
+from dq.store.schema import UtcDateTime
+
+
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """Messages for one place that are not there: how many, since when, and what was said of the newest.
+
+    `refused`: the place does not take them, so somebody has to mend it; they are tried again every hour.
+    """
+
+    channel: str
+    target: str
+    count: int
+    since: datetime
+    reason: str
+    refused: bool
+
+    @property
+    def place(self) -> str:
+        """As routes are written: `slack:#orders-alerts`."""
+        return f"{self.channel}:{self.target}" if self.target else self.channel
+
+
+def refused(tx: Connection) -> list[Outstanding]:
+    """What places have refused, until they take it or somebody dismisses it; the oldest first."""
+    return _by_place(tx, outbox.c.state == OutboxStatus.DEAD, refused=True)
+
+
+def waiting(tx: Connection, now: datetime) -> list[Outstanding]:
+    """What should have been sent by `now` and is not; the oldest first."""
+    return _by_place(tx, outbox.c.state.in_(WAITING) & should_be_there(now), refused=False)
+
+
+def dismiss(tx: Connection, channel: str, target: str, who: str, now: datetime) -> int:
+    """Let go of what a place has refused; how many messages there were. The incidents' histories keep it."""
+    mine = (outbox.c.channel == channel) & (outbox.c.target == target) & (outbox.c.state == OutboxStatus.DEAD)
+    found = tx.execute(
+        select(outbox.c.incident_id, outbox.c.operation, incident.c.revision)
+        .join(incident, incident.c.id == outbox.c.incident_id)
+        .where(mine)
+    ).all()
+    for row in found:
+        said = f"{row.operation} to {channel} {target}".strip()
+        ledger.log(tx, row.incident_id, "dismissed", row.revision, now, detail=f"{said}, by {who}")
+    tx.execute(update(outbox).where(mine).values(state=OutboxStatus.DROPPED, reason=f"dismissed by {who}"))
+    return len(found)
+
+
+def reroute(
+    tx: Connection,
+    places: Callable[[IncidentKey, Severity], Sequence[AlertRoute] | None],
+    now: datetime,
+) -> int:
+    """Tell other places of open incidents that one refused, where it is theirs no more; how many there were.
+
+    `places` gives those that may be told of an incident, the rightful ones first; None leaves it as it is.
+    """
+    found = tx.execute(
+        select(outbox.c.id, outbox.c.incident_id, outbox.c.channel, outbox.c.target)
+        .join(incident, incident.c.id == outbox.c.incident_id)
+        .where(
+            outbox.c.state == OutboxStatus.DEAD,
+            outbox.c.operation == CREATE,
+            incident.c.resolved_at.is_(None),
+        )
+    ).all()
+    moved = 0
+    for row in found:
+        of = ledger.get(tx, row.incident_id)
+        wanted = places(of.key, of.severity) if of else None
+        old = Lane(row.incident_id, row.channel, row.target)
+        lanes = [Lane(row.incident_id, one.channel, one.target) for one in wanted or ()]
+        if of is None or not lanes or old in lanes:
+            continue
+        said = "the contract names another place now"
+        tx.execute(
+            update(outbox).where(outbox.c.id == row.id).values(state=OutboxStatus.DROPPED, reason=said)
+        )
+        if lanes[0] not in told(tx, row.incident_id):
+            enqueue(tx, lanes[0], CREATE, of.revision, now)
+        ledger.log(tx, of.id, "rerouted", of.revision, now, detail=f"{old} to {lanes[0]}")
+        moved += 1
+    return moved
+
+
+def _by_place(tx: Connection, which: ColumnElement[bool], *, refused: bool) -> list[Outstanding]:
+    # The reason of one row of each place; a place seldom has two.
+    found = tx.execute(
+        select(
+            outbox.c.channel,
+            outbox.c.target,
+            func.count().label("number"),
+            func.min(incident.c.opened_at, type_=UtcDateTime).label("since"),
+            func.max(outbox.c.reason).label("reason"),
+        )
+        .join(incident, incident.c.id == outbox.c.incident_id)
+        .where(which)
+        .group_by(outbox.c.channel, outbox.c.target)
+        .order_by(func.min(incident.c.opened_at))
+    )
+    return [Outstanding(row.channel, row.target, row.number, row.since, row.reason, refused) for row in found]

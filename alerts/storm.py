@@ -1,0 +1,46 @@
+"""A digest is an incident whose subjects are incidents: it grows, is told, and ends as any other."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from dq.alerts import ledger, outbox
+from dq.alerts.digest import is_digest, title
+from dq.alerts.incident import CLOSED_AS, Incident, step
+from dq.alerts.lane import Lane
+from dq.alerts.tables import outbox as rows
+from dq.contracts.shared.outcome import Breach, Recovery
+
+_ENDS = {state: end for end, state in CLOSED_AS.items()}
+
+
+def follow(tx: Connection, incident: Incident, now: datetime) -> None:
+    """Let the digests of an incident know how it stands, in the transaction that changed it."""
+    if is_digest(incident):
+        return
+    found = select(rows.c.digest, rows.c.channel, rows.c.target).distinct()
+    mine = (rows.c.incident_id == incident.id) & rows.c.digest.is_not(None)
+    for row in tx.execute(found.where(mine)).all():
+        digest = ledger.get(tx, row.digest)
+        event = _news(incident, digest, now) if digest else None
+        done = step(digest, event, now) if event else None
+        if done is None:
+            continue
+        ledger.save(tx, done.incident, incident.id)
+        ledger.log(tx, done.incident.id, done.kind, done.incident.revision, now, incident.id)
+        for operation in done.tell:
+            lane = Lane(done.incident.id, row.channel, row.target)
+            outbox.enqueue(tx, lane, operation, done.incident.revision, now)
+
+
+def _news(incident: Incident, digest: Incident, now: datetime) -> Breach | Recovery | None:
+    if incident.id not in digest.subjects:
+        return None
+    if incident.state.closed:
+        end = _ENDS.get(incident.state)
+        return Recovery(digest.key, incident.id, now, end=end) if end else None
+    facts = ((str(incident.key), incident.title),)
+    name = title(len(digest.subjects))
+    return Breach(digest.key, incident.severity, incident.id, name, now, facts)

@@ -1,0 +1,48 @@
+"""dq outbox"""
+
+from __future__ import annotations
+
+import typer
+
+from dq.alerts.sending import outstanding
+from dq.cli.alerting.sending import outstanding_as_dict, told
+from dq.cli.terminal import output
+from dq.cli.world.environment import here
+from dq.contracts.shared.errors import UsageError
+
+
+def command(
+    dismiss: str = typer.Option(None, "--dismiss", help="Let go of what this place refused: slack:#sales."),
+    by: str = typer.Option(None, "--by", help="Who lets go of it."),
+    format: output.Format = output.FORMAT,
+) -> None:
+    """Show the alerts that people should have and have not: what waits, and what a place refuses.
+
+    What is refused is told to somebody else, and tried again every hour and whenever a contract names
+    another place. --dismiss lets go of it; the incidents' histories keep by whom.
+
+    Exit codes: 0 nothing is refused, 2 nothing of that place is, 4 something is.
+
+    Example: dq outbox
+    """
+    world = here()
+    store = world.store()
+    if dismiss is not None:
+        channel, _, target = dismiss.partition(":")
+        if not (by or "").strip():
+            raise UsageError("a dismissal needs who.", "Write --by.")
+        with store.write() as tx:
+            gone = outstanding.dismiss(tx, channel, target, by.strip(), world.now())
+        if not gone:
+            raise UsageError(f"{dismiss!r} has refused nothing.", "See 'dq outbox'.")
+        output.note(f"let go of: {gone}")
+    with store.read() as tx:
+        left = [*outstanding.refused(tx), *outstanding.waiting(tx, world.now())]
+    if format is output.Format.JSON:
+        output.as_json([outstanding_as_dict(one) for one in left])
+    else:
+        for one in left:
+            output.line(told(one))
+        if not left:
+            output.line("Nothing waits, and nothing was refused.")
+    raise typer.Exit(4 if any(one.refused for one in left) else 0)

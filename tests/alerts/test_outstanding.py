@@ -1,0 +1,182 @@
+"""What could not be said: it is seen, it lives again, and somebody else hears of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fakes.breaches import ROUTES, breach, recovery
+from fakes.slack import CHANNELS
+
+from dq.alerts.route import CONSOLE, AlertRoute
+from dq.alerts.sending import outstanding
+from dq.alerts.sending.deliver import drain
+
+PLATFORM = AlertRoute("slack", "#platform")
+
+
+@pytest.fixture
+def archived(slack, monkeypatch):
+    """The channel of orders does not exist until `mend` is called."""
+    monkeypatch.delitem(CHANNELS, "#orders-alerts")
+    return lambda: monkeypatch.setitem(CHANNELS, "#orders-alerts", "C0ORDERS01")
+
+
+@pytest.fixture
+def left(store, clock):
+    def read():
+        with store.read() as tx:
+            return [(one.place, one.count, one.reason) for one in outstanding.refused(tx)]
+
+    return read
+
+
+def test_what_a_place_refused_stands_until_it_takes_it(tell, send, slack, clock, archived, left):
+    tell(breach(1))
+    first = send()
+    clock.pass_by(minutes=59)
+    quiet = send()
+    archived()
+    clock.pass_by(minutes=1)
+    mended = send()
+
+    place = ("slack:#orders-alerts", 1, "channel_not_found")
+    assert [(one.place, one.count, one.reason) for one in first.outstanding] == [place]
+    assert (len(quiet.outstanding), quiet.dead) == (1, ())
+    assert (mended.outstanding, left(), len(slack.posts)) == ((), [], 1)
+
+
+def test_what_is_refused_again_is_no_news_and_stays(tell, send, slack, clock, archived, left, kinds):
+    tell(breach(1))
+    for _ in range(5):
+        send()
+        clock.pass_by(hours=1)
+
+    assert len(left()) == 1
+    assert kinds().count("dead") == 1
+
+
+def test_the_next_breach_tries_a_refused_place_at_once(tell, send, slack, clock, archived, left):
+    tell(breach(1))
+    send()
+    archived()
+    tell(breach(2))
+    send()
+    clock.pass_by(hours=2)
+    send()
+
+    assert (len(slack.posts), left()) == (1, [])
+
+
+def test_a_refused_alert_whose_incident_ended_is_needed_no_more(tell, send, slack, clock, archived, left):
+    tell(breach(1))
+    send()
+    tell(recovery(1))
+    clock.pass_by(hours=1)
+    send()
+
+    assert left() == []
+
+
+def test_the_platform_hears_of_what_a_place_refused_and_then_the_console(
+    tell, store, channels, slack, terminal, clock, archived, monkeypatch
+):
+    tell(breach(1))
+    drain(store, channels, clock, fallbacks=(PLATFORM, CONSOLE))
+    told = [post["channel"] for post in slack.posts]
+    monkeypatch.delitem(CHANNELS, "#platform")
+    slack.messages.clear()
+    tell(breach(2, key=breach(1).key.__class__("other", "orders", "daily")))
+    drain(store, channels, clock, fallbacks=(PLATFORM, CONSOLE))
+
+    assert told == ["C0PLATFORM"]
+    assert [text.splitlines()[0] for text in terminal] == ["[!] ERROR: Orders were not delivered by 08:00"]
+
+
+def test_a_contract_that_names_another_place_has_it_told_at_once(
+    tell, store, send, slack, clock, archived, left
+):
+    tell(breach(1))
+    send()
+    with store.write() as tx:
+        moved = outstanding.reroute(tx, lambda *_: [PLATFORM, CONSOLE], clock())
+    send()
+
+    assert (moved, left()) == (1, [])
+    assert [post["channel"] for post in slack.posts] == ["C0PLATFORM"]
+
+
+def test_a_contract_that_nobody_read_leaves_it_as_it_is(tell, store, send, clock, archived, left):
+    tell(breach(1))
+    send()
+    with store.write() as tx:
+        moved = outstanding.reroute(tx, lambda *_: None, clock())
+        moved += outstanding.reroute(tx, lambda *_: ROUTES, clock())
+
+    assert (moved, len(left())) == (0, 1)
+
+
+def test_what_is_dismissed_stands_no_more_and_is_remembered(tell, store, send, clock, archived, left, kinds):
+    tell(breach(1))
+    send()
+    with store.write() as tx:
+        gone = outstanding.dismiss(tx, "slack", "#orders-alerts", "ana", clock())
+        none = outstanding.dismiss(tx, "slack", "#platform", "ana", clock())
+    clock.pass_by(hours=3)
+    drained = send()
+
+    assert (gone, none, left(), drained.outstanding) == (1, 0, [], ())
+    assert "dismissed" in kinds()
+
+
+def test_what_waits_is_seen_with_its_age_and_its_last_error(tell, store, send, slack, clock):
+    slack.fault("chat.postMessage", "rate", times=9, retry_after="30")
+    tell(breach(1))
+    drained = send()
+
+    [waits] = drained.outstanding
+    assert (waits.place, waits.count, waits.since, waits.reason, waits.refused) == (
+        "slack:#orders-alerts",
+        1,
+        breach(1).at,
+        "ratelimited",
+        False,
+    )
+
+
+def test_the_end_is_said_though_somebody_deleted_the_message(tell, send, slack):
+    tell(breach(1))
+    send()
+    slack.messages.clear()
+    tell(recovery(1))
+    drained = send()
+
+    assert drained.waiting == 0
+    assert [root["text"] for root in slack.roots] == ["RESOLVED: Orders were not delivered by 08:00"]
+
+
+def test_a_sender_that_overslept_takes_its_second_copy_away(tell, store, slack, channels, clock):
+    """Another has looked for the message in vain, twice, and has sent it, before the first one's arrives."""
+
+    class Sleepy:
+        def __init__(self, sender):
+            self.sender = sender
+
+        def create(self, target, message, key, below=None):
+            clock.pass_by(seconds=61)
+            drain(store, channels, clock)
+            clock.pass_by(seconds=10)
+            drain(store, channels, clock)
+            return self.sender.create(target, message, key, below)
+
+        def __getattr__(self, name):
+            return getattr(self.sender, name)
+
+    tell(breach(1))
+    sleepy = replace(channels["slack"], sender=Sleepy(channels["slack"].sender))
+    drain(store, {"slack": sleepy}, clock)
+
+    assert (len(slack.posts), len(slack.roots)) == (2, 1)
+    tell(recovery(1))
+    drain(store, channels, clock)
+    assert slack.roots[0]["text"].startswith("RESOLVED")
