@@ -34,10 +34,12 @@ def bring_forward(tx: Connection, lane: Lane, plan: LaterWord) -> None:
 
 def remind(tx: Connection, lane: Lane, incident: Incident, now: datetime) -> None:
     """Plan the next reminder for a place that holds a message of an open incident, if none is planned."""
-    if incident.state is not IncidentState.OPEN or not tx.execute(select(message).where(at(lane))).first():
+    # What stands in the thread of a digest is reminded of by the digest.
+    alone = select(message).where(at(lane), message.c.thread == "")
+    if incident.state is not IncidentState.OPEN or not tx.execute(alone).first():
         return
     rows = tx.execute(
-        select(outbox.c.wait, outbox.c.state, outbox.c.quiet)
+        select(outbox.c.wait, outbox.c.state, outbox.c.quiet, outbox.c.operation)
         .where(
             outbox.c.incident_id == lane.incident,
             outbox.c.channel == lane.channel,
@@ -51,4 +53,5 @@ def remind(tx: Connection, lane: Lane, incident: Incident, now: datetime) -> Non
     plan = reminder(incident.open_since or incident.opened_at, written(quiet), now)
     # The name tells it from the others for ever, so that it is said once.
     operation = f"{REMINDER}:{plan.not_before:%Y%m%dT%H%M}"
-    enqueue(tx, lane, operation, incident.revision, now, plan=plan)
+    if not any(row.operation == operation for row in rows):
+        enqueue(tx, lane, operation, incident.revision, now, plan=plan)

@@ -8,7 +8,7 @@ from json import dumps
 from typing import Any
 from uuid import uuid5
 
-from sqlalchemy import ColumnElement, Connection, Row, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from dq.alerts import ledger
 from dq.alerts.channel import Capabilities, MessagePlace
