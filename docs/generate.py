@@ -13,6 +13,8 @@ import typer.main
 from _clauses import clauses
 
 from dq.cli.main import application, names
+from dq.cli.monitoring.table import BUCKETS
+from dq.cli.monitoring.table import TABLE as METRICS
 from dq.cli.world.settings import TABLE
 from dq.contracts.extension import MODELS
 from dq.contracts.versions import SUPPORTED
@@ -146,6 +148,23 @@ def settings() -> Iterator[str]:
     yield "`SLACK_BOT_TOKEN`, or a file that `SLACK_BOT_TOKEN_FILE` names."
 
 
+def metrics() -> Iterator[str]:
+    """What `dq metrics` gives: one row each."""
+    yield "# Metrics\n"
+    yield "What `dq metrics` gives; [how to](../how-to/monitoring.md) says how it is read. `cycles` are"
+    yield "promised deliveries. `product` is the contract's data product, or else the contract.\n"
+    yield "| metric | type | unit | labels | series | |\n|---|---|---|---|---|---|"
+    for row in METRICS:
+        labels = ", ".join(f"`{label}`" for label in row.labels)
+        name = f"{row.name}_info" if row.kind == "info" else row.name
+        yield f"| `{name}` | {row.kind} | {row.unit} | {labels} | {row.series} | {row.help} |"
+    bounds = ", ".join(f"{bound:g}" for bound in BUCKETS)
+    yield f"\nThe buckets of a histogram end at {bounds} seconds and without an end.\n"
+    yield "So there are four series for each promise, 18 for each channel, and some 20: 80,000 series and"
+    yield "8 MB for 20,000 promises. No label holds a partition, a time, an incident, a person or a place, so"
+    yield "that the number of series follows from the registry alone."
+
+
 def odcs() -> Iterator[str]:
     """Every feature of ODCS, and what becomes of it."""
     yield "# Features of ODCS\n"
@@ -199,6 +218,7 @@ def _fate(data: bytes, path: str) -> str:
 PAGES = {
     "odcs": odcs,
     "settings": settings,
+    "metrics": metrics,
     "commands": commands,
     "rules": rules,
     "checks": checks,

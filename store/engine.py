@@ -80,6 +80,29 @@ def open_store(url: str) -> Store:
     return store
 
 
+def open_as_it_is(url: str) -> Store:
+    """The store at `url` for reading alone: nothing is made and no schema is changed.
+
+    Raises StoreError where there is none or its schema is not that of this dq, and else as `open_store`.
+    """
+    found = found_version(url)
+    if found is None:
+        raise StoreError(
+            f"{place(parse(url))} does not exist.", "'dq watch' makes it; DQ_STORE_URL names another."
+        )
+    store = _unopened(url)
+    try:
+        if _is_older(store):
+            raise StoreError(
+                f"{place(store.engine.url)} has schema {found}, and this dq wants {version.head()}.",
+                "Let the watcher's machine upgrade it: dq store upgrade",
+            )
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
 def found_version(url: str) -> str | None:
     """The schema of the store at `url` as it is; None where there is none. Nothing is made or changed.
 

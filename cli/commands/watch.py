@@ -13,6 +13,7 @@ from pathlib import Path
 
 import typer
 
+from dq.alerts.handling import figures
 from dq.cli.alerting import routing, sending
 from dq.cli.alerting.sending import CHANNEL
 from dq.cli.loading.contracts import PATHS, slos, watched
@@ -21,6 +22,7 @@ from dq.cli.loading.refusal import as_row, each
 from dq.cli.loading.removal import load_watched
 from dq.cli.loading.resting import at_rest, lay_to_rest
 from dq.cli.loading.withdrawal import close_withdrawn, withdrawals
+from dq.cli.monitoring.heartbeat import heartbeat_url, ping
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here, instant
 from dq.contracts.shared.errors import DqError, UsageError
@@ -31,7 +33,7 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery.lake.files import Storages
 from dq.dataquality.delivery.sources.lookout import Lookout
 from dq.dataquality.delivery.sources.probe import label
-from dq.dataquality.delivery.state import heartbeat, machine_clock
+from dq.dataquality.delivery.state import heartbeat, machine_clock, terms
 from dq.dataquality.delivery.turn import Turn
 from dq.dataquality.delivery.watch import Tick, Watched, tick
 from dq.store.engine import Store
@@ -90,6 +92,8 @@ def command(
     """
     pause, places = _pause(every), paths or [Path()]
     orders = _Orders(places, since, server, channel, format, trust_clock)
+    # A mistake in it is one of now, and not of the night.
+    heartbeat_url(here(as_of, places))
     # It knows from tick to tick which storages are silent.
     lookout = Lookout()
 
@@ -173,8 +177,12 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
         lookout=lookout,
         looked_at=looked_at,
     )
+    with store.read() as tx:
+        kept = terms.known(tx, {*(one.key for one in loaded.contracts), *loaded.gone})
+    news = terms.changed(kept, terms.of(promises), ended)
     with store.write() as tx:
         heartbeat.note_look(tx, scope, now)
+        terms.write(tx, news)
     done = replace(done, slos=done.slos + rest.slos, open=done.open + rest.open)
     close_withdrawn(world, store, loaded)
     lay_to_rest(world, store, rest, loaded, watching, findings)
@@ -199,7 +207,28 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
         return undelivered
     if done.unknown or findings:
         return 3
+    _give_sign(world, store)
     return 1 if any(change.after is CycleStatus.MISSING for change in done.changes) else 0
+
+
+def _give_sign(world: World, store: Store) -> None:
+    """After a tick that judged everything: if nothing is left unsent either, whoever waits hears of it.
+
+    Not of one as of another time, which shows nothing about now.
+    """
+    with store.read() as tx:
+        left = figures.owed(tx, world.now())
+    if left or world.as_of is not None:
+        return
+    with store.write() as tx:
+        heartbeat.complete(tx, world.now())
+    try:
+        url = heartbeat_url(world)
+        failed = ping(url) if url else None
+    except UsageError as error:
+        failed = error.message.rstrip(".")
+    if failed is not None:
+        output.note(f"dq: the heartbeat could not be given: {failed}.")
 
 
 def describe(done: Tick, *, quiet: bool = False) -> None:

@@ -86,8 +86,8 @@ TEXT = Form("a text", '"…"', _text, _text)
 FOLDER = Form('a folder, or "off"', '"/var/lib/dq/alerts"', _folder, _folder, paths=True)
 
 
-def _is(default: Any, form: Form, help: str) -> Any:
-    return field(default=default, metadata={"form": form, "help": help})
+def _is(default: Any, form: Form, help: str, *, secret: bool = False) -> Any:
+    return field(default=default, repr=not secret, metadata={"form": form, "help": help})
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,13 @@ class Settings:
     )
     slack_url: str = _is("", TEXT, "Another address of Slack's Web API, such as a gateway's.")
     slack_timeout_seconds: str = _is("", NUMBER, "Of a call to Slack, at most 30. By default 10.")
+    heartbeat_url: str = _is(
+        "",
+        TEXT,
+        "A URL that `dq watch` asks for after each tick that judged everything and left nothing unsent. It "
+        "is a secret: `DQ_HEARTBEAT_URL_FILE` names a file that holds it.",
+        secret=True,
+    )
     file: Path | None = None
 
     def variables(self) -> dict[str, str]:
@@ -185,7 +192,7 @@ def read(environment: Mapping[str, str], folder: Path, named: str | None = None)
 
 def unknown(environment: Mapping[str, str], settings: Settings) -> list[tuple[str, str | None]]:
     """Variables that begin as ours and are none, each with the nearest of ours."""
-    ours = {CONFIG, *(row.variable for row in TABLE), *settings.vars}
+    ours = {CONFIG, "DQ_HEARTBEAT_URL_FILE", *(row.variable for row in TABLE), *settings.vars}
     return [
         (name, nearest(name, ours))
         for name in sorted(environment)

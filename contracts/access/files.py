@@ -11,7 +11,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 
 from dq.contracts.access import open_beneath
@@ -41,6 +41,7 @@ __all__ = [
     "listed",
     "looked_at",
     "named",
+    "publish",
     "read",
     "read_own",
     "replace",
@@ -156,6 +157,23 @@ def write(path: Path, data: bytes) -> None:
             if stat.S_ISREG(os.fstat(held).st_mode):
                 os.ftruncate(held, 0)
             _write(held, data)
+
+
+def publish(path: Path, data: bytes) -> None:
+    """Puts a file for other programs in place of what had its name, all at once, so that none reads a half.
+
+    Anybody may read it (0644). The folder must exist. Raises Refused for what cannot be written.
+    """
+    one = named(path)
+    with explained(one, "written"), open_beneath.folder(path.parent) as folder:
+        beside = f".dq-{secrets.token_hex(8)}"
+        try:
+            _write(open_beneath.open_file(folder, beside, _NEW, 0o600), data, 0o644)
+            open_beneath.move(folder, beside, path.name)
+        except OSError:
+            with suppress(OSError):
+                open_beneath.remove(folder, beside)
+            raise
 
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL

@@ -92,13 +92,18 @@ def budget(
     return Budget(
         good=good,
         bad=len(misses),
-        allowed=floor((good + len(misses)) * (1 - target)),
+        allowed=allowed_misses(good + len(misses), target),
         excluded=len(counted) - good - len(misses),
         next_returns_at=min(misses) + window if misses else None,
         first_miss_at=ceil(1 / (1 - target)) if target < 1 else None,
         burning=burning([status for _, status in sorted(counted)], target) if misses else (),
         in_a_row=sum(last_good is None or breach_at > last_good for breach_at in misses),
     )
+
+
+def allowed_misses(counted: int, objective: Fraction) -> int:
+    """How many of so many cycles may be bad under an objective in (0, 1]; exact."""
+    return floor(counted * (1 - objective))
 
 
 def _misses(number: int) -> str:

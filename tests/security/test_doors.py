@@ -145,6 +145,10 @@ ALLOWED = {
     ),
     ("alerts/channels/_slack_client.py", "file"): (".open", "asks Slack, through that opener"),
     ("alerts/channels/_slack_client.py", "output"): ("logging.Logger", "keeps the client from logging"),
+    ("cli/monitoring/heartbeat.py", "host"): (
+        "http.client.HTTPConnection http.client.HTTPSConnection ssl.create_default_context",
+        "door: the operator's sign of life, one GET and no redirects",
+    ),
     ("alerts/channels/file.py", "file"): (".is_file .mkdir .open os.open", "the file that a route names"),
     ("alerts/channels/file.py", "output"): ("os.write", "the file that a route names"),
     ("dataquality/delivery/lake/files.py", "file"): (

@@ -11,6 +11,7 @@ from dq.dataquality.delivery.state.machine_clock import Uptime
 from dq.dataquality.delivery.state.tables import heartbeat
 
 WATCH = "watch"
+COMPLETE = "complete"
 # Names have at most 16 characters.
 _LOOKED = "look:{}"
 
@@ -28,9 +29,9 @@ def doubt(tx: Connection, now: datetime, *, real: bool, uptime: Uptime | None = 
     say the same. SQLite has none of its own: there, what the machine has counted since its start must, where
     that is known.
     """
-    last = tx.scalar(select(heartbeat.c.at).where(heartbeat.c.name == WATCH))
-    if last is not None and now < last - BACKWARDS:
-        return f"it would be as of {_text(now)}, and the last tick was as of {_text(last)}"
+    before = last(tx)
+    if before is not None and now < before - BACKWARDS:
+        return f"it would be as of {_text(now)}, and the last tick was as of {_text(before)}"
     if real and tx.dialect.name == "postgresql":
         there = tx.scalar(select(func.now()))
         if there is not None and abs(now - there) > SKEW:
@@ -42,11 +43,20 @@ def doubt(tx: Connection, now: datetime, *, real: bool, uptime: Uptime | None = 
 
 def beat(tx: Connection, now: datetime, uptime: Uptime | None = None) -> None:
     """Keeps the instant of this tick, by a clock that is believed."""
-    tx.execute(delete(heartbeat).where(heartbeat.c.name == WATCH))
-    tx.execute(insert(heartbeat).values(name=WATCH, at=now))
+    _keep(tx, WATCH, now)
     # A database server's clock is the better one.
     if uptime is not None and tx.dialect.name != "postgresql":
         machine_clock.trust(tx, now, uptime)
+
+
+def complete(tx: Connection, now: datetime) -> None:
+    """Keeps that this tick judged everything and left nothing unsent."""
+    _keep(tx, COMPLETE, now)
+
+
+def last(tx: Connection, name: str = WATCH) -> datetime | None:
+    """The instant of the last tick, or of the last that was COMPLETE; None: there was none."""
+    return tx.scalar(select(heartbeat.c.at).where(heartbeat.c.name == name))
 
 
 def looked_at(tx: Connection, scope: str) -> datetime | None:
@@ -56,7 +66,10 @@ def looked_at(tx: Connection, scope: str) -> datetime | None:
 
 def note_look(tx: Connection, scope: str, now: datetime) -> None:
     """Keeps that a tick with these paths is done; `scope` is a hash of them."""
-    name = _LOOKED.format(scope[:10])
+    _keep(tx, _LOOKED.format(scope[:10]), now)
+
+
+def _keep(tx: Connection, name: str, now: datetime) -> None:
     tx.execute(delete(heartbeat).where(heartbeat.c.name == name))
     tx.execute(insert(heartbeat).values(name=name, at=now))
 

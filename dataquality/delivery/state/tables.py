@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, String, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 
 from dq.store.schema import Json, UtcDateTime, metadata
 
@@ -34,10 +45,23 @@ watermark = Table(
     Column("budget", String(16)),
 )
 
+slo_terms = Table(
+    "slo_terms",
+    metadata,
+    # What is watched, with what its standing is counted by: the contract itself may be elsewhere.
+    Column("contract", Text, primary_key=True),
+    Column("object", Text, primary_key=True),
+    Column("slo", Text, primary_key=True),
+    Column("product", Text, nullable=False),
+    # A fraction, such as `19/20`.
+    Column("objective", String(32), nullable=False),
+    Column("window_seconds", BigInteger, nullable=False),
+)
+
 heartbeat = Table(
     "heartbeat",
     metadata,
-    # `watch`, at the instant as of which the last tick judged.
+    # `watch`, at the instant as of which the last tick judged; `complete`, where it judged and sent all.
     Column("name", String(16), primary_key=True),
     Column("at", UtcDateTime, nullable=False),
 )

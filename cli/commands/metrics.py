@@ -1,0 +1,77 @@
+"""dq metrics"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from dq.cli.monitoring.exposition import render
+from dq.cli.monitoring.gather import Samples, gather, gather_or_down
+from dq.cli.terminal import output
+from dq.cli.world.environment import World, here
+from dq.contracts.access import files
+from dq.contracts.shared.errors import UsageError
+
+
+def command(
+    file: Path = typer.Option(
+        None, "--output", help="Write to this file, all at once, for node_exporter's textfile collector."
+    ),
+    listen: str = typer.Option(
+        None, "--listen", help="Serve http://ADDRESS/metrics until it is stopped, such as 127.0.0.1:9464."
+    ),
+    any_address: bool = typer.Option(
+        False, "--any-address", help="Let --listen name an address that other machines can reach."
+    ),
+    as_of: str = output.AS_OF,
+) -> None:
+    """Give the figures that Prometheus watches: promises, budgets, incidents, the watcher, the outbox.
+
+    They come from the state store alone, which is only read: neither contracts nor data are looked at.
+    Printed in the text format of Prometheus; --listen serves OpenMetrics to those who ask for it, needs no
+    password, and takes only addresses of the loopback unless --any-address is said.
+
+    When the store cannot be read, --listen says so as dq_store_up 0, and goes on.
+
+    Exit codes: 0 written, 2 an address that others could reach, 3 the store cannot be read, or the file
+    cannot be written.
+
+    Example: dq metrics --output /var/lib/node_exporter/textfile/dq.prom
+    """
+    world = here(as_of)
+    if listen is not None:
+        if file is not None:
+            raise UsageError("--output and --listen are two ways.", "Choose one of them.")
+        _serve(world, listen, any_address)
+        return
+    text = render(gather(world))
+    if file is None:
+        output.block(text.decode().rstrip("\n"))
+    else:
+        files.publish(file, text)
+
+
+def _serve(world: World, listen: str, any_address: bool) -> None:
+    from dq.cli.monitoring.serve import MetricsServer, address
+
+    troubled = ""
+
+    def read() -> Samples:
+        nonlocal troubled
+        samples, error = gather_or_down(world)
+        said = error.message if error else ""
+        # Once for each trouble, and not at every scrape.
+        if said and said != troubled:
+            output.problem(error) if error else None
+        troubled = said
+        return samples
+
+    with MetricsServer(address(listen, anywhere=any_address), read) as server:
+        host, port = server.server_address[:2]
+        shown = f"[{host!s}]" if ":" in str(host) else str(host)
+        output.note(f"dq: serving http://{shown}:{port}/metrics")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            output.note("dq: stopped.")

@@ -1,0 +1,86 @@
+"""The sign of life: a URL that is asked for after a tick that judged everything and left nothing unsent.
+
+Whoever waits for it, such as healthchecks.io, raises the alarm when it does not come. The URL is a secret,
+since whoever knows it can give the sign too: it stands in no message.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import threading
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from dq.cli.monitoring.serve import is_loopback
+from dq.cli.world.environment import World
+from dq.contracts.access.files import FileRefused, read_own
+from dq.contracts.shared.errors import UsageError
+
+VARIABLE = "DQ_HEARTBEAT_URL"
+SECONDS = 5.0
+_MEND = f"Correct {VARIABLE}, heartbeat_url in dq.toml, or the file that {VARIABLE}_FILE names."
+
+
+def heartbeat_url(world: World) -> str:
+    """The operator's URL; empty where there is none.
+
+    Raises UsageError, which does not quote it, for one that is not `https://…`; on the loopback `http` does.
+    """
+    file = world.environment.get(f"{VARIABLE}_FILE")
+    url = _of_file(Path(file)) if file else world.settings.heartbeat_url
+    if url:
+        _parts(url)
+    return url
+
+
+def ping(url: str, seconds: float = SECONDS) -> str | None:
+    """Asks for the URL once, following nothing; why that failed, or None. Takes at most `seconds`."""
+    ended: list[str | None] = []
+    # A thread, because a server that answers a byte at a time outlasts every timeout of a socket.
+    asking = threading.Thread(target=lambda: ended.append(_ask(_parts(url), seconds)), daemon=True)
+    asking.start()
+    asking.join(seconds)
+    return ended[0] if ended else f"no answer within {seconds:g} s"
+
+
+def _ask(parts: SplitResult, seconds: float) -> str | None:
+    host, port = parts.hostname or "", parts.port
+    secure = parts.scheme == "https"
+    connection = (
+        http.client.HTTPSConnection(host, port, timeout=seconds, context=ssl.create_default_context())
+        if secure
+        else http.client.HTTPConnection(host, port, timeout=seconds)
+    )
+    path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    try:
+        connection.request("GET", path, headers={"User-Agent": "dq", "Connection": "close"})
+        status = connection.getresponse().status
+    # What these say may quote the address.
+    except (OSError, http.client.HTTPException, UnicodeError) as error:
+        return f"it could not be reached ({type(error).__name__})"
+    finally:
+        connection.close()
+    return None if 200 <= status < 300 else f"the answer was HTTP {status}"
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    plain = url.isascii() and url.isprintable() and " " not in url
+    if not usable or not plain or "@" in parts.netloc:
+        raise UsageError("heartbeat_url is no URL that can be asked for.", _MEND)
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        raise UsageError("heartbeat_url is not https, and not of this machine.", _MEND)
+    return parts
+
+
+def _of_file(file: Path) -> str:
+    try:
+        return read_own(file).decode().strip()
+    except (FileRefused, UnicodeDecodeError) as error:
+        reason = error.message if isinstance(error, FileRefused) else f"{file} is not UTF-8."
+        raise UsageError(f"{VARIABLE}_FILE: {reason}", "Mend the path.") from error
