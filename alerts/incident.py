@@ -10,16 +10,17 @@ from json import dumps
 from types import MappingProxyType
 from uuid import UUID, uuid5
 
+from dq.alerts.noise.flapping import KEPT, calm, flaps
 from dq.contracts.shared.outcome import Breach, End, IncidentKey, Recovery, Severity
 
 REOPEN_WINDOW = timedelta(hours=1)
-"""A breach this soon after the resolve reopens the incident in its old thread."""
+"""A breach this soon after the end, or within the period, reopens the incident in its old thread."""
 
 COUNTS_TOLD = frozenset({2, 4, 8, 16})
 """The numbers of breaches at which the thread hears of a growing incident."""
 
 CREATE, UPDATE = "create", "update"
-REMINDER = "reply:remind"
+REMINDER, FLAPPING = "reply:remind", "reply:flapping"
 NAMESPACE = UUID("7d1e2b1c-52e5-4f2b-9a3e-0d7ab1d3c0aa")
 
 Facts = tuple[tuple[str, str], ...]
@@ -72,7 +73,9 @@ class Incident:
     """An open or closed breach of one promise.
 
     `opened_at` is when the promise broke, `resolved_at` when we learnt that it is over, whatever its end.
-    `open_since` is when we learnt that it is broken, for the last time.
+    `open_since` is when we learnt that it is broken, for the last time. `period` is how often its promise is
+    due; `changes` are the instants at which it last began or ended, and `flapping_since` when it began to
+    do so too often.
     """
 
     id: str
@@ -87,6 +90,9 @@ class Incident:
     acked_by: str | None = None
     resolved_at: datetime | None = None
     open_since: datetime | None = None
+    period: timedelta | None = None
+    changes: tuple[datetime, ...] = ()
+    flapping_since: datetime | None = None
     silenced_until: datetime | None = None
     silenced_why: str = ""
     subjects: Mapping[str, Subject] = field(default_factory=lambda: MappingProxyType({}))
@@ -178,8 +184,9 @@ def step(incident: Incident | None, event: Event, now: datetime) -> IncidentStep
     if incident is None:
         if not isinstance(event, Breach):
             return None
-        return IncidentStep(replace(_opened(event), open_since=now), row.kind, (CREATE,))
-    after = _changed(incident, event, row.state, now)
+        opened = replace(_opened(event), open_since=now, changes=(now,))
+        return IncidentStep(opened, row.kind, (CREATE,))
+    after = _counted(incident, _changed(incident, event, row.state, now), now)
     return IncidentStep(after, row.kind or after.state.value, _tell(incident, after, row))
 
 
@@ -200,7 +207,20 @@ def _classify(incident: Incident | None, event: Event) -> _Is:
 
 
 def _is_over(incident: Incident, now: datetime) -> bool:
-    return incident.resolved_at is not None and now - incident.resolved_at > REOPEN_WINDOW
+    return incident.resolved_at is not None and now - incident.resolved_at > calm(incident.period)
+
+
+def _counted(before: Incident, after: Incident, now: datetime) -> Incident:
+    """With what is known of how often it began and ended."""
+    if before.state.closed is after.state.closed:
+        return after
+    long_ago = not before.changes or now - before.changes[-1] > calm(after.period)
+    changes = (*before.changes, now)[-KEPT:]
+    often = flaps(changes, after.period, now)
+    since = before.flapping_since if often or not long_ago else None
+    if often and since is None:
+        since = now
+    return replace(after, changes=changes, flapping_since=since)
 
 
 def _opened(breach: Breach) -> Incident:
@@ -214,6 +234,7 @@ def _opened(breach: Breach) -> Incident:
         title=breach.title,
         state=IncidentState.OPEN,
         opened_at=breach.at,
+        period=breach.period,
         subjects=MappingProxyType({breach.subject: Subject(breach.at, facts=breach.facts)}),
     )
 
@@ -249,6 +270,7 @@ def _changed(incident: Incident, event: Event, state: IncidentState, now: dateti
         severity=max(incident.severity, event.severity, key=lambda severity: severity.rank),
         title=event.title,
         breaches=incident.breaches + 1,
+        period=event.period or incident.period,
         acked_at=None if reopened else incident.acked_at,
         acked_by=None if reopened else incident.acked_by,
         open_since=now if reopened else incident.open_since,
@@ -262,6 +284,8 @@ def _end(subjects: Mapping[str, Subject]) -> IncidentState:
 
 
 def _tell(before: Incident, after: Incident, row: _Row) -> tuple[str, ...]:
+    if after.flapping_since and not before.flapping_since:
+        return (UPDATE, FLAPPING)
     if row.reply != "count":
         return (UPDATE, f"reply:{row.reply}") if row.reply else (UPDATE,)
     if after.severity is not before.severity:

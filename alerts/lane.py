@@ -8,6 +8,7 @@ from datetime import datetime
 
 from dq.alerts.channel import Capabilities, MessagePlace
 from dq.alerts.incident import CREATE, UPDATE, Incident, IncidentState
+from dq.alerts.noise.timing import Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,9 @@ def _below(
         moot += _all(updates, "the message shows it already")
         updates = ()
     # A reminder says no news, and is wanted all the same.
-    told = [entry for entry in replies if entry.revision <= held.created_revision and not entry.wait]
+    told = [
+        entry for entry in replies if entry.revision <= held.created_revision and entry.wait != Wait.REMINDER
+    ]
     moot += _all(told, "the message said so itself")
     replies = [entry for entry in replies if entry not in told]
     moot += _all([*updates[:-1], *replies[:-1]], "superseded")

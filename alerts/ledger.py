@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -116,6 +116,9 @@ def save(tx: Connection, incident: Incident, subject: str) -> None:
         "acked_by": incident.acked_by,
         "resolved_at": incident.resolved_at,
         "open_since": incident.open_since,
+        "period_seconds": int(incident.period.total_seconds()) if incident.period else None,
+        "changes": [at.isoformat() for at in incident.changes],
+        "flapping_since": incident.flapping_since,
         "silenced_until": incident.silenced_until,
         "silenced_why": incident.silenced_why or None,
     }
@@ -165,6 +168,9 @@ def _read(tx: Connection, row: Row[Any] | None) -> Incident | None:
         acked_by=row.acked_by,
         resolved_at=row.resolved_at,
         open_since=row.open_since,
+        period=timedelta(seconds=row.period_seconds) if row.period_seconds else None,
+        changes=tuple(datetime.fromisoformat(at) for at in row.changes or ()),
+        flapping_since=row.flapping_since,
         silenced_until=row.silenced_until,
         silenced_why=row.silenced_why or "",
         subjects=_subjects(tx, row.id),

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dq.alerts.digest import LISTED, closing, is_digest, listing
-from dq.alerts.incident import REMINDER, Facts, Incident, IncidentState, Subject
+from dq.alerts.incident import FLAPPING, REMINDER, Facts, Incident, IncidentState, Subject
+from dq.alerts.noise.flapping import calm
 from dq.contracts.shared.outcome import IncidentKey, Severity
 from dq.contracts.shared.printable import one_line
 
@@ -45,6 +46,11 @@ _NOTES: Mapping[str, Callable[[Incident], str]] = {
     "reply:reopened": lambda _: "Broken again soon after it was resolved.",
     "reply:acked": lambda incident: f"{incident.acked_by} is on it.",
     "reply:resolved": lambda incident: _closed(incident),
+    FLAPPING: lambda incident: (
+        f"It breaks and ends again and again, {len(incident.changes)} times since "
+        f"{_instant(incident.changes[0])}. From now on this message changes once an hour at most, and "
+        f"the thread hears what has lasted for {duration(calm(incident.period))}."
+    ),
     REMINDER: lambda incident: (
         f"Still open since {_instant(incident.opened_at)}, and nobody is on it. "
         f"Whoever is: dq ack {incident.id[:8]}"
@@ -136,6 +142,8 @@ def _steps(incident: Incident) -> tuple[str, ...]:
         said.append(
             f"Acknowledged by {cut(incident.acked_by or '', MAX_VALUE)} at {_instant(incident.acked_at)}."
         )
+    if incident.flapping_since:
+        said.append(f"Comes and goes since {_instant(incident.flapping_since)}.")
     if incident.silenced_until and not incident.state.closed:
         why = cut(incident.silenced_why, MAX_VALUE)
         said.append(f"Silenced until {_instant(incident.silenced_until)} by {why}")

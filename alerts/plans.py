@@ -32,19 +32,27 @@ def bring_forward(tx: Connection, lane: Lane, plan: LaterWord) -> None:
     )
 
 
-def remind(tx: Connection, lane: Lane, incident: Incident, now: datetime) -> None:
-    """Plan the next reminder for a place that holds a message of an open incident, if none is planned."""
+def remind(tx: Connection, lane: Lane, incident: Incident, now: datetime, *, anew: bool = False) -> None:
+    """Plan the next reminder for a place that holds a message of an open incident, if none is planned.
+
+    `anew`: it broke again, so that what was planned is too early.
+    """
     # What stands in the thread of a digest is reminded of by the digest.
     alone = select(message).where(at(lane), message.c.thread == "")
     if incident.state is not IncidentState.OPEN or not tx.execute(alone).first():
         return
+    mine = (
+        (outbox.c.incident_id == lane.incident)
+        & (outbox.c.channel == lane.channel)
+        & (outbox.c.target == lane.target)
+    )
+    if anew:
+        planned = (outbox.c.wait == Wait.REMINDER) & (outbox.c.state == OutboxStatus.READY)
+        again = {"state": OutboxStatus.DROPPED, "reason": "it broke again"}
+        tx.execute(update(outbox).where(mine, planned, outbox.c.attempt == 0).values(again))
     rows = tx.execute(
         select(outbox.c.wait, outbox.c.state, outbox.c.quiet, outbox.c.operation)
-        .where(
-            outbox.c.incident_id == lane.incident,
-            outbox.c.channel == lane.channel,
-            outbox.c.target == lane.target,
-        )
+        .where(mine)
         .order_by(outbox.c.id.desc())
     ).all()
     if any(row.wait == Wait.REMINDER and row.state in WAITING for row in rows):

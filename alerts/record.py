@@ -9,9 +9,10 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from dq.alerts import ledger, outbox, plans, silences, storm
-from dq.alerts.incident import CREATE, Ack, Facts, IncidentStep, past, step
+from dq.alerts.incident import CREATE, FLAPPING, UPDATE, Ack, Facts, Incident, IncidentStep, past, step
 from dq.alerts.lane import Lane
-from dq.alerts.noise.timing import first_word
+from dq.alerts.noise.flapping import edit, reply
+from dq.alerts.noise.timing import LaterWord, first_word
 from dq.alerts.route import AlertRoute, matching
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 
@@ -19,6 +20,7 @@ PAST = "(past)"
 """Instead of a contract: what was over before it could be told. No id has brackets."""
 
 _BEGINS = ("opened", "reopened")
+_AT_ONCE = ("reply:acked", "reply:worse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +93,14 @@ def _write(
     if done.kind in _BEGINS and incident.silenced_until is not None:
         ledger.log(tx, incident.id, "silenced", incident.revision, now, detail=silences.said(incident))
     told = outbox.told(tx, incident.id) if incident.revision > 1 else set()
+    if FLAPPING in done.tell:
+        ledger.log(tx, incident.id, "flapping", incident.revision, now)
     for lane in told:
         for operation in done.tell:
-            outbox.enqueue(tx, lane, operation, incident.revision, now)
+            later = _later(incident, operation, now)
+            outbox.enqueue(tx, lane, operation, incident.revision, now, plan=later)
         if done.kind == "reopened":
-            plans.remind(tx, lane, incident, now)
+            plans.remind(tx, lane, incident, now, anew=True)
     for route in routes:
         lane = Lane(incident.id, route.channel, route.target)
         plan = first_word(route.after, route.hours(incident.severity), now)
@@ -105,3 +110,11 @@ def _write(
             outbox.enqueue(tx, lane, CREATE, incident.revision, now, plan=plan)
     storm.follow(tx, incident, now)
     return Recorded(incident.id, done.kind)
+
+
+def _later(incident: Incident, operation: str, now: datetime) -> LaterWord | None:
+    """When an operation is for, where it comes and goes too often for each change to be told."""
+    since = incident.flapping_since
+    if since is None or since == now or operation in _AT_ONCE:
+        return None
+    return edit(since, now) if operation == UPDATE else reply(incident.period, now)

@@ -40,6 +40,11 @@ incident = Table(
     Column("resolved_at", UtcDateTime),
     # When it was opened or reopened, by our clock.
     Column("open_since", UtcDateTime),
+    # How often the promise is due.
+    Column("period_seconds", Integer),
+    # When it last began and ended, and since when it does so too often.
+    Column("changes", Json),
+    Column("flapping_since", UtcDateTime),
     # Until when nobody is told anything but ends, and who wanted it and why.
     Column("silenced_until", UtcDateTime),
     Column("silenced_why", Text),
@@ -111,7 +116,7 @@ outbox = Table(
     Column("state", String(9), nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("not_before", UtcDateTime, nullable=False),
-    # Why it was put off until then: escalation, quiet, reminder; empty for what is to be said at once.
+    # Why it was put off until then: escalation, quiet, reminder, calm; empty for what is to be said at once.
     Column("wait", String(10), nullable=False, server_default=""),
     # The quiet hours of its place, where they hold for it.
     Column("quiet", Text, nullable=False, server_default=""),

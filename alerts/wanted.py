@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dq.alerts.incident import CREATE, Incident, IncidentState
+from dq.alerts.incident import CREATE, UPDATE, Incident, IncidentState
 from dq.alerts.lane import Held, LaneEntry
+from dq.alerts.noise.flapping import calm
 from dq.alerts.noise.timing import Wait
 
 
@@ -25,14 +26,14 @@ class LaneRows:
 
 def wanted(rows: Sequence[LaneEntry], incident: Incident, held: Held | None, now: datetime) -> LaneRows:
     """What may be said now, and what was planned and is not needed any more; the rest goes on waiting."""
-    moot = [(row, why) for row in rows if (why := _moot(row, incident, held))]
+    moot = [(row, why) for row in rows if (why := _moot(row, incident, held, now))]
     gone = {row.id for row, _ in moot}
     return LaneRows(
         tuple(row for row in rows if row.id not in gone and not _waits(row, incident, now)), tuple(moot)
     )
 
 
-def _moot(row: LaneEntry, incident: Incident, held: Held | None) -> str:
+def _moot(row: LaneEntry, incident: Incident, held: Held | None, now: datetime) -> str:
     # A copy that may be there must not stay there as it was.
     if row.repeat:
         return ""
@@ -40,6 +41,10 @@ def _moot(row: LaneEntry, incident: Incident, held: Held | None) -> str:
         return "it was over before its silence was"
     if row.wait in (Wait.ESCALATION, Wait.REMINDER) and incident.state is not IncidentState.OPEN:
         return "somebody is on it" if incident.state is IncidentState.ACKED else "it is over"
+    if row.wait == Wait.CALM and row.not_before <= now and row.operation != UPDATE:
+        ends = row.operation == "reply:resolved"
+        if ends is not incident.state.closed or now - incident.changes[-1] < calm(incident.period):
+            return "it changed again"
     if row.wait == Wait.REMINDER and held is not None and held.receipt.thread:
         return "it stands in a digest"
     return ""

@@ -53,6 +53,11 @@ class Slo:
         """(contract's key, object name, SLO id): what its cycles and incidents are filed under."""
         return (self.contract.key, self.object.name, self.id)
 
+    def period(self, due_at: datetime) -> timedelta | None:
+        """From this due instant to the next; None for the last one of all."""
+        following = next(iter(self.schedule.after(due_at)), None)
+        return following.at - due_at if following else None
+
     def cycles(self, start: datetime, end: datetime) -> Iterator[Cycle]:
         """The cycles with start < due_at <= end, ascending."""
         contract, one, slo = self.key

@@ -22,6 +22,7 @@ class Wait(StrEnum):
     ESCALATION = "escalation"  # somebody else may have taken it by then
     QUIET = "quiet"  # it is not worth waking anybody
     REMINDER = "reminder"
+    CALM = "calm"  # it comes and goes
 
 
 @dataclass(frozen=True, slots=True)

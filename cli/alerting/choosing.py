@@ -74,4 +74,9 @@ def words(text: str, option: str, example: str) -> str:
 
 def flags(incident: Incident, hushed: bool) -> Sequence[str]:
     """The state of an incident and what else holds of it, in words."""
-    return [incident.state.replace("_", " "), *(["silenced"] if hushed else [])]
+    said = [incident.state.replace("_", " ")]
+    if hushed:
+        said.append("silenced")
+    if incident.flapping_since:
+        said.append("flapping")
+    return said

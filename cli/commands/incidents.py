@@ -158,6 +158,7 @@ def _as_dict(one: Incident, now: datetime) -> dict[str, object]:
         "acked_by": one.acked_by,
         "silenced_until": _iso(hushed),
         "silenced_why": one.silenced_why if hushed else None,
+        "flapping_since": _iso(one.flapping_since),
         "breaches": one.breaches,
         "open": list(one.open_subjects),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 
@@ -156,7 +156,8 @@ class Breach:
     """A promise that is broken as of `at`: opens an incident, or joins the open one.
 
     `subject` names the cycle or the run (a due instant in UTC, a partition). `facts` are lines of
-    (label, value) for a reader: what was promised, what was seen, what to do.
+    (label, value) for a reader: what was promised, what was seen, what to do. `period` is how often the
+    promise is due, where it is due by a schedule.
     """
 
     key: IncidentKey
@@ -165,6 +166,7 @@ class Breach:
     title: str
     at: datetime
     facts: tuple[tuple[str, str], ...] = ()
+    period: timedelta | None = None
 
 
 class End(StrEnum):

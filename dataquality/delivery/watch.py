@@ -287,6 +287,7 @@ def _event(one: CycleJudgement, now: datetime) -> Breach | Recovery | None:
             # What was taken away, or counts again, is news whatever was told of it before.
             at=max(at for at in (kept.cycle.breach_at, kept.counts_since, one.gone_since) if at),
             facts=(("promised", promised(slo, kept.cycle)), ("seen", result.reason)),
+            period=slo.period(kept.cycle.due_at),
         )
     if told and result.status not in ledger.OPEN:
         if result.lateness is not None:
