@@ -77,7 +77,7 @@ def drain(
     run.through(now() + patience, sleep)
     with store.read() as tx:
         count, next_at = due.waiting(tx, now())
-        left = [*outstanding.refused(tx), *outstanding.waiting(tx, now())]
+        left = outstanding.all_of(tx, now())
     return Drained(run.sent, count, next_at, tuple(run.dead), dict(run.broken), tuple(left))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, func, select, update
 
@@ -18,12 +18,15 @@ from dq.alerts.tables import incident, outbox
 from dq.contracts.shared.outcome import IncidentKey, Severity
 from dq.store.schema import UtcDateTime
 
+STUCK_AFTER = timedelta(minutes=15)
+
 
 @dataclass(frozen=True, slots=True)
 class Outstanding:
     """Messages for one place that are not there: how many, since when, and what was said of the newest.
 
     `refused`: the place does not take them, so somebody has to mend it; they are tried again every hour.
+    `stuck`: one was refused, or is tried in vain for longer than STUCK_AFTER.
     """
 
     channel: str
@@ -32,6 +35,7 @@ class Outstanding:
     since: datetime
     reason: str
     refused: bool
+    stuck: bool
 
     @property
     def place(self) -> str:
@@ -41,12 +45,17 @@ class Outstanding:
 
 def refused(tx: Connection) -> list[Outstanding]:
     """What places have refused, until they take it or somebody dismisses it; the oldest first."""
-    return _by_place(tx, outbox.c.state == OutboxStatus.DEAD, refused=True)
+    return _by_place(tx, outbox.c.state == OutboxStatus.DEAD, None)
 
 
 def waiting(tx: Connection, now: datetime) -> list[Outstanding]:
     """What should have been sent by `now` and is not; the oldest first."""
-    return _by_place(tx, outbox.c.state.in_(WAITING) & should_be_there(now), refused=False)
+    return _by_place(tx, outbox.c.state.in_(WAITING) & should_be_there(now), now)
+
+
+def all_of(tx: Connection, now: datetime) -> list[Outstanding]:
+    """What places have refused, and what waits."""
+    return [*refused(tx), *waiting(tx, now)]
 
 
 def dismiss(tx: Connection, channel: str, target: str, who: str, now: datetime) -> int:
@@ -101,7 +110,8 @@ def reroute(
     return moved
 
 
-def _by_place(tx: Connection, which: ColumnElement[bool], *, refused: bool) -> list[Outstanding]:
+def _by_place(tx: Connection, which: ColumnElement[bool], now: datetime | None) -> list[Outstanding]:
+    """By place; `now` where it waits, None where it was refused."""
     # The reason of one row of each place; a place seldom has two.
     found = tx.execute(
         select(
@@ -110,10 +120,22 @@ def _by_place(tx: Connection, which: ColumnElement[bool], *, refused: bool) -> l
             func.count().label("number"),
             func.min(incident.c.opened_at, type_=UtcDateTime).label("since"),
             func.max(outbox.c.reason).label("reason"),
+            func.min(outbox.c.tried_at, type_=UtcDateTime).label("tried_at"),
         )
         .join(incident, incident.c.id == outbox.c.incident_id)
         .where(which)
         .group_by(outbox.c.channel, outbox.c.target)
         .order_by(func.min(incident.c.opened_at))
     )
-    return [Outstanding(row.channel, row.target, row.number, row.since, row.reason, refused) for row in found]
+    return [
+        Outstanding(
+            row.channel,
+            row.target,
+            row.number,
+            row.since,
+            row.reason,
+            refused=now is None,
+            stuck=now is None or (row.tried_at is not None and now - row.tried_at > STUCK_AFTER),
+        )
+        for row in found
+    ]

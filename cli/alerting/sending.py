@@ -171,7 +171,7 @@ def report(drained: Drained) -> int:
         # What waits for a channel that is broken is said already.
         if one.refused or one.channel not in drained.broken:
             output.note(f"dq: {told(one)}")
-    return 4 if drained.broken or any(one.refused for one in drained.outstanding) else 0
+    return 4 if drained.broken or any(one.stuck for one in drained.outstanding) else 0
 
 
 def told(one: Outstanding) -> str:

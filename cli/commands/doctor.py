@@ -13,6 +13,8 @@ from pathlib import Path
 
 import typer
 
+from dq.alerts.sending import outstanding
+from dq.cli.alerting.sending import told
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here
 from dq.cli.world.settings import TABLE, unknown
@@ -87,6 +89,7 @@ def _looks(world: World) -> Iterator[Look]:
     yield from _jars()
     yield from _settings(world)
     yield _store(world)
+    yield from _alerts(world)
     yield _slack(world)
     yield _registry(world)
 
@@ -154,6 +157,24 @@ def _store(world: World) -> Look:
             return Look("store", True, address(url))
     except DqError as error:
         return Look("store", False, error.message, error.mend)
+
+
+def _alerts(world: World) -> Iterator[Look]:
+    """Alerts that people should have and have not."""
+    from dq.store.engine import found_version
+
+    try:
+        if found_version(world.store_url()) is None:
+            return
+        with world.store().read() as tx:
+            found = outstanding.all_of(tx, world.now())
+    except DqError:
+        # The store says it itself.
+        return
+    for one in found:
+        yield Look("alerts", False if one.stuck else None, told(one), "dq outbox shows them all.")
+    if not found:
+        yield Look("alerts", True, "nothing waits, and nothing was refused")
 
 
 def _slack(world: World) -> Look:

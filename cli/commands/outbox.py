@@ -21,7 +21,8 @@ def command(
     What is refused is told to somebody else, and tried again every hour and whenever a contract names
     another place. --dismiss lets go of it; the incidents' histories keep by whom.
 
-    Exit codes: 0 nothing is refused, 2 nothing of that place is, 4 something is.
+    Exit codes: 0 all is well, 2 that place refused nothing, 4 something is refused, or was tried in vain
+    for a quarter of an hour.
 
     Example: dq outbox
     """
@@ -37,7 +38,7 @@ def command(
             raise UsageError(f"{dismiss!r} has refused nothing.", "See 'dq outbox'.")
         output.note(f"let go of: {gone}")
     with store.read() as tx:
-        left = [*outstanding.refused(tx), *outstanding.waiting(tx, world.now())]
+        left = outstanding.all_of(tx, world.now())
     if format is output.Format.JSON:
         output.as_json([outstanding_as_dict(one) for one in left])
     else:
@@ -45,4 +46,4 @@ def command(
             output.line(told(one))
         if not left:
             output.line("Nothing waits, and nothing was refused.")
-    raise typer.Exit(4 if any(one.refused for one in left) else 0)
+    raise typer.Exit(4 if any(one.stuck for one in left) else 0)

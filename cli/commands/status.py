@@ -14,6 +14,8 @@ from sqlalchemy import Connection
 from dq.alerts import silences
 from dq.alerts.incident import Incident
 from dq.alerts.ledger import unresolved
+from dq.alerts.sending import outstanding
+from dq.cli.alerting import sending
 from dq.cli.commands import _standings
 from dq.cli.commands._standings import NAMED, Grouping, StatusFormat, more, percent
 from dq.cli.loading.contracts import PATHS, Loaded, load, slos
@@ -109,6 +111,7 @@ def show_all(
         }
         incidents = unresolved(tx, [PLATFORM, *(contract.key for contract in loaded.contracts)])
         withdrawn = _withdrawn(tx, loaded, world)
+        unheard = outstanding.all_of(tx, world.now())
     groups = grouped(standings, NAMED[by]) if by is not Grouping.PROMISE else []
     if form is StatusFormat.MARKDOWN:
         output.block(_standings.as_markdown(standings, groups, len(incidents)))
@@ -126,6 +129,7 @@ def show_all(
                     }
                     for one in withdrawn
                 ],
+                "outstanding": [sending.outstanding_as_dict(one) for one in unheard],
                 "findings": [as_row(one) for one in findings],
             }
         )
@@ -135,6 +139,11 @@ def show_all(
     else:
         describe(standings, quality, incidents, loaded.contracts, world.now())
         _describe_withdrawn(withdrawn)
+    if form is StatusFormat.TEXT and unheard:
+        output.line()
+        output.line(output.styled("Alerts that are not there", bold=True))
+        for one in unheard:
+            output.line(f"  {sending.told(one)}")
     return 3 if findings else 0
 
 
