@@ -34,10 +34,10 @@ MAX_BLOCKS, MAX_SECTION, MAX_HEADER, MAX_CONTEXT, MAX_TEXT, MAX_ALL = 50, 3000, 
 
 
 class FakeSlack:
-    """One workspace with two channels. `posts` is the ledger: every message ever taken, in order."""
+    """One workspace. `posts` is the ledger: every message ever taken, in order."""
 
-    def __init__(self, now=time.time):
-        self.now = now
+    def __init__(self, now=time.time, channels=CHANNELS):
+        self.now, self.channels = now, channels
         self.posts: list[dict[str, Any]] = []
         self.messages: dict[str, dict[str, Any]] = {}
         self.calls: list[tuple[str, dict[str, Any]]] = []
@@ -58,6 +58,10 @@ class FakeSlack:
 
     def fault(self, method: str, kind: str, times: int = 1, **how: Any) -> None:
         self.faults[method] += [{"kind": kind, **how} for _ in range(times)]
+
+    def unscripted(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
+        """What befalls a call for which no fault is written."""
+        return {"kind": "none", "accept": True}
 
     def called(self, method: str) -> list[dict[str, Any]]:
         return [body for name, body in self.calls if name == method]
@@ -117,7 +121,7 @@ class FakeSlack:
         return {"channel": body["channel"], "ts": body["ts"]}
 
     def conversations_list(self, body):
-        return {"channels": [{"name": name[1:], "id": key} for name, key in CHANNELS.items()]}
+        return {"channels": [{"name": name[1:], "id": key} for name, key in self.channels.items()]}
 
     def conversations_history(self, body):
         return self._page(body, lambda message: "thread_ts" not in message)
@@ -126,7 +130,7 @@ class FakeSlack:
         return self._page(body, lambda message: body["ts"] in (message["ts"], message.get("thread_ts")))
 
     def _page(self, body, wanted):
-        if body["channel"] not in CHANNELS.values():
+        if body["channel"] not in self.channels.values():
             return {"error": "channel_not_found"}
         found = [
             message
@@ -145,7 +149,7 @@ class FakeSlack:
 
     def _channel(self, body):
         asked = body.get("channel", "")
-        return asked if asked in CHANNELS.values() else CHANNELS.get(asked)
+        return asked if asked in self.channels.values() else self.channels.get(asked)
 
 
 _METHODS = {name for name in vars(FakeSlack) if name.startswith(("auth_", "chat_", "conversations_"))}
@@ -192,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
             if self.headers.get("Authorization") != f"Bearer {TOKEN}":
                 return self._say(200, {"ok": False, "error": "invalid_auth"})
             script = slack.faults[method]
-            fault = script.pop(0) if script else {"kind": "none", "accept": True}
+            fault = script.pop(0) if script else slack.unscripted(method, body)
             answer = slack.answer(method, body) if fault.get("accept") else {"error": "not_taken"}
         return getattr(self, "_" + fault["kind"])(fault, answer)
 

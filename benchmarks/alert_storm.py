@@ -1,0 +1,149 @@
+"""A storm of 500 incidents at Slack's limits: who hears when, and how many messages it makes.
+
+By a clock of the benchmark, and by the real one: 500 incidents over 20 channels, and one of another channel
+that comes last. By the benchmark's clock alone: 500 in one channel, and a product of every quarter of an hour
+that flaps for half a day.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from _busy_slack import BusySlack, Clock, instant
+from _report import arguments, finish
+
+from dq.alerts.record import record
+from dq.alerts.route import AlertRoute
+from dq.alerts.sending.deliver import drain
+from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.store import Store, open_store
+
+STORM, CHANNELS = 500, 20
+PATIENCE, TICK = timedelta(seconds=30), timedelta(minutes=1)
+BEGIN = datetime(2026, 5, 4, 6, 30, tzinfo=UTC)
+FACTS = (("promised", "2026-05-04 06:00 UTC"), ("seen", "nothing"))
+
+
+def breach(name: str, at: datetime) -> Breach:
+    key = IncidentKey(name, name, "daily")
+    return Breach(key, Severity.ERROR, f"{at:%FT%H:%MZ}", f"{name} was not delivered", at, FACTS)
+
+
+def keep_sending(
+    store: Store, slack: BusySlack, now: Callable[[], datetime], sleep: Callable[[float], object], most: int
+) -> int:
+    """Ticks until nothing waits, at most so many; how many there were."""
+    channels = slack.open()
+    for tick in range(1, most + 1):
+        begun = now()
+        done = drain(store, channels, now, sleep=sleep, patience=PATIENCE)
+        if not done.waiting:
+            return tick
+        sleep(max((begun + TICK - now()).total_seconds(), 0))
+    return most
+
+
+def storm(
+    folder: Path, name: str, now: Callable[[], datetime], sleep: Callable[[float], object], over: int
+) -> dict[str, float]:
+    """Seconds from the storm's record until it was told, in which ways."""
+    store = open_store(f"sqlite:///{folder}/{name}.db")
+    begun, other = now(), f"#team-{over:02}"
+    with BusySlack(now, over + 1) as slack:
+        with store.write() as tx:
+            for number in range(STORM):
+                route = AlertRoute("slack", f"#team-{number % over:02}")
+                record(tx, breach(f"p{number:03}", begun), [route], begun)
+            alone = record(tx, breach("alone", begun), [AlertRoute("slack", other)], begun)
+        ticks = keep_sending(store, slack, now, sleep, most=30)
+        told, posts = slack.told(), sorted(slack.posts, key=instant)
+    assert alone is not None
+    hearing: dict[str, float] = {}
+    for post in posts:
+        hearing.setdefault(post["channel"], (instant(post) - begun).total_seconds())
+    never = float("inf")
+    heard = {key: (instant(those[0]) - begun).total_seconds() for key, those in told.items()}
+    own = f"{name}: "
+    return {
+        own + "another channel's alert, s": heard.get(alone.incident, never),
+        own + "the last channel hears, s": max(hearing.values()) if len(hearing) > over else never,
+        own + "the last incident is told, s": max(heard.values()),
+        own + "incidents told": float(len({*heard} & incidents(store))),
+        own + "told twice": float(sum(len(those) - 1 for those in told.values())),
+        own + "messages at the channels' level": float(len(slack.roots)),
+        own + "ticks": float(ticks),
+        own + "answers 429": float(slack.befell["429"]),
+    }
+
+
+def incidents(store: Store) -> set[str]:
+    """The ids of all incidents that a contract has."""
+    from sqlalchemy import select
+
+    from dq.alerts.tables import incident
+
+    with store.read() as tx:
+        return set(tx.scalars(select(incident.c.id).where(~incident.c.contract.startswith("("))))
+
+
+def flapping(folder: Path) -> dict[str, float]:
+    """What is said of a product of every quarter of an hour that is late each time, for twelve hours."""
+    clock, store = Clock(BEGIN), open_store(f"sqlite:///{folder}/flapping.db")
+    key, route = IncidentKey("flaps", "flaps", "quarterly"), [AlertRoute("slack", "#team-00")]
+    with BusySlack(clock, 1) as slack:
+        channels = slack.open()
+        for minute in range(12 * 60 + 1):
+            due = BEGIN + timedelta(minutes=minute - minute % 15)
+            name = f"{due:%FT%H:%MZ}"
+            events: dict[int, Breach | Recovery] = {
+                0: Breach(key, Severity.ERROR, name, "flaps was not delivered", due, FACTS),
+                8: Recovery(key, name, due + timedelta(minutes=8), (("seen", "delivered"),)),
+            }
+            event = events.get(minute % 15)
+            if event is not None:
+                with store.write() as tx:
+                    record(tx, event, route, clock())
+            if event is not None or minute % 5 == 0:
+                drain(store, channels, clock)
+            clock.at = BEGIN + timedelta(minutes=minute + 1)
+        edits = len(slack.called("chat.update"))
+    return {
+        "flapping for 12 h: messages at the channel's level": float(len(slack.roots)),
+        "flapping for 12 h: messages in the thread": float(len(slack.replies)),
+        "flapping for 12 h: edits": float(edits),
+    }
+
+
+def main() -> int:
+    args = arguments(__doc__ or "")
+    metrics: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home)
+        clock = Clock(BEGIN)
+        metrics |= storm(folder, "20 channels", clock, clock.sleep, CHANNELS)
+        if not args.quick:
+            clock = Clock(BEGIN)
+            metrics |= storm(folder, "1 channel", clock, clock.sleep, 1)
+            metrics |= storm(folder, "real clock", lambda: datetime.now(UTC), time.sleep, CHANNELS)
+        metrics |= flapping(folder)
+    goals: dict[str, tuple[str, float]] = {}
+    for name in ("20 channels", *(() if args.quick else ("1 channel", "real clock"))):
+        goals |= {
+            f"{name}: another channel's alert, s": ("<", 5.0),
+            f"{name}: the last channel hears, s": ("<", TICK.total_seconds()),
+            f"{name}: incidents told": (">", float(STORM)),
+            f"{name}: told twice": ("<", 1.0),
+        }
+        # In one channel, a message a second for half of each minute takes a quarter of an hour.
+        goals[f"{name}: the last incident is told, s"] = ("<", 1020.0 if name == "1 channel" else 600.0)
+    goals["flapping for 12 h: messages in the thread"] = ("<", 7.0)
+    return finish(metrics, goals, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
