@@ -6,8 +6,9 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -29,61 +30,110 @@ from dq.contracts.shared.printable import in_json
 # Nobody else may lay a link or a pipe where alerts are written: what they say is not for everyone.
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _BROKEN = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EINVAL}
+_CHUNK, _TAIL = 1024 * 1024, 256
+
+
+@dataclass(slots=True)
+class _Index:
+    """The keys of a file's first `end` bytes, all whole lines; `tail` are the last of them."""
+
+    inode: int = 0
+    end: int = 0
+    tail: bytes = b""
+    keys: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
 class AlertFile:
     """Appends to the file that a route names as its target, and waits until the disk has it.
 
-    A new file is for its owner alone; a link or a pipe in its place is a broken route.
+    A new file is for its owner alone; a link or a pipe in its place is a broken route. What it has read of a
+    file it does not read again: only what others appended since.
     """
 
+    indexes: dict[str, _Index] = field(default_factory=dict, repr=False)
+
     def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
-        return _append(target, message, "create", key)
+        return self._append(target, message, "create", key)
 
     def update(self, receipt: MessagePlace, message: Message) -> Answer:
         # Level-triggered: the same revision may be written again only after another one.
-        return _append(receipt.place, message, "update", f"{message.incident}/update/{message.revision}")
+        key = f"{message.incident}/update/{message.revision}"
+        return self._append(receipt.place, message, "update", key)
 
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
-        return _append(receipt.place, message, "reply", key)
+        return self._append(receipt.place, message, "reply", key)
 
     def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
         try:
-            return Sent(MessagePlace(target, key)) if key in _keys(Path(target)) else NotHeld()
+            with _opened(Path(target), os.O_RDONLY) as descriptor:
+                held = key in self._keys(target, descriptor)
+        except FileNotFoundError:
+            return NotHeld()
         except OSError as error:
             return Rejected(f"{target}: {error.strerror}", Blockage.ROUTE)
+        return Sent(MessagePlace(target, key)) if held else NotHeld()
 
     def retract(self, receipt: MessagePlace) -> None:
         """Each key is written once, so there is no second copy."""
 
+    def _append(self, target: str, message: Message, operation: str, key: str) -> Answer:
+        path = Path(target)
+        line = in_json(json.dumps({"key": key, "operation": operation, **_fields(message)}))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with _opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
+                if key not in self._keys(target, descriptor):
+                    _write(descriptor, line)
+        except OSError as error:
+            if error.errno in _BROKEN:
+                return Rejected(f"{target}: {error.strerror}", Blockage.ROUTE)
+            # A full disk, a share that went away: half a line is no line.
+            return NotSent(f"{target}: {error.strerror}", None, Blockage.ROUTE)
+        return Sent(MessagePlace(target, key))
 
-def _append(target: str, message: Message, operation: str, key: str) -> Answer:
-    path = Path(target)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if key not in _keys(path):
-            _write(path, in_json(json.dumps({"key": key, "operation": operation, **_fields(message)})))
-    except OSError as error:
-        if error.errno in _BROKEN:
-            return Rejected(f"{target}: {error.strerror}", Blockage.ROUTE)
-        return NotSent(
-            f"{target}: {error.strerror}"
-        )  # a full disk, a share that went away: half a line is no line
-    return Sent(MessagePlace(target, key))
+    def _keys(self, target: str, descriptor: int) -> set[str]:
+        """The keys of all whole lines of a file that is open."""
+        status, index = os.fstat(descriptor), self.indexes.setdefault(target, _Index())
+        if status.st_ino != index.inode or not _continues(descriptor, index):
+            # It was put away, or emptied: another file begins.
+            index = self.indexes[target] = _Index(status.st_ino)
+        os.lseek(descriptor, index.end, os.SEEK_SET)
+        rest = b""
+        while chunk := os.read(descriptor, _CHUNK):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                index.keys.update(_key(line))
+                index.end += len(line) + 1
+                index.tail = (line + b"\n")[-_TAIL:]
+        return index.keys
 
 
-def _write(path: Path, line: str) -> None:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _CAREFULLY, 0o600)
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    """A plain file of ours alone; raises OSError for a link, a pipe, and what else cannot be opened."""
+    descriptor = os.open(path, flags | _CAREFULLY, 0o600)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is no plain file")
-        # A crash may have left half a line: let the next one start on its own.
-        torn = os.fstat(descriptor).st_size > 0 and _last(descriptor) != b"\n"
-        os.write(descriptor, ("\n" * torn + line + "\n").encode())
-        os.fsync(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _continues(descriptor: int, index: _Index) -> bool:
+    """Whether what was read of the file still stands there."""
+    os.lseek(descriptor, index.end - len(index.tail), os.SEEK_SET)
+    return os.read(descriptor, len(index.tail)) == index.tail
+
+
+def _write(descriptor: int, line: str) -> None:
+    # A crash may have left half a line: let the next one start on its own.
+    torn = os.fstat(descriptor).st_size > 0 and _last(descriptor) != b"\n"
+    said = ("\n" * torn + line + "\n").encode()
+    if os.write(descriptor, said) < len(said):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.fsync(descriptor)
 
 
 def _last(descriptor: int) -> bytes:
@@ -91,16 +141,14 @@ def _last(descriptor: int) -> bytes:
     return os.read(descriptor, 1)
 
 
-def _keys(path: Path) -> Iterator[str]:
-    """The keys of all whole lines; none when there is no file."""
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            try:
-                yield json.loads(line)["key"]
-            except (ValueError, TypeError, KeyError):  # half a line, or not one of ours
-                continue
+def _key(line: bytes) -> tuple[str, ...]:
+    """The key of a whole line; nothing for half a line, or one that is not ours."""
+    try:
+        read = json.loads(line.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return ()
+    key = read.get("key") if isinstance(read, Mapping) else None
+    return (key,) if isinstance(key, str) else ()
 
 
 def _fields(message: Message) -> dict[str, object]:
