@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -139,12 +139,30 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class ChannelSetting:
-    """A value that a channel takes from its user: the command line reads it from the environment."""
+    """A value that a channel takes from its user: the command line reads it from the environment.
+
+    `each`: one for every target. Its variable is the beginning of theirs, `DQ_TEAMS_URL_` of
+    `DQ_TEAMS_URL_SALES_DATA`, and the channel gets it as `url:sales-data`.
+    """
 
     name: str
     variable: str
     help: str
     secret: bool = False
+    each: bool = False
+
+    def of(self, target: str) -> str:
+        """The variable that holds the value for a target."""
+        return self.variable + target.upper().replace("-", "_") if self.each else self.variable
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a look at a channel saw without sending anything; `good` is None where nothing could be tried."""
+
+    good: bool | None
+    seen: str
+    mend: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +178,8 @@ class Channel:
     """A file on the shelf of channels.
 
     `make` takes the settings by name and a function that writes text to the terminal. It raises UsageError
-    for settings that are missing or wrong, and MissingTool for a library that is not installed.
+    for settings that are missing or wrong, and MissingTool for a library that is not installed. `inspect`
+    asks whoever is there whether it would take a message, and sends none; it raises as `make` does.
     """
 
     id: str
@@ -168,6 +187,7 @@ class Channel:
     can: Capabilities
     make: Callable[[Mapping[str, str], Callable[[str], object]], Sender]
     settings: tuple[ChannelSetting, ...] = ()
+    inspect: Callable[[Mapping[str, str]], Sequence[Inspection]] | None = None
 
     def open(self, settings: Mapping[str, str], write: Callable[[str], object]) -> Open:
         """The channel, ready to send; raises what `make` raises."""

@@ -35,8 +35,9 @@ A contract is promised in YAML, gated by 'dq validate', made real by 'dq registe
 
 
 def names() -> list[str]:
-    """Every command, which is every module in the folder of commands."""
-    return sorted(one.name for one in pkgutil.iter_modules(commands.__path__) if not one.name.startswith("_"))
+    """Every command, which is every module in the folder of commands; `test_alert` is `test-alert`."""
+    modules = [one.name for one in pkgutil.iter_modules(commands.__path__) if not one.name.startswith("_")]
+    return sorted(one.replace("_", "-") for one in modules)
 
 
 def application(wanted: list[str], listed: list[str] | None = None) -> typer.Typer:
@@ -57,7 +58,7 @@ def application(wanted: list[str], listed: list[str] | None = None) -> typer.Typ
     for name in listed or []:
         root.command(name, help=_help_of(name))(_not_imported)
     for name in wanted:
-        module = importlib.import_module(f"dq.cli.commands.{name}")
+        module = importlib.import_module(f"dq.cli.commands.{_module(name)}")
         group = getattr(module, "app", None)
         if group is not None:
             root.add_typer(group, name=name)
@@ -74,10 +75,14 @@ def _application_for(arguments: list[str]) -> typer.Typer:
 
 def _help_of(name: str) -> str:
     """The help of a command from its source, so that help needs nothing that only a command needs."""
-    source = pkgutil.get_data(commands.__name__, f"{name}.py") or b""
+    source = pkgutil.get_data(commands.__name__, f"{_module(name)}.py") or b""
     functions = {one.name: one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)}
     documented = functions.get("command") or functions.get("_group")
     return (ast.get_docstring(documented) if documented else None) or ""
+
+
+def _module(name: str) -> str:
+    return name.replace("-", "_")
 
 
 def _not_imported() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from typing import Any
 import typer.main
 from _clauses import clauses
 
+from dq.alerts import channels
+from dq.alerts.channels.webhook import IDEMPOTENCY, SCHEMA, SIGNATURE
 from dq.cli.main import application, names
 from dq.cli.monitoring.table import BUCKETS
 from dq.cli.monitoring.table import TABLE as METRICS
@@ -144,8 +147,53 @@ def settings() -> Iterator[str]:
     for row in TABLE:
         example = row.form.example.replace("|", "\\|")
         yield f"| `{row.name}` | `{row.variable}` | {row.form.wanted} | `{example}` | {row.help} |"
-    yield "\nSecrets are variables only: "
-    yield "`SLACK_BOT_TOKEN`, or a file that `SLACK_BOT_TOKEN_FILE` names."
+    yield "\n## Secrets\n"
+    yield "Secrets are variables only. Each may stand in a file instead, which the variable with `_FILE` at"
+    yield "its end names. Where a name ends in `<NAME>`, there is one for each target that contracts name:"
+    yield "the one of `sales-data` ends in `SALES_DATA`.\n"
+    yield "| variable | channel | |\n|---|---|---|"
+    for channel in channels.load().values():
+        for one in channel.settings:
+            if one.secret:
+                yield f"| `{one.variable}{'<NAME>' * one.each}` | {channel.id} | {one.help} |"
+
+
+WEBHOOK = f"""# Webhooks
+
+dq posts one JSON object for each event of an incident; [how to](../how-to/alerts.md#webhooks) set it up. An
+answer of 200 to 299 means that you have it. 429, and 503 with `Retry-After`, mean later; 5xx, and no answer
+in ten seconds, mean that dq sends it again; every other answer ends it, and somebody else is told. No
+redirect is followed.
+
+| header | |
+|---|---|
+| `{IDEMPOTENCY}` | The `id` of the body. A request that is sent again has the same one: drop it. |
+| `{SIGNATURE}` | `t=SECONDS,v1=HEX`: HMAC-SHA256 of `SECONDS.BODY` with your secret, the bytes as they come |
+
+Compare in constant time, and refuse a `t` that is minutes old:
+
+```python
+import hashlib, hmac, time
+
+
+def is_ours(header: str, body: bytes, secret: str) -> bool:
+    said = dict(part.split("=", 1) for part in header.split(","))
+    wanted = hmac.new(secret.encode(), said["t"].encode() + b"." + body, hashlib.sha256)
+    return hmac.compare_digest(wanted.hexdigest(), said["v1"]) and abs(time.time() - int(said["t"])) < 300
+```
+"""
+
+
+def webhook() -> Iterator[str]:
+    """What a webhook is sent, and how to check it."""
+    yield WEBHOOK
+    yield "| key | |\n|---|---|"
+    for name, schema in SCHEMA["properties"].items():
+        one_of = ", ".join(f"`{value}`" for value in schema.get("enum", ()))
+        yield f"| `{name}` | {schema['description']}{f' One of {one_of}.' if one_of else ''} |"
+    yield "\nAs JSON Schema:\n\n```json"
+    yield json.dumps(SCHEMA, indent=2)
+    yield "```"
 
 
 def metrics() -> Iterator[str]:
@@ -219,6 +267,7 @@ PAGES = {
     "odcs": odcs,
     "settings": settings,
     "metrics": metrics,
+    "webhook": webhook,
     "commands": commands,
     "rules": rules,
     "checks": checks,

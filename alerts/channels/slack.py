@@ -24,6 +24,7 @@ from dq.alerts.channel import (
     Capabilities,
     Channel,
     ChannelSetting,
+    Inspection,
     Look,
     MessagePlace,
     NotHeld,
@@ -37,6 +38,7 @@ from dq.alerts.channels._slack_blocks import plain, reply, rich
 from dq.alerts.message import Message
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
+from dq.contracts.shared.printable import one_line
 
 if TYPE_CHECKING:
     from slack_sdk import WebClient
@@ -45,6 +47,14 @@ TIMEOUT_SECONDS = 10
 _BASE_URL = "https://slack.com/api/"
 _EVENT = "dq_incident"
 _PAGES, _PAGE_SIZE = 20, 200
+# What the bot may do, and what is lost without it.
+_SCOPES: Mapping[str, str] = {
+    "chat:write": "nothing can be sent",
+    "channels:history": "after a dropped connection a message may come twice",
+    "groups:history": "after a dropped connection a message in a private channel may come twice",
+    "channels:read": "the channels of '#name' cannot be looked into",
+    "groups:read": "the private channels of '#name' cannot be looked into",
+}
 _CHANNEL_ID = re.compile(r"[CGD][A-Z0-9]{7,}")
 
 # Slack makes no mention or link of its own out of a text; without a word it would for chat.update.
@@ -98,6 +108,16 @@ class Slack:
     def retract(self, receipt: MessagePlace) -> None:
         self._call("chat.delete", json={"channel": receipt.place, "ts": receipt.reference})
 
+    def introduce(self) -> tuple[str, frozenset[str] | None] | Failure:
+        """The workspace that the token is of, and the bot's scopes if Slack says them."""
+        answer = self._ask("auth.test", params={})
+        if not isinstance(answer, tuple):
+            return answer
+        said, headers = answer
+        scopes = headers.get("x-oauth-scopes")
+        names = None if scopes is None else frozenset(one.strip() for one in scopes.split(","))
+        return one_line(str(said.get("team", ""))), names
+
     def _post(self, to: Mapping[str, str], body: Data, message: Message, key: str) -> Answer:
         payload = {"incident": message.incident, "key": key, "revision": message.revision}
         mark = {
@@ -142,26 +162,39 @@ class Slack:
 
     def _call(self, method: str, **arguments: Mapping[str, object]) -> Data | Failure:
         """What Slack says with `ok: true`, or what it means that it did not."""
+        answer = self._ask(method, **arguments)
+        return answer[0] if isinstance(answer, tuple) else answer
+
+    def _ask(
+        self, method: str, **arguments: Mapping[str, object]
+    ) -> tuple[Data, Mapping[str, str]] | Failure:
+        """The same, with the headers of the answer by their names in small letters."""
         from slack_sdk.errors import SlackApiError
 
         try:
-            data = self.client.api_call(method, **arguments).data  # type: ignore[arg-type]  # json or params
+            answer = self.client.api_call(method, **arguments)  # type: ignore[arg-type]  # json or params
         except SlackApiError as error:
             response = error.response
             said = response.data if isinstance(response.data, dict) else {}
-            headers = {name.lower(): value for name, value in (response.headers or {}).items()}
-            return classify(response.status_code, str(said.get("error", "")), headers.get("retry-after"))
+            wait = _by_small_names(response.headers).get("retry-after")
+            return classify(response.status_code, str(said.get("error", "")), wait)
         except URLError as error:
             name = type(error.reason).__name__
             return NotSent(name) if isinstance(error.reason, _NEVER_LEFT) else Ambiguous(name)
         except (OSError, HTTPException, ValueError) as error:  # dropped, timed out, or no text at all
             return Ambiguous(type(error).__name__)
-        return data if isinstance(data, dict) else Ambiguous("an answer that is no JSON object")
+        if not isinstance(answer.data, dict):
+            return Ambiguous("an answer that is no JSON object")
+        return answer.data, _by_small_names(answer.headers)
 
 
 def _cannot_look(failure: Failure) -> Look:
     """A failed search: what is only late is tried again, everything else means that nobody can look."""
     return failure if isinstance(failure, NotSent | Ambiguous) else Rejected(failure.reason, Blockage.CHANNEL)
+
+
+def _by_small_names(headers: Any) -> dict[str, str]:
+    return {str(name).lower(): str(value) for name, value in (headers or {}).items()}
 
 
 def _next(page: Data) -> str:
@@ -181,6 +214,26 @@ def open_slack(settings: Mapping[str, str], write: Callable[[str], object]) -> S
         raise UsageError("Alerts in Slack need a bot token.", "Set SLACK_BOT_TOKEN, or SLACK_BOT_TOKEN_FILE.")
     base_url = address(settings.get("base_url") or _BASE_URL)
     return Slack(client(token, base_url, _seconds(settings.get("timeout_seconds", ""))))
+
+
+def inspect(settings: Mapping[str, str]) -> list[Inspection]:
+    """Whether Slack takes the token, and whether the bot may do what it has to."""
+    sender = open_slack(settings, str)
+    assert isinstance(sender, Slack)
+    said = sender.introduce()
+    if not isinstance(said, tuple):
+        return [Inspection(False, f"no answer that helps: {said.reason}", "Mend SLACK_BOT_TOKEN.")]
+    team, scopes = said
+    if scopes is None:
+        return [Inspection(None, f"takes the token for {team}; its scopes are not known")]
+    missing = [scope for scope in _SCOPES if scope not in scopes]
+    if not missing:
+        return [Inspection(True, f"takes the token for {team}; the scopes are there")]
+    mend = f"Add {', '.join(missing)} to the bot's scopes, and install the app again."
+    return [
+        Inspection(None if "chat:write" in scopes else False, f"{scope} is missing: {_SCOPES[scope]}", mend)
+        for scope in missing
+    ]
 
 
 def _seconds(said: str) -> float:
@@ -207,4 +260,5 @@ CHANNEL = Channel(
             "timeout_seconds", "DQ_SLACK_TIMEOUT_SECONDS", f"How long a call may take; {TIMEOUT_SECONDS}."
         ),
     ),
+    inspect=inspect,
 )

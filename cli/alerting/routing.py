@@ -6,12 +6,21 @@ import os
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from dq.alerts import channels
 from dq.alerts.route import AlertRoute
 from dq.cli.loading.contracts import NOT_IN_FORCE
 from dq.cli.world.settings import Settings
-from dq.contracts.access.alert_target import FILES, hears, target_fault
+from dq.contracts.access.alert_target import (
+    FILES,
+    UNSERVED,
+    domain_allowed,
+    hears,
+    host_allowed,
+    target_fault,
+    tool_fault,
+)
 from dq.contracts.access.alert_terms import route_terms
 from dq.contracts.model import Contract, SupportChannel
 from dq.contracts.shared.errors import UsageError
@@ -57,16 +66,22 @@ def refused(contracts: Iterable[Contract], channel: str, settings: Settings) -> 
         return []
     known = channels.load()
     return [
-        _finding(each, one, made)
+        _finding(each, one, wrong)
         for each in contracts
         if each.status not in NOT_IN_FORCE
-        for one in _heard(each, known)
-        if isinstance(made := _route(one, settings), TextFault)
+        for one in each.support
+        if (wrong := tool_fault(one) or _wrong(one, known, settings)) is not None
     ]
 
 
+def _wrong(one: SupportChannel, known: Collection[str], settings: Settings) -> TextFault | None:
+    made = _route(one, settings) if one.tool in known and hears(one) else None
+    return made if isinstance(made, TextFault) else None
+
+
 def _finding(contract: Contract, one: SupportChannel, wrong: TextFault) -> Finding:
-    at, path = one.at("channel"), one.path("channel")
+    key = "tool" if wrong.code == UNSERVED else "channel"
+    at, path = one.at(key), one.path(key)
     return Finding("route-refused", Severity.ERROR, f"{wrong.message}.", wrong.mend, at, path, contract.id)
 
 
@@ -90,10 +105,24 @@ def _route(support: SupportChannel, settings: Settings) -> AlertRoute | TextFaul
             mend = "Allow a folder for it: DQ_FILE_CHANNELS=FOLDER, or file_channels in dq.toml."
             return TextFault("ROUTE_REFUSED", said, mend)
         target = str(file)
+    closed = _closed_to(tool, target, settings)
+    if closed:
+        return TextFault("ROUTE_REFUSED", f"alerts may not go to {place!r}, so the console is told", closed)
     terms, _ = route_terms(support)
     return AlertRoute(
         tool, target, terms.severities, terms.escalate_after, terms.quiet, terms.quiet_severities
     )
+
+
+def _closed_to(tool: str, target: str, settings: Settings) -> str:
+    """How to allow a host or a domain that a contract names; empty where nothing has to be allowed."""
+    if tool == "webhook" and "://" in target and not host_allowed(target, settings.webhook_hosts):
+        host = urlsplit(target).netloc
+        return f"Allow its host: DQ_WEBHOOK_HOSTS={host}, or webhook_hosts in dq.toml."
+    if tool == "email" and not domain_allowed(target, settings.email_domains):
+        domain = target.rpartition("@")[2]
+        return f"Allow its domain: DQ_EMAIL_DOMAINS={domain}, or email_domains in dq.toml."
+    return ""
 
 
 def _listed(place: str, patterns: Iterable[str] | None) -> bool:

@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import typer
 from sqlalchemy import Connection
 
 from dq.alerts import channels
-from dq.alerts.channel import Channel, ChannelSetting, Open
+from dq.alerts.channel import Open
 from dq.alerts.handling.morning import tell_mornings
 from dq.alerts.record import PAST, record, record_past
 from dq.alerts.route import CONSOLE, AlertRoute, matching
@@ -22,11 +21,11 @@ from dq.alerts.sending import outstanding
 from dq.alerts.sending.deliver import Drained, drain
 from dq.alerts.sending.outstanding import Outstanding
 from dq.cli.alerting import helping
+from dq.cli.alerting.channel_settings import settings_of
 from dq.cli.alerting.routing import FROM_CONTRACT, platform_route, routes
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.contracts.access.alert_target import FILES
-from dq.contracts.access.files import FileRefused, read_own
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
@@ -43,7 +42,7 @@ def teller(
     known, name = channels.load(), channel.partition(":")[0]
     # Now, and not in the night when the first alert has to go there.
     if name in known:
-        known[name].open(_settings(world, known[name]), output.line)
+        known[name].open(settings_of(world, known[name]), output.line)
     elif name != FROM_CONTRACT:
         choice = ", ".join((FROM_CONTRACT, *known))
         raise UsageError(f"there is no channel {channel!r}.", f"Choose one of {choice}.")
@@ -116,11 +115,17 @@ def send(
     """
     opened: dict[str, Open] = {}
     unset: dict[str, str] = {}
+    mistakes: list[UsageError] = []
     for name, one in channels.load().items():
         if name in FILES and not world.settings.file_channels and channel.partition(":")[0] != name:
             unset[name] = "it is off. Allow a folder for it: DQ_FILE_CHANNELS=FOLDER."
             continue
-        settings = _settings(world, one)
+        try:
+            settings = settings_of(world, one)
+        except UsageError as error:
+            mistakes.append(error)
+            unset[name] = str(error)
+            continue
         try:
             opened[name] = one.open(settings, write)
         except DqError as error:
@@ -137,30 +142,18 @@ def send(
         fallbacks=list(dict.fromkeys([platform_route(channel, world.settings), CONSOLE])),
     )
     broken = {name: unset.get(name, reason) for name, reason in drained.broken.items()}
-    return replace(drained, broken=broken)
+    drained = replace(drained, broken=broken)
+    if mistakes:
+        # A secret that cannot be read: after all others have been told.
+        report(drained)
+        raise mistakes[0]
+    return drained
 
 
 def _running(world: World) -> Callable[[], datetime]:
     """A clock that goes on from the world's own, which stands still in a replay."""
     began, start = time.monotonic(), world.now()
     return lambda: start + timedelta(seconds=time.monotonic() - began)
-
-
-def _settings(world: World, channel: Channel) -> dict[str, str]:
-    return {one.name: value for one in channel.settings if (value := _setting(world, one)) is not None}
-
-
-def _setting(world: World, one: ChannelSetting) -> str | None:
-    """A channel's setting from its variable; a secret may stand in a file that `<VARIABLE>_FILE` names."""
-    file = world.environment.get(f"{one.variable}_FILE") if one.secret else None
-    if file is None:
-        settings = world.environment if one.secret else world.settings.variables()
-        return settings.get(one.variable)
-    try:
-        return read_own(Path(file)).decode().strip()
-    except (FileRefused, UnicodeDecodeError) as error:
-        reason = error.message if isinstance(error, FileRefused) else f"{file} is not UTF-8."
-        raise UsageError(f"{one.variable}_FILE: {reason}", "Mend the path.") from error
 
 
 def report(drained: Drained) -> int:
@@ -205,5 +198,5 @@ def _at(instant: datetime) -> str:
 CHANNEL = typer.Option(
     FROM_CONTRACT,
     "--channel",
-    help="Who is told: contract (its support channels), console, slack:#channel, or file:alerts.jsonl.",
+    help="Who is told: contract (its support channels), console, or one such as slack:#sales-data.",
 )

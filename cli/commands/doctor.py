@@ -90,7 +90,7 @@ def _looks(world: World) -> Iterator[Look]:
     yield from _settings(world)
     yield _store(world)
     yield from _alerts(world)
-    yield _slack(world)
+    yield from _channels(world)
     yield _registry(world)
 
 
@@ -105,7 +105,12 @@ def _settings(world: World) -> Iterator[Look]:
         if value != row.default and not row.name.endswith("_url"):
             said = ", ".join(value) if isinstance(value, tuple) else str(value)
             yield Look("setting", True, f"{row.name}: {said or 'none'}")
+    from dq.cli.alerting.channel_settings import variables
+
+    ours = variables(world.environment)
     for name, near in unknown(world.environment, given):
+        if name in ours:
+            continue
         mend = f"Did you mean {near}?" if near else "docs/reference/settings.md lists them."
         yield Look("setting", None, f"{name} is no setting", mend)
 
@@ -177,12 +182,24 @@ def _alerts(world: World) -> Iterator[Look]:
         yield Look("alerts", True, "nothing waits, and nothing was refused")
 
 
-def _slack(world: World) -> Look:
-    if world.environment.get("SLACK_BOT_TOKEN"):
-        return Look("Slack", True, "SLACK_BOT_TOKEN is set")
-    return Look(
-        "Slack", None, "SLACK_BOT_TOKEN is not set", "Set it to the token of your Slack app (xoxb-…)."
-    )
+def _channels(world: World) -> Iterator[Look]:
+    """Each channel for alerts: whether it would take a message. None is sent."""
+    from dq.alerts import channels
+    from dq.cli.alerting.channel_settings import settings_of
+
+    for name, channel in channels.load().items():
+        if channel.inspect is None:
+            continue
+        try:
+            given = {key: value for key, value in settings_of(world, channel).items() if value}
+            if not given:
+                first = channel.settings[0].of("sales-data")
+                yield Look(name, None, "is not set up", f"For {channel.summary[:-1]}: {first}.")
+                continue
+            for seen in channel.inspect(given):
+                yield Look(name, seen.good, seen.seen, seen.mend)
+        except DqError as error:
+            yield Look(name, False, error.message, error.mend)
 
 
 def _registry(world: World) -> Look:

@@ -141,11 +141,28 @@ class Settings:
         "is a secret: `DQ_HEARTBEAT_URL_FILE` names a file that holds it.",
         secret=True,
     )
+    smtp_host: str = _is("", TEXT, "The mail server for alerts by email.")
+    smtp_port: str = _is("", NUMBER, "Its port: 587 with STARTTLS, the default, or 465 with TLS.")
+    smtp_user: str = _is("", TEXT, "Who logs in at the mail server. By default nobody.")
+    smtp_from: str = _is("", TEXT, "Who writes alerts by email, such as `dq@acme.example`.")
+    email_domains: tuple[str, ...] = _is(
+        (), TEXTS, "Domains to which contracts may send email, such as `acme.example`. By default none."
+    )
+    webhook_hosts: tuple[str, ...] = _is(
+        (), TEXTS, "Hosts whose https:// URLs contracts may name as webhooks. By default none."
+    )
+    pagerduty_url: str = _is(
+        "",
+        TEXT,
+        "Another address of PagerDuty's Events API, such as the EU's. By default events.pagerduty.com.",
+    )
     file: Path | None = None
 
     def variables(self) -> dict[str, str]:
         """The settings of channels as the variables that their shelf knows."""
-        return {row.variable: value for row in TABLE if isinstance(value := getattr(self, row.name), str)}
+        found = {row.variable: getattr(self, row.name) for row in TABLE}
+        texts = {name: ",".join(each) for name, each in found.items() if isinstance(each, tuple)}
+        return {name: each for name, each in found.items() if isinstance(each, str)} | texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,28 @@
-"""TABLE: what a support entry must name for alerts to go there, by its tool."""
+"""TABLE: which tools alerts go through, and what a support entry must name for each of them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
 
 from dq.contracts.model import SupportChannel
 from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.spelling import nearest
 
 # Scopes of support channels that want to hear of breaches; an entry without a scope does too.
 HEARING = (None, "notifications", "issues")
 # Tools whose channel is a path of the machine that watches.
 FILES = frozenset({"file"})
+
+# A name that stands for a secret of the operator's: it becomes the end of a variable, as FILE does.
+NAME = r"(?!(?:.*-)?file$)[a-z][a-z0-9\-]{0,62}"
+_NAMED = (
+    "Write the name under which the operator knows it: small letters, digits and hyphens, such as sales-data."
+)
+_ATEXT = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\-]"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}[A-Za-z0-9])?"
 
 # By tool: what a channel must be, what it must not be, and what to write. Slack's own limit is 80 signs.
 _FORMS: dict[str, tuple[str, str, str]] = {
@@ -19,19 +31,73 @@ _FORMS: dict[str, tuple[str, str, str]] = {
         r"[UW][A-Z0-9]{7,}",
         "Write a channel such as '#sales-data', in quotes, or its id, such as C024BE91L.",
     ),
+    "slack-webhook": (NAME, "", _NAMED),
+    "teams": (NAME, "", _NAMED),
+    "pagerduty": (NAME, "", _NAMED),
+    "webhook": (
+        rf"{NAME}|https://[A-Za-z0-9.\-]{{1,253}}(?::[0-9]{{1,5}})?(?:/[A-Za-z0-9._~\-/]{{0,500}})?",
+        "",
+        f"{_NAMED} Or an https:// URL without a user and a query.",
+    ),
+    # RFC 5321, without quoted local parts; one address, so that nobody can slip in others.
+    "email": (
+        rf"{_ATEXT}(?:[.]?{_ATEXT}){{0,63}}@{_LABEL}(?:[.]{_LABEL})+",
+        r".{255,}|.{65,}@.*",
+        "Write one address, such as sales-data@acme.example.",
+    ),
 }
+UNSERVED = "ALERT_TOOL"
+TOOLS = ("console", "file", *_FORMS)
+"""Every tool that alerts go through; the shelf of channels holds one of each."""
 
 
 def target_fault(support: SupportChannel) -> TextFault | None:
     """What is wrong with the channel of an entry, taken by itself; None for tools that have no form here."""
-    if support.tool not in _FORMS:
+    return form_fault(support.tool or "", support.channel)
+
+
+def form_fault(tool: str, target: str) -> TextFault | None:
+    """What is wrong with a target of a tool; None for tools that have no form here."""
+    if tool not in _FORMS:
         return None
-    wanted, unwanted, mend = _FORMS[support.tool]
-    if re.fullmatch(wanted, support.channel) and not re.fullmatch(unwanted, support.channel):
+    wanted, unwanted, mend = _FORMS[tool]
+    if re.fullmatch(wanted, target) and not re.fullmatch(unwanted, target):
         return None
-    return TextFault("ALERT_TARGET", f"{support.channel!r} is no channel of {support.tool}", mend)
+    return TextFault("ALERT_TARGET", f"{target!r} is no channel of {tool}", mend)
+
+
+def tool_fault(support: SupportChannel) -> TextFault | None:
+    """Whether an entry that wants to hear of breaches names a tool that brings none of them.
+
+    One without a scope may be there for people alone: it is at fault only where a tool of ours was meant.
+    """
+    if not hears(support) or support.tool is None or support.tool in TOOLS:
+        return None
+    near = nearest(support.tool, TOOLS)
+    if support.scope is None and near is None:
+        return None
+    mend = f"Did you mean {near!r}? " if near else ""
+    mend += f"Write one of {', '.join(TOOLS)}, or a scope that hears of no breaches, such as interactive."
+    return TextFault(UNSERVED, f"{support.tool!r} is no channel of dq, so its alerts would go nowhere", mend)
 
 
 def hears(support: SupportChannel) -> bool:
     """Whether breaches are told to this entry."""
     return support.scope in HEARING
+
+
+def host_allowed(url: str, hosts: Iterable[str]) -> bool:
+    """Whether the host of a URL is on a list of patterns; a port other than the usual one must be named."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port
+    except ValueError:
+        return False
+    host = (parts.hostname or "") if port in (None, 443) else f"{parts.hostname}:{port}"
+    return any(fnmatchcase(host, one.lower()) for one in hosts)
+
+
+def domain_allowed(address: str, domains: Iterable[str]) -> bool:
+    """Whether the domain of an email address is on a list of patterns."""
+    domain = address.rpartition("@")[2].lower()
+    return any(fnmatchcase(domain, one.lower().lstrip("@")) for one in domains)

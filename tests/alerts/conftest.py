@@ -6,8 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from fakes import shelf
 from fakes.breaches import ROUTES
+from fakes.hooks import Hooks
 from fakes.slack import TOKEN, FakeSlack
+from fakes.smtp import FakeSmtp
 from sqlalchemy import select
 
 from dq.alerts import tables
@@ -54,6 +57,24 @@ def hurried(opened):
 
 
 @pytest.fixture
+def hooks():
+    with Hooks() as hosts:
+        yield hosts
+
+
+@pytest.fixture
+def smtp():
+    with FakeSmtp() as server:
+        yield server
+
+
+@pytest.fixture
+def places(slack, hooks, smtp, tmp_path, terminal):
+    """How each channel is set up here: its settings and a target."""
+    return shelf.places(slack, hooks, smtp, tmp_path, terminal)
+
+
+@pytest.fixture
 def terminal():
     return []
 
@@ -62,10 +83,10 @@ def terminal():
 def channels(slack, terminal):
     """Slack, which may be hurried, and the console, open."""
     settings = {"token": TOKEN, "base_url": slack.url, "timeout_seconds": "2"}
-    shelf = load()
+    known = load()
     return {
-        "slack": hurried(shelf["slack"].open(settings, terminal.append)),
-        "console": shelf["console"].open({}, terminal.append),
+        "slack": hurried(known["slack"].open(settings, terminal.append)),
+        "console": known["console"].open({}, terminal.append),
     }
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fakes import wheel
 
-COMMANDS = sorted(file.stem for file in (wheel.ROOT / "cli" / "commands").glob("[a-z]*.py"))
+COMMANDS = sorted(file.stem.replace("_", "-") for file in (wheel.ROOT / "cli" / "commands").glob("[a-z]*.py"))
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ class FakeSlack:
         self.messages: dict[str, dict[str, Any]] = {}
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.faults: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        self.scopes = "chat:write,channels:history,groups:history,channels:read,groups:read"
         self.lock = threading.Lock()
         self.stopping = threading.Event()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
@@ -187,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
         slack, method = self.server.slack, self.path.rpartition("/")[2].partition("?")[0]
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         is_json = "json" in self.headers.get("Content-Type", "")
-        body = json.loads(raw) if is_json else {k: v[0] for k, v in parse_qs(raw).items()}
+        body = json.loads(raw or "{}") if is_json else {k: v[0] for k, v in parse_qs(raw).items()}
         if method == "_fault":
             slack.fault(body.pop("method"), body.pop("kind"), **body)
             return self._say(200, {"ok": True})
@@ -201,7 +202,8 @@ class _Handler(BaseHTTPRequestHandler):
         return getattr(self, "_" + fault["kind"])(fault, answer)
 
     def _none(self, fault: dict[str, Any], answer: dict[str, Any]) -> None:
-        self._say(200, {"ok": "error" not in answer, **answer})
+        scopes = {"X-OAuth-Scopes": self.server.slack.scopes}
+        self._say(200, {"ok": "error" not in answer, **answer}, scopes)
 
     def _error(self, fault: dict[str, Any], answer: dict[str, Any]) -> None:
         self._say(200, {"ok": False, "error": fault["code"]})

@@ -41,7 +41,7 @@ CALLS = {
     """,
     "host": """
         urllib.request.* http.client.* requests.* httpx.* socket.* ssl.* boto3.* botocore.* pyarrow.fs.*
-        slack_sdk.* psycopg.* .from_uri
+        slack_sdk.* psycopg.* smtplib.* .from_uri
     """,
     "code": """
         eval exec compile __import__ importlib.import_module runpy.* pickle.* marshal.* shelve.* ctypes.*
@@ -149,7 +149,16 @@ ALLOWED = {
         "http.client.HTTPConnection http.client.HTTPSConnection ssl.create_default_context",
         "door: the operator's sign of life, one GET and no redirects",
     ),
-    ("alerts/channels/file.py", "file"): (".is_file .mkdir .open os.open", "the file that a route names"),
+    ("alerts/channels/_http.py", "host"): (
+        "http.client.HTTPConnection http.client.HTTPSConnection socket.socket.shutdown "
+        "ssl.create_default_context urllib.request.getproxies urllib.request.proxy_bypass",
+        "door: posts to one host that the operator names or allows, and follows no redirect",
+    ),
+    ("alerts/channels/email.py", "host"): (
+        "smtplib.SMTP smtplib.SMTP_SSL ssl.create_default_context",
+        "door: the operator's mail server, never in the clear",
+    ),
+    ("alerts/channels/file.py", "file"): (".mkdir os.open", "the file that a route names"),
     ("alerts/channels/file.py", "output"): ("os.write", "the file that a route names"),
     ("dataquality/delivery/lake/files.py", "file"): (
         ".is_dir .is_file .iterdir os.fdopen os.open os.scandir",
@@ -226,6 +235,7 @@ ALLOWED = {
     ),
     # methods that only have the name of a path's
     ("cli/alerting/sending.py", "file"): (".open", "opens a channel"),
+    ("cli/commands/test_alert.py", "file"): (".open", "opens a channel"),
     ("registry/catalogs/__init__.py", "file"): (".open", "opens a catalog"),
     ("contracts/sql/guard.py", "file"): (".replace/1", "a node of a statement"),
     ("contracts/sql/long_texts.py", "file"): (".replace/1", "a node of a statement"),

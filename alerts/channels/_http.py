@@ -1,0 +1,147 @@
+"""One POST to one host: TLS is verified, no redirect is followed, and all of it has a time limit."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from threading import Event, Timer
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected
+from dq.alerts.channels._slack_answers import seconds
+
+TIMEOUT_SECONDS = 10.0
+"""Of one call, all in all: the lease of the outbox is longer."""
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_MOST_BYTES = 64 * 1024
+# A user before the host, a backslash or a fragment is read in two ways by somebody.
+_ADDRESS = re.compile(
+    r"https?://[A-Za-z0-9.\-]+(:[0-9]{1,5})?(/[!-\"$-;=?-\[\]-~]*)?|https?://\[::1\](:[0-9]{1,5})?/.*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a host said: the first 64 KiB of its body, and how long it wants us to wait, if it says so."""
+
+    status: int
+    body: bytes
+    retry_after_seconds: float | None
+
+
+def unsafe(url: str) -> str:
+    """Why nothing may be sent to a URL, in words that do not show it; empty when it may."""
+    match = _ADDRESS.fullmatch(url)
+    if match is None or "@" in urlsplit(url).netloc:
+        return "its URL is no plain https:// URL"
+    try:
+        parts = urlsplit(url)
+        secure = parts.scheme == "https" or parts.hostname in LOOPBACK
+        return (
+            "" if parts.port != 0 and secure else "its URL has no https://, so it would be sent in the clear"
+        )
+    except ValueError:
+        return "its URL has no port that there is"
+
+
+def post(
+    url: str, body: bytes, headers: Mapping[str, str], timeout_seconds: float = TIMEOUT_SECONDS
+) -> Response | NotSent | Ambiguous:
+    """Sends `body` to a URL that is not `unsafe`. NotSent: it never left us; Ambiguous: it may have."""
+    parts = urlsplit(url)
+    connection = _connection(parts, timeout_seconds)
+    try:
+        try:
+            connection.connect()
+        except (OSError, HTTPException, UnicodeError) as error:
+            return NotSent(f"no connection: {_kind(error)}", None, Blockage.ROUTE)
+        with time_limit(connection.sock, timeout_seconds) as over:
+            answer = _answer(connection, parts, body, headers)
+        # What was cut off by us may begin like an answer.
+        return Ambiguous("no answer in time") if over.is_set() else answer
+    finally:
+        connection.close()
+
+
+@contextmanager
+def time_limit(connected: socket.socket, limit_seconds: float) -> Iterator[Event]:
+    """Ends the connection after the time: whoever answers one byte a second keeps within every timeout.
+
+    The event is set when the time is over.
+    """
+    over = Event()
+    timer = Timer(limit_seconds, _hang_up, (connected, over))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield over
+    finally:
+        timer.cancel()
+
+
+def refusal(response: Response) -> NotSent | Ambiguous | Rejected:
+    """What a status that is no success means where nothing more is known of a host."""
+    status, said = response.status, f"HTTP {response.status}"
+    if status == 429 or (status == 503 and response.retry_after_seconds is not None):
+        return NotSent(said, response.retry_after_seconds, Blockage.ROUTE)
+    if 300 <= status < 400:
+        return Rejected(f"{said} sends to another address, which dq does not follow", Blockage.ROUTE)
+    if status == 413:
+        return Rejected(said, Blockage.MESSAGE)
+    return Rejected(said, Blockage.ROUTE) if 400 <= status < 500 and status != 408 else Ambiguous(said)
+
+
+def _connection(parts: SplitResult, timeout_seconds: float) -> HTTPConnection:
+    host, port = parts.hostname or "", parts.port
+    if parts.scheme == "http":  # the loopback alone, which needs no proxy
+        return HTTPConnection(host, port or 80, timeout=timeout_seconds)
+    context = ssl.create_default_context()
+    proxy = urlsplit(getproxies().get("https", "")) if not proxy_bypass(host) else None
+    if proxy is None or not proxy.hostname:
+        return HTTPSConnection(host, port or 443, timeout=timeout_seconds, context=context)
+    through = HTTPSConnection(proxy.hostname, proxy.port or 80, timeout=timeout_seconds, context=context)
+    through.set_tunnel(host, port or 443)
+    return through
+
+
+def _answer(
+    connection: HTTPConnection, parts: SplitResult, body: bytes, headers: Mapping[str, str]
+) -> Response | Ambiguous:
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    try:
+        connection.request("POST", path, body, {"User-Agent": "dq", **headers})
+        answer = connection.getresponse()
+        wait = _wait(answer.headers.get("Retry-After"), answer.headers.get("Date"))
+        return Response(answer.status, answer.read(_MOST_BYTES), wait)
+    except (OSError, HTTPException, ValueError) as error:
+        return Ambiguous(f"no answer: {_kind(error)}")
+
+
+def _wait(retry_after: str | None, date: str | None) -> float | None:
+    """Seconds, or an HTTP date by the clock of whoever wrote it (RFC 9110, 10.2.3)."""
+    if retry_after is None or date is None or not retry_after[:1].isalpha():
+        return seconds(retry_after)
+    try:
+        length = parsedate_to_datetime(retry_after) - parsedate_to_datetime(date)
+    except (ValueError, TypeError):
+        return None
+    return seconds(str(max(length.total_seconds(), 0.0)))
+
+
+def _hang_up(connected: socket.socket, over: Event) -> None:
+    over.set()
+    with suppress(OSError):
+        # Not SSLSocket's own, which takes the layer away under the thread that reads.
+        socket.socket.shutdown(connected, socket.SHUT_RDWR)
+
+
+def _kind(error: Exception) -> str:
+    return type(error).__name__

@@ -1,0 +1,252 @@
+"""Alerts by email over SMTP: one thread for each incident, its steps as replies.
+
+At least once: a server that took a message and went away cannot be asked. The repeat has the same
+Message-ID, by which many mailboxes drop it. Sources: RFC 5321 (replies, the size of addresses), RFC 5322
+3.6.4 (threads), RFC 3834 (Auto-Submitted).
+"""
+
+from __future__ import annotations
+
+import smtplib
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import formatdate
+
+from dq.alerts.channel import (
+    Ambiguous,
+    Answer,
+    Blockage,
+    Capabilities,
+    Channel,
+    ChannelSetting,
+    Inspection,
+    Look,
+    MessagePlace,
+    NotSent,
+    Rejected,
+    Sender,
+    Sent,
+)
+from dq.alerts.channels._http import LOOPBACK, TIMEOUT_SECONDS, time_limit
+from dq.alerts.channels._mail_page import page
+from dq.alerts.message import Message, cut, headline, lines, repeat_note
+from dq.contracts.access.alert_target import form_fault
+from dq.contracts.shared.errors import UsageError
+
+SUBMISSION, SMTPS = 587, 465
+# Of all steps together: the lease of the outbox is longer.
+_LIMIT_SECONDS = 30.0
+_SUBJECT = 180
+
+Failure = NotSent | Ambiguous | Rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """How the operator's server is reached, and who writes."""
+
+    host: str
+    port: int
+    sender: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+    @property
+    def domain(self) -> str:
+        """The domain of whoever writes."""
+        return self.sender.rpartition("@")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Email:
+    """Sends each message over a connection of its own."""
+
+    mailbox: Mailbox
+    now: Callable[[], float] = time.time
+
+    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
+        subject = cut(headline(message), _SUBJECT)
+        text = "\n".join([headline(message), "", *lines(message)])
+        return self._send(target, message, key, (subject, text), below)
+
+    def update(self, receipt: MessagePlace, message: Message) -> Answer:
+        return Rejected("an email cannot be changed", Blockage.MESSAGE)
+
+    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
+        said = [message.note, message.budget if message.state.closed else "", *repeat_note(message)]
+        text = "\n".join([headline(message), "", *(line for line in said if line)])
+        return self._send(receipt.place, message, key, ("", text), receipt)
+
+    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
+        return Rejected("nobody can look into a mailbox", Blockage.CHANNEL)
+
+    def retract(self, receipt: MessagePlace) -> None:
+        """What was sent stays."""
+
+    def _send(
+        self, target: str, message: Message, key: str, said: tuple[str, str], below: MessagePlace | None
+    ) -> Answer:
+        wrong = form_fault("email", target)
+        if wrong is not None:
+            return Rejected(f"{wrong.message}. {wrong.mend}", Blockage.ROUTE)
+        subject, text = said
+        # The subject of a thread never changes: some programs make threads of subjects.
+        root, _, first = (below.root if below else "").partition(" ")
+        own = f"<{key}@{self.mailbox.domain}>"
+        mail = EmailMessage(policy=SMTP)
+        mail["From"], mail["To"] = self.mailbox.sender, target
+        mail["Subject"] = f"Re: {first}" if root else subject
+        mail["Date"] = formatdate(self.now())
+        mail["Message-ID"] = own
+        if root:
+            mail["In-Reply-To"] = mail["References"] = root
+        mail["Auto-Submitted"] = "auto-generated"
+        mail["X-DQ-Incident"] = message.incident
+        mail.set_content(text)
+        mail.add_alternative(page(message, step=not subject), subtype="html")
+        failure = _deliver(self.mailbox, target, mail)
+        if failure is not None:
+            return failure
+        return Sent(MessagePlace(target, f"{own} {first or subject}", below.root if below else ""))
+
+
+def _deliver(mailbox: Mailbox, target: str, mail: EmailMessage) -> Failure | None:
+    """Hands a mail to the server; None when it took it."""
+    server = _connect(mailbox)
+    if not isinstance(server, smtplib.SMTP):
+        return server
+    try:
+        assert server.sock is not None
+        with time_limit(server.sock, _LIMIT_SECONDS):
+            failure = _greet(server, mailbox) or _address(server, mailbox.sender, target)
+            return failure or _hand_over(server, mail)
+    finally:
+        server.close()
+
+
+def _connect(mailbox: Mailbox) -> smtplib.SMTP | Failure:
+    name, seconds = mailbox.domain, TIMEOUT_SECONDS
+    try:
+        if mailbox.port == SMTPS:
+            return smtplib.SMTP_SSL(
+                mailbox.host, mailbox.port, name, timeout=seconds, context=ssl.create_default_context()
+            )
+        return smtplib.SMTP(mailbox.host, mailbox.port, name, timeout=seconds)
+    except (OSError, UnicodeError) as error:  # smtplib's own errors are OSErrors
+        return NotSent(f"no connection: {type(error).__name__}")
+
+
+def _greet(server: smtplib.SMTP, mailbox: Mailbox) -> Failure | None:
+    """EHLO, TLS and the login."""
+    try:
+        server.ehlo_or_helo_if_needed()
+        if mailbox.port != SMTPS:
+            if server.has_extn("starttls"):
+                server.starttls(context=ssl.create_default_context())
+                server.ehlo()
+            elif mailbox.host not in LOOPBACK:
+                said = f"{mailbox.host} offers no STARTTLS, so mail and password would be sent in the clear"
+                return Rejected(said, Blockage.CHANNEL)
+        if mailbox.user:
+            server.login(mailbox.user, mailbox.password)
+    except smtplib.SMTPNotSupportedError:
+        return Rejected(f"{mailbox.host} offers no login", Blockage.CHANNEL)
+    except smtplib.SMTPResponseException as error:
+        return _refused("the login" if server.esmtp_features else "EHLO", error.smtp_code, Blockage.CHANNEL)
+    except smtplib.SMTPException as error:
+        return NotSent(type(error).__name__)
+    except (OSError, ValueError) as error:
+        return NotSent(f"no connection: {type(error).__name__}")
+    return None
+
+
+def _address(server: smtplib.SMTP, sender: str, target: str) -> Failure | None:
+    """MAIL and RCPT."""
+    try:
+        code, _ = server.mail(sender)
+        if code // 100 != 2:
+            return _refused("the sender", code, Blockage.CHANNEL)
+        code, _ = server.rcpt(target)
+        return None if code // 100 == 2 else _refused("the recipient", code, Blockage.ROUTE)
+    except (OSError, ValueError) as error:
+        return NotSent(f"no connection: {type(error).__name__}")
+
+
+def _hand_over(server: smtplib.SMTP, mail: EmailMessage) -> Failure | None:
+    """DATA: whoever goes away after it may have taken the message."""
+    try:
+        code, _ = server.data(mail.as_bytes(policy=SMTP))
+    except smtplib.SMTPDataError as error:
+        return _refused("the message", error.smtp_code, Blockage.MESSAGE)
+    except (OSError, ValueError) as error:
+        return Ambiguous(f"no answer: {type(error).__name__}")
+    return None if code // 100 == 2 else _refused("the message", code, Blockage.MESSAGE)
+
+
+def _refused(what: str, code: int, scope: Blockage) -> Failure:
+    # 4xx is for now, 5xx for good; 421 closes the channel. The server's words are not for our logs.
+    said = f"the server refuses {what}: {code}"
+    if 400 <= code < 500:
+        return NotSent(said, None, Blockage.CHANNEL if code == 421 else scope)
+    return Rejected(said, scope)
+
+
+def open_email(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
+    """A sender over the operator's server. `write` is not used."""
+    return Email(_mailbox(settings))
+
+
+def inspect(settings: Mapping[str, str]) -> list[Inspection]:
+    """Whether the server is there, speaks TLS and takes the login."""
+    mailbox = _mailbox(settings)
+    server, place = _connect(mailbox), f"{mailbox.host}:{mailbox.port}"
+    if not isinstance(server, smtplib.SMTP):
+        return [Inspection(False, f"{place}: {server.reason}", "Mend DQ_SMTP_HOST and DQ_SMTP_PORT.")]
+    try:
+        assert server.sock is not None
+        with time_limit(server.sock, TIMEOUT_SECONDS):
+            failure = _greet(server, mailbox)
+    finally:
+        server.close()
+    if failure is not None:
+        return [Inspection(False, f"{place}: {failure.reason}", "Mend DQ_SMTP_USER and DQ_SMTP_PASSWORD.")]
+    did = "took the login" if mailbox.user else "wants no login"
+    return [Inspection(True, f"{place} {did}")]
+
+
+def _mailbox(settings: Mapping[str, str]) -> Mailbox:
+    given = {name: settings.get(name, "").strip() for name in ("host", "port", "from", "user", "password")}
+    port = given["port"] or str(SUBMISSION)
+    if not given["host"] or not given["from"]:
+        raise UsageError("Alerts by email need a server and a sender.", "Set DQ_SMTP_HOST and DQ_SMTP_FROM.")
+    if not port.isascii() or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise UsageError(f"{port!r} is no port of SMTP.", f"Write {SUBMISSION} or {SMTPS} in DQ_SMTP_PORT.")
+    if form_fault("email", given["from"]):
+        raise UsageError(f"{given['from']!r} is no address that could send.", "Correct DQ_SMTP_FROM.")
+    if bool(given["user"]) != bool(given["password"]):
+        raise UsageError(
+            "A login at the mail server needs a user and a password.",
+            "Set DQ_SMTP_USER, and DQ_SMTP_PASSWORD or DQ_SMTP_PASSWORD_FILE, or neither.",
+        )
+    return Mailbox(given["host"], int(port), given["from"], given["user"], given["password"])
+
+
+CHANNEL = Channel(
+    id="email",
+    summary="Mail over SMTP, a thread for each incident. At least once; a repeat has the same Message-ID.",
+    can=Capabilities(thread=True, update=False, reconcile=False, folds=True),
+    make=open_email,
+    settings=(
+        ChannelSetting("host", "DQ_SMTP_HOST", "The mail server."),
+        ChannelSetting("port", "DQ_SMTP_PORT", f"Its port; {SUBMISSION} with STARTTLS, {SMTPS} with TLS."),
+        ChannelSetting("from", "DQ_SMTP_FROM", "Who writes."),
+        ChannelSetting("user", "DQ_SMTP_USER", "Who logs in at the mail server."),
+        ChannelSetting("password", "DQ_SMTP_PASSWORD", "The password at the mail server.", secret=True),
+    ),
+    inspect=inspect,
+)

@@ -1,0 +1,159 @@
+"""Alerts in PagerDuty over its Events API v2: an incident of ours is one alert, ended when ours ends.
+
+Source: developer.pagerduty.com/docs/events-api-v2-overview and its OpenAPI document (202 taken, 400 not
+understood, 429 too many, 5xx to be tried again; a summary of 1,024 signs). The dedup_key is the incident's
+id, so that the same event twice is one alert: what is unclear is sent again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dq.alerts.channel import (
+    Ambiguous,
+    Answer,
+    Blockage,
+    Capabilities,
+    Channel,
+    ChannelSetting,
+    Inspection,
+    Look,
+    MessagePlace,
+    NotSent,
+    Rejected,
+    Sender,
+    Sent,
+)
+from dq.alerts.channels import _http, _named
+from dq.alerts.incident import IncidentState
+from dq.alerts.message import MAX_VALUE, Message, cut, headline, promise
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import Severity
+
+_ENQUEUE = "https://events.pagerduty.com/v2/enqueue"
+_SUMMARY = 1024
+_SEVERITIES: Mapping[Severity, str] = {
+    Severity.INFO: "info",
+    Severity.WARNING: "warning",
+    Severity.ERROR: "error",
+    Severity.CRITICAL: "critical",
+}
+_ACTIONS: Mapping[IncidentState, str] = {IncidentState.OPEN: "trigger", IncidentState.ACKED: "acknowledge"}
+
+
+@dataclass(frozen=True, slots=True)
+class PagerDuty:
+    """Sends events to the services whose routing keys the operator named."""
+
+    keys: Mapping[str, str] = field(repr=False)
+    url: str = field(repr=False)
+
+    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
+        return self._send(target, message)
+
+    def update(self, receipt: MessagePlace, message: Message) -> Answer:
+        return self._send(receipt.place, message)
+
+    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
+        return self._send(receipt.place, message)
+
+    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
+        return Rejected("a routing key can only send", Blockage.CHANNEL)
+
+    def retract(self, receipt: MessagePlace) -> None:
+        """There is no second copy of one dedup_key."""
+
+    def _send(self, target: str, message: Message) -> Answer:
+        routing_key = self.keys.get(target)
+        if routing_key is None:
+            said = f"nothing says which service {target!r} is. Set {_KEY.of(target)}"
+            return Rejected(said, Blockage.ROUTE)
+        body = json.dumps({"routing_key": routing_key, **_event(message)}).encode()
+        response = _http.post(self.url, body, {"Content-Type": "application/json"})
+        place = MessagePlace(target, message.incident)
+        answer = _meaning(response, place) if isinstance(response, _http.Response) else response
+        # Whether it arrived does not matter: the next one with the same dedup_key changes nothing.
+        return NotSent(answer.reason) if isinstance(answer, Ambiguous) else answer
+
+
+def _meaning(answer: _http.Response, place: MessagePlace) -> Sent | NotSent | Ambiguous | Rejected:
+    if answer.status == 202:
+        return Sent(place)
+    # Something between us and PagerDuty may answer for it.
+    return Ambiguous(f"HTTP {answer.status}") if answer.status < 300 else _http.refusal(answer)
+
+
+def _event(message: Message) -> dict[str, object]:
+    about = {"promise": promise(message), **dict(message.facts), "budget": message.budget}
+    return {
+        "event_action": _ACTIONS.get(message.state, "resolve"),
+        "dedup_key": message.incident,
+        "client": "dq",
+        "payload": {
+            "summary": cut(headline(message), _SUMMARY),
+            "source": cut(message.key.contract, MAX_VALUE),
+            "component": cut(message.key.object, MAX_VALUE),
+            "group": cut(message.key.group, MAX_VALUE),
+            "severity": _SEVERITIES[message.severity],
+            "custom_details": {
+                **{label: value for label, value in about.items() if value},
+                "state": message.state.replace("_", " "),
+                "steps": " ".join(message.steps),
+                "news": message.note,
+            },
+        },
+    }
+
+
+def open_pagerduty(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
+    """A sender for all services. `write` is not used."""
+    keys, url = _named.values(_KEY, settings), settings.get("url", "").strip() or _ENQUEUE
+    if not keys:
+        raise UsageError(
+            "Alerts in PagerDuty need the routing key of a service.",
+            "Set DQ_PAGERDUTY_KEY_DATA_ONCALL for the target 'data-oncall'.",
+        )
+    wrong = _http.unsafe(url)
+    if wrong:
+        raise UsageError(f"PagerDuty: {wrong}.", "Write https:// in DQ_PAGERDUTY_URL, or unset it.")
+    return PagerDuty(keys, url)
+
+
+def inspect(settings: Mapping[str, str]) -> list[Inspection]:
+    """Whether the settings are whole; nothing is sent, so nothing is tried."""
+    open_pagerduty(settings, str)
+    return [
+        Inspection(
+            None, f"{target}: set, not tried", f"dq test-alert --channel pagerduty:{target} sends one."
+        )
+        if len(key) == _KEY_LENGTH
+        else Inspection(False, f"{target}: no key of {_KEY_LENGTH} signs", f"Mend {_KEY.of(target)}.")
+        for target, key in sorted(_named.values(_KEY, settings).items())
+    ]
+
+
+_KEY_LENGTH = 32
+_KEY = ChannelSetting(
+    "key",
+    "DQ_PAGERDUTY_KEY_",
+    "The routing key of a PagerDuty service (Events API v2), by the name that contracts give it.",
+    secret=True,
+    each=True,
+)
+
+CHANNEL = Channel(
+    id="pagerduty",
+    summary="An alert in PagerDuty for each incident, which acknowledges and ends with it.",
+    can=Capabilities(thread=True, update=True, reconcile=False),
+    make=open_pagerduty,
+    settings=(
+        _KEY,
+        ChannelSetting(
+            "url", "DQ_PAGERDUTY_URL", "Another address of PagerDuty's Events API, such as the EU's."
+        ),
+    ),
+    inspect=inspect,
+)

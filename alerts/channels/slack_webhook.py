@@ -1,0 +1,119 @@
+"""Alerts in Slack through an incoming webhook, where nobody may install a bot: each step is a message.
+
+At least once: Slack gives no ts, so a message can be neither changed nor found again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dq.alerts.channel import (
+    Ambiguous,
+    Answer,
+    Blockage,
+    Capabilities,
+    Channel,
+    ChannelSetting,
+    Inspection,
+    Look,
+    MessagePlace,
+    NotSent,
+    Rejected,
+    Sender,
+    Sent,
+)
+from dq.alerts.channels import _http, _named
+from dq.alerts.channels._slack_blocks import escape, plain, rich
+from dq.alerts.message import Message, headline, repeat_note
+from dq.contracts.shared.errors import UsageError
+
+# docs.slack.dev/messaging/sending-messages-using-incoming-webhooks, "Handling errors": a status and a word.
+_OUR_FAULT = frozenset(
+    {"invalid_payload", "no_text", "too_many_attachments", "invalid_blocks", "invalid_attachments"}
+)
+_WORDS = 3900
+
+
+@dataclass(frozen=True, slots=True)
+class SlackWebhook:
+    """Posts to the webhook that the operator named; a step is said with the headline above it."""
+
+    urls: Mapping[str, str] = field(repr=False)
+
+    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
+        answer = self._post(target, rich(message), key)
+        if not isinstance(answer, Rejected) or answer.scope is not Blockage.MESSAGE:
+            return answer
+        again = self._post(target, plain(message), key)
+        note = f"sent as plain text, because Slack said {answer.reason}"
+        return Sent(again.receipt, note) if isinstance(again, Sent) else again
+
+    def update(self, receipt: MessagePlace, message: Message) -> Answer:
+        return Rejected("what a webhook posted cannot be changed", Blockage.MESSAGE)
+
+    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
+        said = [headline(message), message.note, message.budget if message.state.closed else ""]
+        text = "\n".join(line for line in [*said, *repeat_note(message)] if line)
+        return self._post(receipt.place, {"text": escape(text, _WORDS)}, key)
+
+    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
+        return Rejected("nobody can read back what a webhook posted", Blockage.CHANNEL)
+
+    def retract(self, receipt: MessagePlace) -> None:
+        """What was posted stays."""
+
+    def _post(self, target: str, said: Mapping[str, object], key: str) -> Answer:
+        url = _named.address(_URL, self.urls, target)
+        if isinstance(url, Rejected):
+            return url
+        body = json.dumps({**said, "unfurl_links": False, "unfurl_media": False}).encode()
+        answer = _http.post(url, body, {"Content-Type": "application/json"})
+        return _meaning(answer, MessagePlace(target, key)) if isinstance(answer, _http.Response) else answer
+
+
+def _meaning(answer: _http.Response, place: MessagePlace) -> Sent | NotSent | Ambiguous | Rejected:
+    word = answer.body[:80].decode(errors="replace").strip()
+    if answer.status == 200:
+        # Something between us and Slack may answer for it.
+        return Sent(place) if word == "ok" else Ambiguous("HTTP 200 and no answer of Slack's")
+    if answer.status == 400 and word in _OUR_FAULT:
+        return Rejected(word, Blockage.MESSAGE)
+    return _http.refusal(answer)
+
+
+def open_slack_webhook(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
+    """A sender for all incoming webhooks. `write` is not used."""
+    urls = _named.values(_URL, settings)
+    if not urls:
+        raise UsageError(
+            "Alerts through Slack's incoming webhooks need the URL of one.",
+            "Set DQ_SLACK_WEBHOOK_URL_SALES_DATA for the target 'sales-data'.",
+        )
+    return SlackWebhook(urls)
+
+
+def inspect(settings: Mapping[str, str]) -> list[Inspection]:
+    """Whether the settings are whole; nothing is sent, so nothing is tried."""
+    open_slack_webhook(settings, str)
+    return _named.inspected("slack-webhook", _URL, _named.values(_URL, settings))
+
+
+_URL = ChannelSetting(
+    "url",
+    "DQ_SLACK_WEBHOOK_URL_",
+    "An incoming webhook of Slack's, by the name that contracts give it.",
+    secret=True,
+    each=True,
+)
+
+CHANNEL = Channel(
+    id="slack-webhook",
+    summary="Messages through an incoming webhook of Slack's. At least once, and none is changed.",
+    can=Capabilities(thread=False, update=False, reconcile=False, folds=True, pace_seconds=1.0),
+    make=open_slack_webhook,
+    settings=(_URL,),
+    inspect=inspect,
+)

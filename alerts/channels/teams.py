@@ -1,0 +1,191 @@
+"""Alerts in Microsoft Teams through a workflow's webhook, as Adaptive Cards: each step is a card.
+
+Sources: learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using (the form
+of the request, 28 KB, at most 60 requests in 30 s) and adaptivecards.io/explorer (RichTextBlock).
+At least once: a workflow takes a card with 202, and gives nothing by which to find or change it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from dq.alerts.channel import (
+    Ambiguous,
+    Answer,
+    Blockage,
+    Capabilities,
+    Channel,
+    ChannelSetting,
+    Inspection,
+    Look,
+    MessagePlace,
+    NotSent,
+    Rejected,
+    Sender,
+    Sent,
+)
+from dq.alerts.channels import _http, _named
+from dq.alerts.incident import IncidentState
+from dq.alerts.message import Message, headline, promise, repeat_note
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import Severity
+
+MOST_BYTES = 28 * 1024
+_LINK = re.compile(r"https://[A-Za-z0-9.-]+(:\d+)?(/[!-;=?-{}~]*)?")
+_LINKS = 3
+# An older connector says so behind a 200.
+_TEAMS_REFUSED = re.compile(rb"endpoint returned HTTP error (\d{3})")
+
+_GREY = "default"
+_CALM: Mapping[IncidentState, str] = {
+    IncidentState.ACKED: "warning",
+    IncidentState.RESOLVED: "good",
+    IncidentState.EXCUSED: _GREY,
+    IncidentState.WITHDRAWN: _GREY,
+    IncidentState.GIVEN_UP: _GREY,
+    IncidentState.PAST: _GREY,
+}
+_COLOURS: Mapping[Severity, str] = {
+    Severity.INFO: "accent",
+    Severity.WARNING: "warning",
+    Severity.ERROR: "attention",
+    Severity.CRITICAL: "attention",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Teams:
+    """Posts cards to the workflow that the operator named."""
+
+    urls: Mapping[str, str] = field(repr=False)
+
+    def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
+        return self._post(target, _within_limit(message), key)
+
+    def update(self, receipt: MessagePlace, message: Message) -> Answer:
+        return Rejected("what a workflow posted cannot be changed", Blockage.MESSAGE)
+
+    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
+        said = [message.note, message.budget if message.state.closed else "", *repeat_note(message)]
+        return self._post(receipt.place, _card([_title(message), *map(_line, filter(None, said))]), key)
+
+    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
+        return Rejected("nobody can read back what a workflow posted", Blockage.CHANNEL)
+
+    def retract(self, receipt: MessagePlace) -> None:
+        """What was posted stays."""
+
+    def _post(self, target: str, body: bytes, key: str) -> Answer:
+        url = _named.address(_URL, self.urls, target)
+        if isinstance(url, Rejected):
+            return url
+        answer = _http.post(url, body, {"Content-Type": "application/json"})
+        return _meaning(answer, MessagePlace(target, key)) if isinstance(answer, _http.Response) else answer
+
+
+def _meaning(answer: _http.Response, place: MessagePlace) -> Sent | NotSent | Ambiguous | Rejected:
+    if not 200 <= answer.status < 300:
+        return _http.refusal(answer)
+    refused = _TEAMS_REFUSED.search(answer.body)
+    return _http.refusal(replace(answer, status=int(refused[1]))) if refused else Sent(place)
+
+
+def _within_limit(message: Message) -> bytes:
+    """The card; without its last facts, where it would be too large with them."""
+    body = _card(_whole(message), _links(message))
+    while len(body) > MOST_BYTES and message.facts:
+        message = replace(message, facts=message.facts[:-1])
+        body = _card([*_whole(message), _line("…")], _links(message))
+    return body
+
+
+def _card(elements: list[dict[str, object]], actions: list[dict[str, object]] | None = None) -> bytes:
+    content = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "msteams": {"width": "Full"},
+        "body": elements,
+        **({"actions": actions} if actions else {}),
+    }
+    card = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": content}
+    return json.dumps({"type": "message", "attachments": [card]}, ensure_ascii=False).encode()
+
+
+def _whole(message: Message) -> list[dict[str, object]]:
+    facts = [("promise", promise(message)), *message.facts]
+    small = [*message.steps, message.budget, *repeat_note(message)]
+    return [
+        _title(message),
+        *(
+            _text([_run(f"{label}  ", weight="bolder"), _run(value)])
+            for label, value in facts
+            if label or value
+        ),
+        *(_text([_run(line, size="small", isSubtle=True)]) for line in small if line),
+    ]
+
+
+def _title(message: Message) -> dict[str, object]:
+    colour = _CALM.get(message.state, _COLOURS[message.severity])
+    return _text([_run(headline(message), size="large", weight="bolder", color=colour)])
+
+
+def _line(text: str) -> dict[str, object]:
+    return _text([_run(text)])
+
+
+def _text(runs: list[dict[str, object]]) -> dict[str, object]:
+    # Not a TextBlock, which reads Markdown: a stranger's text would make links.
+    return {"type": "RichTextBlock", "inlines": runs}
+
+
+def _run(text: str, **style: object) -> dict[str, object]:
+    return {"type": "TextRun", "text": text or " ", **style}
+
+
+def _links(message: Message) -> list[dict[str, object]]:
+    """A button for each fact that is an address and nothing else."""
+    found = [(label, value) for label, value in message.facts if _LINK.fullmatch(value)]
+    return [
+        {"type": "Action.OpenUrl", "title": label or "open", "url": value} for label, value in found[:_LINKS]
+    ]
+
+
+def open_teams(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
+    """A sender for all workflows. `write` is not used."""
+    urls = _named.values(_URL, settings)
+    if not urls:
+        raise UsageError(
+            "Alerts in Teams need the URL of a workflow.",
+            "Set DQ_TEAMS_URL_SALES_DATA for the target 'sales-data'.",
+        )
+    return Teams(urls)
+
+
+def inspect(settings: Mapping[str, str]) -> list[Inspection]:
+    """Whether the settings are whole; nothing is sent, so nothing is tried."""
+    open_teams(settings, str)
+    return _named.inspected("teams", _URL, _named.values(_URL, settings))
+
+
+_URL = ChannelSetting(
+    "url",
+    "DQ_TEAMS_URL_",
+    "The URL of a Teams workflow, by the name that contracts give it.",
+    secret=True,
+    each=True,
+)
+
+CHANNEL = Channel(
+    id="teams",
+    summary="Adaptive Cards in Microsoft Teams through a workflow. At least once, and none is changed.",
+    can=Capabilities(thread=False, update=False, reconcile=False, folds=True, pace_seconds=0.5),
+    make=open_teams,
+    settings=(_URL,),
+    inspect=inspect,
+)

@@ -1,0 +1,156 @@
+"""Alerts by email: threads, refusals of a server, and what is never sent in the clear."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.breaches import DUE, breach, recovery
+from fakes.smtp import PASSWORD, USER, FakeSmtp
+
+from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected, Sent
+from dq.alerts.channels import load
+from dq.alerts.incident import step
+from dq.alerts.message import render
+from dq.contracts.shared.errors import UsageError
+
+EMAIL = load()["email"]
+OPENED = step(None, breach(1), DUE).incident
+CREATED = render(OPENED, "create")
+RESOLVED = render(step(OPENED, recovery(1), DUE).incident, "reply:resolved")
+
+
+@pytest.fixture
+def sender(places):
+    return EMAIL.open(places["email"].settings, print).sender
+
+
+def test_a_mail_says_that_no_person_wrote_it_and_who_did(sender, smtp):
+    sender.create("ana@acme.example", CREATED, "key-1")
+
+    (mail,) = smtp.mails
+    assert mail.sender == "dq@acme.example"
+    assert mail.message["Auto-Submitted"] == "auto-generated"
+    assert mail.message["Message-ID"] == "<key-1@acme.example>"
+    assert [part.get_content_type() for part in mail.message.iter_parts()] == ["text/plain", "text/html"]
+
+
+def test_a_thread_keeps_its_subject_though_the_state_changes(sender, smtp):
+    root = sender.create("ana@acme.example", CREATED, "key-1").receipt
+    digest = sender.create("ana@acme.example", CREATED, "key-2", below=root).receipt
+    sender.reply(digest, RESOLVED, "key-3")
+
+    first, below, last = (mail.message for mail in smtp.mails)
+    assert [first["Subject"], below["Subject"], last["Subject"]] == [
+        "ERROR: Orders were not delivered by 08:00",
+        "Re: ERROR: Orders were not delivered by 08:00",
+        "Re: ERROR: Orders were not delivered by 08:00",
+    ]
+    assert below["References"] == last["References"] == "<key-1@acme.example>"
+    assert smtp.mails[-1].text().startswith("RESOLVED: Orders were not delivered by 08:00")
+
+
+@pytest.mark.parametrize(
+    ("verb", "code", "kind", "scope"),
+    [
+        ("AUTH", 535, Rejected, Blockage.CHANNEL),
+        ("AUTH", 454, NotSent, Blockage.CHANNEL),
+        ("MAIL", 550, Rejected, Blockage.CHANNEL),
+        ("MAIL", 421, NotSent, Blockage.CHANNEL),
+        ("RCPT", 550, Rejected, Blockage.ROUTE),
+        ("RCPT", 450, NotSent, Blockage.ROUTE),
+        ("RCPT", 421, NotSent, Blockage.CHANNEL),
+        ("DATA", 554, Rejected, Blockage.MESSAGE),
+        ("DATA", 452, NotSent, Blockage.MESSAGE),
+        ("BODY", 554, Rejected, Blockage.MESSAGE),
+        ("BODY", 452, NotSent, Blockage.MESSAGE),
+    ],
+)
+def test_each_refusal_of_a_server_means_what_it_says(sender, smtp, verb, code, kind, scope):
+    smtp.fault(verb, code=code)
+
+    answer = sender.create("ana@acme.example", CREATED, "key-1")
+
+    assert type(answer) is kind
+    assert (answer.scope if kind is Rejected else answer.concerns) == scope
+    assert smtp.mails == []
+
+
+@pytest.mark.parametrize("verb", ["CONNECT", "EHLO", "AUTH", "MAIL", "RCPT"])
+def test_a_server_that_goes_away_before_the_mail_has_none(sender, smtp, verb):
+    smtp.fault(verb, drop=True)
+
+    answers = [sender.create("ana@acme.example", CREATED, "key-1") for _ in range(2)]
+
+    assert [type(answer) for answer in answers] == [NotSent, Sent]
+
+
+def test_a_server_that_goes_away_after_the_mail_may_have_it(sender, smtp):
+    smtp.fault("BODY", drop=True, accept=True)
+
+    assert isinstance(sender.create("ana@acme.example", CREATED, "key-1"), Ambiguous)
+    assert len(smtp.mails) == 1
+
+
+def test_no_mail_and_no_password_is_sent_in_the_clear(places):
+    # The loopback as everybody else sees it: only 127.0.0.1 needs no TLS.
+    with FakeSmtp("127.0.0.2") as far:
+        settings = {**places["email"].settings, "host": "127.0.0.2", "port": str(far.port)}
+        answer = EMAIL.open(settings, print).sender.create("ana@acme.example", CREATED, "key-1")
+
+    assert isinstance(answer, Rejected)
+    assert "offers no STARTTLS" in answer.reason
+    assert (far.commands, far.mails) == (["EHLO"], [])
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "ana@acme.example\r\nBcc: eve@evil.example",
+        "ana@acme.example, eve@evil.example",
+        "Ana <ana@acme.example>",
+        "ana@acme.example>\r\nRCPT TO:<eve@evil.example",
+        "ana",
+        "@acme.example",
+        "ana@acme",
+        "",
+        "a" * 65 + "@acme.example",
+        '"ana eve"@acme.example',
+    ],
+)
+def test_a_target_is_one_address_and_nothing_besides(sender, smtp, target):
+    answer = sender.create(target, CREATED, "key-1")
+
+    assert isinstance(answer, Rejected)
+    assert (answer.scope, smtp.commands) == (Blockage.ROUTE, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"host": ""}, "need a server and a sender"),
+        ({"from": ""}, "need a server and a sender"),
+        ({"from": "dq"}, "is no address"),
+        ({"port": "smtp"}, "is no port"),
+        ({"port": "0"}, "is no port"),
+        ({"password": ""}, "needs a user and a password"),
+        ({"user": ""}, "needs a user and a password"),
+    ],
+)
+def test_settings_that_cannot_work_say_which(places, change, says):
+    with pytest.raises(UsageError, match=says) as caught:
+        EMAIL.open({**places["email"].settings, **change}, print)
+
+    assert PASSWORD not in str(caught.value)
+
+
+def test_a_look_logs_in_and_sends_nothing(places, smtp):
+    (seen,) = EMAIL.inspect(places["email"].settings)
+
+    assert (seen.good, smtp.logins, smtp.mails) == (True, [USER], [])
+    assert "MAIL" not in smtp.commands
+
+
+def test_a_look_sees_that_the_password_is_wrong(places):
+    (seen,) = EMAIL.inspect({**places["email"].settings, "password": "not-this-one"})
+
+    assert (seen.good, "535" in seen.seen) == (False, True)
+    assert "not-this-one" not in str(seen)

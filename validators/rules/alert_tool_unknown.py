@@ -1,0 +1,34 @@
+"""A support channel that wants to hear of breaches names a tool that dq brings no alerts to.
+
+Why: The alert would go to the watcher's console, where nobody of this team reads it.
+
+Bad:
+    support:
+      - {channel: "sales-data", tool: discord, scope: notifications}
+
+Good:
+    support:
+      - {channel: "#sales-data", tool: slack, scope: notifications}
+
+Mend: Name a tool that alerts go through, or a scope that hears of no breaches, such as `interactive`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dq.contracts.access.alert_target import tool_fault
+from dq.contracts.model import Contract
+from dq.contracts.shared.outcome import Severity
+from dq.validators.context import Context
+from dq.validators.rule import Fault, Rule, fault
+
+
+def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+    for support in contract.support:
+        wrong = tool_fault(support)
+        if wrong is not None:
+            yield fault(support, "tool", f"{wrong.message}.", wrong.mend)
+
+
+RULE = Rule("alert-tool-unknown", Severity.ERROR, __doc__, check)
