@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import Connection
 
 from dq.alerts import ledger, outbox, plans, silences, storm
+from dq.alerts.digest import is_digest
 from dq.alerts.incident import CREATE, FLAPPING, UPDATE, Ack, Facts, Incident, IncidentStep, past, step
 from dq.alerts.lane import Lane
 from dq.alerts.noise.flapping import edit, reply
@@ -71,10 +72,22 @@ def record_past(
 
 
 def acknowledge(tx: Connection, incident_id: str, who: str, now: datetime) -> Recorded | None:
-    """Note that `who` is on it; None when there is no such incident, or it is not open."""
+    """Note that `who` is on it; None when there is no such incident, or it is not open.
+
+    Whoever takes a digest takes all that it stands for.
+    """
     incident = ledger.get(tx, incident_id)
     done = step(incident, Ack(who), now) if incident else None
-    return _write(tx, done, "", (), now, who) if done else None
+    if incident is None or done is None:
+        return None
+    if is_digest(incident):
+        for member in incident.open_subjects:
+            of = ledger.get(tx, member)
+            taken = step(of, Ack(who), now) if of else None
+            if taken is not None:
+                # The digest's thread hears it once.
+                _write(tx, replace(taken, tell=(UPDATE,)), "", (), now, who)
+    return _write(tx, done, "", (), now, who)
 
 
 def _write(

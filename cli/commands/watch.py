@@ -188,7 +188,9 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     lay_to_rest(world, store, rest, loaded, watching, findings)
     sending.reroute(world, store, loaded.contracts, channel)
     write = output.aside if form is output.Format.JSON else output.block
-    drained = sending.send(world, store, write, channel, patience)
+    # What happened is shown before anything is waited for.
+    hasty = timedelta(0) if form is output.Format.TEXT else patience
+    drained = sending.send(world, store, write, channel, hasty)
     if form is output.Format.JSON:
         left_out = [as_row(finding) for finding in findings]
         output.as_json(
@@ -202,6 +204,8 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
         )
     else:
         describe(done)
+        if drained.next_at is not None:
+            drained = sending.send(world, store, write, channel, patience)
     undelivered = sending.report(drained)
     if undelivered:
         return undelivered

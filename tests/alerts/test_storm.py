@@ -13,6 +13,7 @@ from dq.alerts import tables
 from dq.alerts.channel import Capabilities, Open
 from dq.alerts.channels import load
 from dq.alerts.outbox import OutboxStatus
+from dq.alerts.record import acknowledge
 from dq.alerts.route import AlertRoute
 from dq.alerts.sending.deliver import drain
 from dq.contracts.shared.outcome import IncidentKey
@@ -95,6 +96,18 @@ def test_a_member_that_breaks_again_opens_its_digest_again(tell, send, slack, cl
 
     [digest] = slack.roots
     assert digest["text"] == "ERROR: 6 incidents at once"
+
+
+def test_whoever_takes_a_digest_takes_all_that_it_stands_for(tell, send, slack, store, clock):
+    storm(tell, range(6))
+    send()
+    [digest] = slack.roots
+    with store.write() as tx:
+        acknowledge(tx, digest["metadata"]["event_payload"]["incident"], "ana", clock())
+    send()
+
+    assert all("Acknowledged by ana" in words(message) for message in (*slack.roots, *slack.replies[:6]))
+    assert [reply["text"] for reply in slack.replies[6:]] == ["ana is on it."]
 
 
 def test_a_channel_that_is_limited_holds_up_no_other(tell, send, slack, clock):
