@@ -11,6 +11,8 @@ from types import MappingProxyType
 from uuid import UUID, uuid5
 
 from dq.alerts.noise.flapping import KEPT, calm, flaps
+from dq.alerts.words.titles import Facts as Facts
+from dq.alerts.words.titles import title_after, titled
 from dq.contracts.shared.outcome import Breach, End, IncidentKey, Recovery, Severity
 
 REOPEN_WINDOW = timedelta(hours=1)
@@ -22,8 +24,6 @@ COUNTS_TOLD = frozenset({2, 4, 8, 16})
 CREATE, UPDATE = "create", "update"
 REMINDER, FLAPPING = "reply:remind", "reply:flapping"
 NAMESPACE = UUID("7d1e2b1c-52e5-4f2b-9a3e-0d7ab1d3c0aa")
-
-Facts = tuple[tuple[str, str], ...]
 
 
 class IncidentState(StrEnum):
@@ -235,7 +235,7 @@ def _opened(breach: Breach) -> Incident:
         state=IncidentState.OPEN,
         opened_at=breach.at,
         period=breach.period,
-        subjects=MappingProxyType({breach.subject: Subject(breach.at, facts=breach.facts)}),
+        subjects=MappingProxyType({breach.subject: _broken(breach)}),
     )
 
 
@@ -258,12 +258,15 @@ def _changed(incident: Incident, event: Event, state: IncidentState, now: dateti
         return replace(after, acked_at=now, acked_by=event.who)
     if isinstance(event, Recovery):
         closed = replace(
-            incident.subjects[event.subject], closed_at=event.at, closing_facts=event.facts, end=event.end
+            incident.subjects[event.subject],
+            closed_at=event.at,
+            closing_facts=titled(event.title, event.facts),
+            end=event.end,
         )
         subjects = {**incident.subjects, event.subject: closed}
-        return replace(
-            after, subjects=MappingProxyType(subjects), state=_end(subjects) if state.closed else state
-        )
+        after = replace(after, subjects=MappingProxyType(subjects))
+        title = title_after(after.title, event.title, [subjects[name].facts for name in after.open_subjects])
+        return replace(after, title=title, state=_end(subjects) if state.closed else state)
     reopened = incident.state.closed
     return replace(
         after,
@@ -274,8 +277,12 @@ def _changed(incident: Incident, event: Event, state: IncidentState, now: dateti
         acked_at=None if reopened else incident.acked_at,
         acked_by=None if reopened else incident.acked_by,
         open_since=now if reopened else incident.open_since,
-        subjects=MappingProxyType({**incident.subjects, event.subject: Subject(event.at, facts=event.facts)}),
+        subjects=MappingProxyType({**incident.subjects, event.subject: _broken(event)}),
     )
+
+
+def _broken(breach: Breach) -> Subject:
+    return Subject(breach.at, facts=titled(breach.title, breach.facts))
 
 
 def _end(subjects: Mapping[str, Subject]) -> IncidentState:

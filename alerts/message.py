@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
+from textwrap import wrap
 
 from dq.alerts.digest import LISTED, closing, is_digest, listing
 from dq.alerts.incident import FLAPPING, REMINDER, Facts, Incident, IncidentState, Subject
 from dq.alerts.noise.flapping import calm
-from dq.contracts.shared.outcome import IncidentKey, Severity
+from dq.alerts.words.counts import countable, duration, in_all, instant, so_far, still_broken
+from dq.alerts.words.titles import TITLE
+from dq.contracts.shared.outcome import End, IncidentKey, Severity
 from dq.contracts.shared.printable import one_line
 
-MAX_TITLE, MAX_LABEL, MAX_VALUE, MAX_FACTS, MAX_SUBJECTS = 140, 40, 300, 12, 5
+MAX_TITLE, MAX_LABEL, MAX_VALUE, MAX_FACTS = 140, 40, 240, 13
+SCREEN_LINES, SCREEN_WIDTH = 25, 100
+"""What one screen holds of a message as plain text, its headline included."""
+
 BUDGET = "budget"
 """The fact of this label stands last, as a line of its own."""
+MENTION = "mention"
+"""The fact of this label is no line: it holds ids of people or groups, for a channel that can call them."""
+PRODUCT, SINCE, OWNER = "product", "since", "owner"
+RUNBOOK, COMMAND = "runbook", "look closer"
+# Of plain text a channel may need so much for signs and spaces before each line.
+_MARGIN, _OPEN_AT = 4, 2
+VERBATIM = frozenset({RUNBOOK, COMMAND})
+"""Facts that are copied as they are: no line break may stand in them, and cut they are worthless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +36,8 @@ class Message:
     """One incident at one revision, ready for a channel to render.
 
     `facts` are (label, value) lines. `steps` say what happened so far, oldest first. `note` is the one
-    sentence that a thread reply says. `repeat` is set when a copy may have arrived already.
+    sentence that a thread reply says. `repeat` is set when a copy may have arrived already. `mentions` are
+    ids that the contract names, for the first message of what is open; no channel takes them from a text.
     """
 
     incident: str
@@ -36,23 +51,22 @@ class Message:
     note: str = ""
     budget: str = ""
     repeat: bool = False
+    mentions: tuple[str, ...] = ()
 
 
 _NOTES: Mapping[str, Callable[[Incident], str]] = {
-    "reply:count": lambda incident: (
-        f"Broken {incident.breaches} times by now, {len(incident.open_subjects)} still open."
-    ),
+    "reply:count": lambda incident: so_far(incident.subjects, incident.open_subjects),
     "reply:worse": lambda incident: f"The severity is now {incident.severity}.",
     "reply:reopened": lambda _: "Broken again soon after it was resolved.",
     "reply:acked": lambda incident: f"{incident.acked_by} is on it.",
     "reply:resolved": lambda incident: _closed(incident),
     FLAPPING: lambda incident: (
         f"It breaks and ends again and again, {len(incident.changes)} times since "
-        f"{_instant(incident.changes[0])}. From now on this message changes once an hour at most, and "
+        f"{instant(incident.changes[0])}. From now on this message changes once an hour at most, and "
         f"the thread hears what has lasted for {duration(calm(incident.period))}."
     ),
     REMINDER: lambda incident: (
-        f"Still open since {_instant(incident.opened_at)}, and nobody is on it. "
+        f"Still open since {instant(incident.opened_at)}, and nobody is on it. "
         f"Whoever is: dq ack {incident.id[:8]}"
     ),
 }
@@ -61,21 +75,31 @@ _NOTES: Mapping[str, Callable[[Incident], str]] = {
 def render(incident: Incident, operation: str, repeat: bool = False) -> Message:
     """What `operation` (create, update or reply:<step>) says of the incident as it is now."""
     facts = _facts(incident)
+    known = dict(facts)
+    shown = [
+        (cut(label, MAX_LABEL), value if label in VERBATIM else cut(value, MAX_VALUE))
+        for label, value in facts
+        if label not in (BUDGET, MENTION, TITLE)
+    ]
     return Message(
         incident=incident.id,
         revision=incident.revision,
         key=incident.key,
-        title=cut(incident.title, MAX_TITLE),
+        title=cut(_title(incident), MAX_TITLE),
         severity=incident.severity,
         state=incident.state,
-        facts=tuple(
-            (cut(label, MAX_LABEL), cut(value, MAX_VALUE)) for label, value in facts if label != BUDGET
-        )[: LISTED + 1 if is_digest(incident) else MAX_FACTS],
-        steps=_steps(incident),
+        facts=_fitting(shown, LISTED + 1 if is_digest(incident) else MAX_FACTS),
+        steps=_steps(incident, known),
         note=cut(_note(incident, operation), MAX_VALUE),
-        budget=cut(dict(facts).get(BUDGET, ""), MAX_VALUE),
+        budget=cut(known.get(BUDGET, ""), MAX_VALUE),
         repeat=repeat,
+        mentions=tuple(known.get(MENTION, "").split()) if incident.state is IncidentState.OPEN else (),
     )
+
+
+def _fitting(facts: Sequence[tuple[str, str]], most: int) -> Facts:
+    """As many as there is room for: what helps stands last, and is left out last."""
+    return tuple(facts if len(facts) <= most else (*facts[: most - 4], *facts[-4:]))
 
 
 def _note(incident: Incident, operation: str) -> str:
@@ -91,17 +115,46 @@ def headline(message: Message) -> str:
 
 
 def promise(message: Message) -> str:
-    """Which promise it is about: contract, object and the SLO's id."""
-    return cut(str(message.key), MAX_VALUE)
+    """Which promise it is about: contract, object and the SLO's id; briefly where it is no contract's."""
+    key = message.key
+    if not key.contract.startswith("("):
+        return cut(str(key), MAX_VALUE)
+    # No contract is called so: an id has no brackets. What it is about stands in the title.
+    ours = key.contract.strip("()")
+    return ours if ours == key.group else f"{ours}: {key.group}"
 
 
 def lines(message: Message) -> list[str]:
-    """The message as plain text, for channels that have nothing better."""
-    about = [("promise", promise(message)), *message.facts]
-    width = max(len(label) for label, _ in about)
-    body = [f"{label.ljust(width)}  {value}" for label, value in about]
-    last = [message.budget] if message.budget else []
-    return [*body, *message.steps, *last, *repeat_note(message)]
+    """The message as plain text, for channels that have nothing better: with its headline, one screen."""
+    about = sorted([("promise", promise(message)), *message.facts], key=lambda fact: fact[0] != PRODUCT)
+    last = [*message.steps, *([message.budget] if message.budget else []), *repeat_note(message)]
+    label_width = max(len(label) for label, _ in about)
+    width = SCREEN_WIDTH - _MARGIN
+    # Two for the headline. The fewer lines a value may have, the more is cut.
+    for most in (3, 2, 1):
+        body = [line for fact in about for line in _wrapped(*fact, label_width, width, most)]
+        ends = [line for text in last for line in _folded(text, width, most)]
+        rows = sum(-(-len(line) // width) for line in (*body, *ends))
+        if rows <= SCREEN_LINES - 2:
+            break
+    return [*body, *ends]
+
+
+def folded(text: str, most: int = 3) -> list[str]:
+    """A text on lines of a screen's width."""
+    return _folded(text, SCREEN_WIDTH - _MARGIN, most)
+
+
+def _wrapped(label: str, value: str, label_width: int, width: int, most: int) -> list[str]:
+    if label in VERBATIM:
+        return [f"{label.ljust(label_width)}  {value}"]
+    first, *rest = _folded(value, width - label_width - 2, most) or [""]
+    return [f"{label.ljust(label_width)}  {first}".rstrip(), *(" " * (label_width + 2) + one for one in rest)]
+
+
+def _folded(text: str, width: int, most: int) -> list[str]:
+    found = wrap(text, width, break_on_hyphens=False)
+    return found if len(found) <= most else [*found[: most - 1], cut(" ".join(found[most - 1 :]), width)]
 
 
 def repeat_note(message: Message) -> list[str]:
@@ -115,40 +168,75 @@ def cut(text: str, width: int) -> str:
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
+# What is still worth saying of a breach that is over, beside how it ended.
+_LASTING: Mapping[IncidentState, Collection[str]] = {
+    **dict.fromkeys(
+        (IncidentState.RESOLVED, IncidentState.EXCUSED, IncidentState.WITHDRAWN), (PRODUCT, "promised", OWNER)
+    ),
+    IncidentState.GIVEN_UP: (
+        *(PRODUCT, "promised", "looked in", "last good", "blocks"),
+        *(OWNER, RUNBOOK, COMMAND),
+    ),
+}
+
+
 def _facts(incident: Incident) -> Facts:
-    """The newest broken subject's facts; of the last one when none is left, as changed by what mended it."""
+    """The newest broken subject's facts; when none is left, what the last one's end left of them."""
     if is_digest(incident):
         return listing(incident)
-    subjects = incident.subjects
-    still = incident.open_subjects
-    if still:
-        facts = subjects[still[-1]].facts
-        shown = ", ".join(still[:MAX_SUBJECTS])
-        more = f" and {len(still) - MAX_SUBJECTS} more" if len(still) > MAX_SUBJECTS else ""
-        return (*facts, ("still open", shown + more)) if len(still) > 1 else facts
+    if still := incident.open_subjects:
+        facts = incident.subjects[still[-1]].facts
+        return (*facts[:_OPEN_AT], *still_broken(still), *facts[_OPEN_AT:])
     last = _last(incident)
-    return tuple((dict(last.facts) | dict(last.closing_facts)).items())
+    lasting = _LASTING.get(incident.state)
+    before = [fact for fact in last.facts if lasting is None or fact[0] in lasting]
+    ahead = [fact for fact in before if fact[0] in (PRODUCT, "promised")]
+    behind = [fact for fact in before if fact not in ahead]
+    # Who ended it and why stands in the steps.
+    ending = dict(last.closing_facts)
+    if incident.state in _EXPLAINED:
+        ending.pop(incident.state.replace("_", " "), None)
+    return tuple((dict(ahead) | ending | dict(behind)).items())
+
+
+def _title(incident: Incident) -> str:
+    others = len(incident.open_subjects) - 1
+    if not countable(incident.subjects):
+        return incident.title
+    if others > 0:
+        return f"{cut(incident.title, MAX_TITLE - 20)} and {others} more"
+    if incident.state.closed and len(incident.subjects) > 1:
+        return f"{cut(incident.title, MAX_TITLE - 20)} (the last of {len(incident.subjects)})"
+    return incident.title
+
+
+def _ends(incident: Incident) -> dict[str, End]:
+    return {name: subject.end or End.KEPT for name, subject in incident.subjects.items()}
 
 
 def _last(incident: Incident) -> Subject:
-    return max(incident.subjects.values(), key=lambda subject: subject.settled_at)
+    subjects = incident.subjects
+    return subjects[max(subjects, key=lambda name: (subjects[name].settled_at, name))]
 
 
-def _steps(incident: Incident) -> tuple[str, ...]:
+def _steps(incident: Incident, facts: Mapping[str, str]) -> tuple[str, ...]:
     if incident.state is IncidentState.PAST:
-        return (f"Found at {_instant(incident.opened_at)}; nobody had been told, and nothing is open.",)
-    said = [f"Broken since {_instant(incident.opened_at)}."]
+        return (f"Found at {instant(incident.opened_at)}; nobody had been told, and nothing is open.",)
+    # Of the only one that is broken, a fact says it on both clocks.
+    said = []
+    if SINCE not in facts or len(incident.subjects) > 1:
+        said.append(f"Broken since {instant(incident.opened_at)}.")
     if incident.acked_at:
         said.append(
-            f"Acknowledged by {cut(incident.acked_by or '', MAX_VALUE)} at {_instant(incident.acked_at)}."
+            f"Acknowledged by {cut(incident.acked_by or '', MAX_VALUE)} at {instant(incident.acked_at)}."
         )
     if incident.flapping_since:
-        said.append(f"Comes and goes since {_instant(incident.flapping_since)}.")
+        said.append(f"Comes and goes since {instant(incident.flapping_since)}.")
     if incident.silenced_until and not incident.state.closed:
         why = cut(incident.silenced_why, MAX_VALUE)
-        said.append(f"Silenced until {_instant(incident.silenced_until)} by {why}")
+        said.append(f"Silenced until {instant(incident.silenced_until)} by {why}")
     if incident.state.closed:
-        said.append(_closed(incident))
+        said.append(_closed(incident) + in_all(_ends(incident)))
     return tuple(said)
 
 
@@ -169,27 +257,10 @@ def _closed(incident: Incident) -> str:
     closed = max(subject.closed_at for subject in incident.subjects.values() if subject.closed_at)
     if incident.state in _ENDS:
         said = _ENDS[incident.state].format(
-            at=_instant(closed), after=duration(max(closed - incident.opened_at, timedelta()))
+            at=instant(closed), after=duration(max(closed - incident.opened_at, timedelta()))
         )
         why = dict(_last(incident).closing_facts).get(incident.state.replace("_", " "), "")
         return f"{said} {cut(why, MAX_VALUE)}" if why and incident.state in _EXPLAINED else said
     if closed <= incident.opened_at:
         return "Resolved: it was in order all along, and seen late."
-    return f"Resolved at {_instant(closed)}, after {duration(closed - incident.opened_at)}."
-
-
-def duration(length: timedelta) -> str:
-    """The two largest parts: '2 d 4 h', '1 h 5 min', '40 s'."""
-    seconds = int(length.total_seconds())
-    parts = [
-        (seconds // 86400, "d"),
-        (seconds % 86400 // 3600, "h"),
-        (seconds % 3600 // 60, "min"),
-        (seconds % 60, "s"),
-    ]
-    said = [f"{count} {unit}" for count, unit in parts if count]
-    return " ".join(said[:2]) or "0 s"
-
-
-def _instant(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"
+    return f"Resolved at {instant(closed)}, after {duration(closed - incident.opened_at)}."

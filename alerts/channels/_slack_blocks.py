@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from dq.alerts.incident import IncidentState
-from dq.alerts.message import Message, cut, headline, lines, promise, repeat_note
+from dq.alerts.message import (
+    COMMAND,
+    OWNER,
+    PRODUCT,
+    SINCE,
+    Message,
+    cut,
+    headline,
+    lines,
+    promise,
+    repeat_note,
+)
 from dq.contracts.shared.outcome import Severity
 
 HEADER, SECTION, PLAIN = 150, 3000, 3900
@@ -36,14 +47,19 @@ _COLOURS: Mapping[Severity, str] = {
 }
 
 
+# Short facts stand side by side, which Slack does for at most ten.
+_SIDE_BY_SIDE = ("promised", SINCE, "delivered", "usually", "last good", "blocks", "still missing", OWNER)
+_MENTION = re.compile("[UWS][A-Z0-9]{5,20}")
+
+
 def rich(message: Message) -> dict[str, object]:
-    """Header, facts beside a bar in the colour of the state, and a last line of steps and budget."""
-    facts = [("promise", promise(message)), *message.facts]
-    said = [f"*{escape(label, 100)}*  {_value(value)}" for label, value in facts]
-    small = [*message.steps, message.budget, *repeat_note(message)]
-    blocks: list[dict[str, object]] = [*_sections(said)]
+    """Header, facts beside a bar in the colour of the state, and a last line of steps and budget.
+
+    A command stands by itself, as it is to be copied. Whom the contract names is called beside the owner.
+    """
+    small = [*message.steps, message.budget, f"promise {promise(message)}", *repeat_note(message)]
     context = escape("\n".join(line for line in small if line), _CONTEXT)
-    blocks.append({"type": "context", "elements": [_text(context)]})
+    blocks = [*_blocks(message), {"type": "context", "elements": [_text(context)]}]
     title = {"type": "plain_text", "text": cut(headline(message), HEADER), "emoji": False}
     return {
         # What a notification on a phone shows.
@@ -51,6 +67,31 @@ def rich(message: Message) -> dict[str, object]:
         "blocks": [{"type": "header", "text": title}],
         "attachments": [{"color": _CALM.get(message.state, _COLOURS[message.severity]), "blocks": blocks}],
     }
+
+
+def _blocks(message: Message) -> Iterator[dict[str, object]]:
+    facts = dict(message.facts)
+    if product := facts.pop(PRODUCT, ""):
+        yield from _sections([escape(product, _FACT)])
+    called = " ".join(_mention(one) for one in message.mentions if _MENTION.fullmatch(one))
+    if called and OWNER not in facts:
+        facts[OWNER] = ""
+    beside = [(label, facts.pop(label)) for label in _SIDE_BY_SIDE if label in facts]
+    if beside:
+        said = [
+            (label, f"{escape(value, _FACT)} {called if label == OWNER else ''}") for label, value in beside
+        ]
+        fields = [_text(f"*{label}*\n{value.strip()}") for label, value in said]
+        yield {"type": "section", "fields": fields}
+    command = facts.pop(COMMAND, "")
+    # A sign of its own in the command would end the block.
+    boxed = f"```{escape(command, _FACT)}```" if command and "`" not in command else escape(command, _FACT)
+    rest = [f"*{escape(label, 100)}*  {_value(value)}" for label, value in facts.items()]
+    yield from _sections([*rest, *([boxed] if boxed else [])])
+
+
+def _mention(ident: str) -> str:
+    return f"<!subteam^{ident}>" if ident.startswith("S") else f"<@{ident}>"
 
 
 def plain(message: Message) -> dict[str, object]:
@@ -83,7 +124,7 @@ def _sections(said: list[str]) -> list[dict[str, object]]:
         if len(pages[-1]) + len(line) + 1 > SECTION:
             pages.append("")
         pages[-1] = f"{pages[-1]}\n{line}".strip("\n")
-    return [{"type": "section", "text": _text(page)} for page in pages]
+    return [{"type": "section", "text": _text(page)} for page in pages if page]
 
 
 def _text(text: str) -> dict[str, object]:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from dq.alerts.channel import Answer, Blockage, Capabilities, Channel, Look, MessagePlace, Rejected, Sent
 from dq.alerts.incident import IncidentState
-from dq.alerts.message import Message, headline, lines, repeat_note
+from dq.alerts.message import Message, folded, headline, lines, repeat_note
 
 _MARKS: Mapping[IncidentState, str] = {
     IncidentState.OPEN: "[!]",
@@ -34,7 +34,8 @@ class Console:
 
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         said = [message.note, message.budget, *repeat_note(message)]
-        self.write("\n".join([_head(message), *(f"    {line}" for line in said if line)]) + "\n")
+        lines = [line for text in said if text for line in folded(text)]
+        self.write("\n".join([_head(message), *(f"    {line}" for line in lines)]) + "\n")
         return Sent(_HERE)
 
     def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:

@@ -10,7 +10,6 @@ from sqlalchemy import Connection, select, update
 
 from dq.alerts import ledger
 from dq.alerts.incident import CREATE, Facts, Incident
-from dq.alerts.message import duration
 from dq.alerts.noise.timing import Wait
 from dq.alerts.outbox import OutboxStatus
 from dq.alerts.record import PAST, record_past
@@ -18,6 +17,7 @@ from dq.alerts.route import AlertRoute
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import outbox
 from dq.alerts.wanted import over_in_silence
+from dq.alerts.words.counts import duration
 from dq.contracts.shared.outcome import IncidentKey
 from dq.store import Store
 

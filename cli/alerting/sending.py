@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shlex
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -36,7 +36,11 @@ from dq.store.engine import Store
 
 
 def teller(
-    world: World, contracts: Iterable[Contract], channel: str, server: str | None = None
+    world: World,
+    contracts: Sequence[Contract],
+    channel: str,
+    server: str | None = None,
+    resting: Mapping[str, str] | None = None,
 ) -> Callable[[Connection, Breach | Recovery], None]:
     """What the watcher calls inside its transaction: adds who to ask and where to look, and records it."""
     known, name = channels.load(), channel.partition(":")[0]
@@ -47,20 +51,19 @@ def teller(
         choice = ", ".join((FROM_CONTRACT, *known))
         raise UsageError(f"there is no channel {channel!r}.", f"Choose one of {choice}.")
     platform = platform_route(channel, world.settings)
-    help_of = helping.helper(world, server)
+    help_of = helping.helper(world, contracts, server, resting)
     by_key = {contract.key: contract for contract in contracts}
 
     def tell(tx: Connection, event: Breach | Recovery) -> None:
         if event.key.contract == PLATFORM:
-            record(tx, event, [platform], world.now())
+            record(tx, helping.of_platform(world, event), [platform], world.now())
             return
         contract = by_key.get(event.key.contract)
         if contract is None or isinstance(event, Recovery):
             # It goes to whoever heard of the breach; the contract itself may be no more.
             record(tx, event, (), world.now())
             return
-        event = replace(event, facts=(*event.facts, *help_of(contract, event)))
-        record(tx, event, routes(contract, channel, world.settings), world.now())
+        record(tx, help_of(contract, event), routes(contract, channel, world.settings), world.now())
 
     return tell
 

@@ -169,7 +169,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
         store,
         watching,
         now,
-        sending.teller(world, loaded.contracts, channel, server),
+        sending.teller(world, loaded.contracts, channel, server, loaded.resting),
         since=instant(orders.since) if orders.since else None,
         unread=set(loaded.resting.values()),
         withdrawn=ended,

@@ -17,6 +17,7 @@ from typing import Any
 
 from dq.contracts.access.address import is_uri
 from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import nearest
 
 CONFIG = "DQ_CONFIG"
@@ -77,12 +78,19 @@ def _folder(value: object) -> str:
     return "" if value is False or value == "off" else _text(value)
 
 
+def _mention(value: object) -> str:
+    if value is not False and value not in ("off", *Severity):
+        raise ValueError(value)
+    return str(value or "off")
+
+
 NAMES = Form("a list of names of variables", '["LAKE"]', _names, _names)
 ROOTS = Form("a list of folders and URI prefixes", '["s3://lake", "/data"]', _listed, _texts, paths=True)
 TEXTS = Form("a list of texts", '["…"]', _listed, _texts)
 SECONDS = Form("a whole number of seconds from 1 up", "1800", _seconds, _seconds)
 NUMBER = Form("a number", "10", _number, _number)
 TEXT = Form("a text", '"…"', _text, _text)
+SEVERITY = Form('a severity, or "off"', '"error"', _mention, _mention)
 FOLDER = Form('a folder, or "off"', '"/var/lib/dq/alerts"', _folder, _folder, paths=True)
 
 
@@ -119,6 +127,11 @@ class Settings:
         "console",
         TEXT,
         "Who is told when deliveries cannot be seen, such as `slack:#data-platform`. By default the console.",
+    )
+    mentions: str = _is(
+        Severity.ERROR.value,
+        SEVERITY,
+        "From which severity on an alert in Slack calls whom the contract names, or `off`.",
     )
     storage_seconds: int = _is(
         10, SECONDS, "How long the watcher waits for one answer of a storage before it is taken for silent."

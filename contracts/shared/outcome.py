@@ -180,10 +180,14 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """A broken promise that is over for one subject, and how; the incident closes with its last subject."""
+    """A broken promise that is over for one subject, and how; the incident closes with its last subject.
+
+    `title` says the end in words; where it is empty, what was broken keeps the title that it has.
+    """
 
     key: IncidentKey
     subject: str
     at: datetime
     facts: tuple[tuple[str, str], ...] = field(default=())
     end: End = End.KEPT
+    title: str = ""

@@ -66,7 +66,8 @@ def cause_of(judged: CycleJudgement) -> str | None:
 def returned(cause: str, now: datetime) -> Recovery:
     """What is told when no delivery is unknown for a cause any more."""
     key = IncidentKey(PLATFORM, cause, GROUP)
-    return Recovery(key, _SUBJECT, now, (("seen", "no delivery is unknown for it any more"),))
+    facts = (("seen", "no delivery is unknown for it any more"),)
+    return Recovery(key, _SUBJECT, now, facts, title=f"deliveries under {cause} can be seen again")
 
 
 def _breach(key: IncidentKey, cause: _Cause, now: datetime) -> Breach:
@@ -84,7 +85,7 @@ def _breach(key: IncidentKey, cause: _Cause, now: datetime) -> Breach:
         facts=(
             ("problem", cause.problem or "no reason given"),
             ("unknown", f"{number} deliver{'y' if number == 1 else 'ies'} of {named}{more}"),
-            ("since", f"due {oldest:%Y-%m-%d %H:%M}Z"),
+            ("since", f"{oldest:%Y-%m-%d %H:%M} UTC, when the oldest was due"),
         ),
     )
 

@@ -59,7 +59,8 @@ def tell_budgets(
         for subject in _broken(before):
             if subject not in _broken(after):
                 facts = (("budget", found[slo.key].line()),)
-                tell(tx, Recovery(_incident(slo.key), subject, now, facts))
+                title = f"the error budget of {slo.object.name} has recovered"
+                tell(tx, Recovery(_incident(slo.key), subject, now, facts, title=title))
         watermarks.note_budget(tx, slo.key, after)
 
 
@@ -69,7 +70,8 @@ def withdraw_budget(
     """Ends what was told of the budget of a promise that is no more."""
     for subject in _broken(told):
         facts = (("withdrawn", reason),)
-        tell(tx, Recovery(_incident(key), subject, now, facts, End.WITHDRAWN))
+        title = f"the error budget of {key[1]} is promised no more"
+        tell(tx, Recovery(_incident(key), subject, now, facts, End.WITHDRAWN, title))
 
 
 def _used(found: Budget) -> str | None:

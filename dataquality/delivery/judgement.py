@@ -72,7 +72,8 @@ class CycleJudgement:
     """A cycle as it was kept, and as it stands now.
 
     `look_again_at`: when what was delivered is looked at again. `gone_since`: since when nothing of it is
-    left. `anew`: it was written again at this time, which changes nothing.
+    left. `anew`: it was written again at this time, which changes nothing. `there`, of one
+    that is about to be told: where it was looked for, and what stands there.
     """
 
     one: Watched
@@ -82,6 +83,7 @@ class CycleJudgement:
     look_again_at: datetime | None = None
     gone_since: datetime | None = None
     anew: datetime | None = None
+    there: tuple[str, str] = ("", "")
 
     @property
     def revoked(self) -> bool:
@@ -116,7 +118,7 @@ def judgement(seen: Sighting, now: datetime, looked_at: datetime | None) -> Cycl
     if result.status.good and evidence is not None:
         look_again_at = presence.next_look(kept.cycle, seen.one.place, evidence.claims, now)
     gone_since = None if result.status.good else kept.gone_since
-    return CycleJudgement(seen.one, kept, result, evidence, look_again_at, gone_since)
+    return CycleJudgement(seen.one, kept, result, evidence, look_again_at, gone_since, there=seen.there)
 
 
 def _judged(

@@ -5,9 +5,10 @@ A contract stands here by its key, so that two majors of it have cycles and rece
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from statistics import median
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, not_, or_, select
 
@@ -23,6 +24,10 @@ from dq.dataquality.delivery.state.tables import cycle_event, receipt, watermark
 
 OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING, CycleStatus.UNKNOWN)
 _KEY = ("contract", "object", "slo")
+# Evidence can become visible late; an alert waits this long after the breach. It changes no status.
+SETTLE = timedelta(seconds=60)
+LATELY, _USUAL_OF = 30, 5
+"""The last deliveries that tell when one usually comes, and how few of them tell nothing."""
 STILL_LOOKED_AT = timedelta(days=60)
 """How long after its due instant a cycle that was given up is looked at: it may be delivered after all."""
 
@@ -58,6 +63,11 @@ class Kept:
     look_again_at: datetime | None = None
     gone_since: datetime | None = None
     anew_at: datetime | None = None
+
+    @property
+    def tell_at(self) -> datetime:
+        """When its breach is told, if it is broken then."""
+        return self.held_until or self.cycle.breach_at + SETTLE
 
     @property
     def revoked(self) -> bool:
@@ -137,6 +147,21 @@ def history(tx: Connection, key: tuple[str, str, str]) -> list[Kept]:
     columns = cycles_table.c
     here = and_(columns.contract == key[0], columns.object == key[1], columns.slo == key[2])
     return [kept(row) for row in tx.execute(select(cycles_table).where(here).order_by(columns.due_at))]
+
+
+def usual_delay(came: Sequence[Kept]) -> timedelta | None:
+    """The median of delivery minus due, negative when early; None for too few to be usual."""
+    delays = [(kept.delivered_at - kept.cycle.due_at).total_seconds() for kept in came if kept.delivered_at]
+    return timedelta(seconds=round(median(delays))) if len(delays) >= _USUAL_OF else None
+
+
+def lately(tx: Connection, key: tuple[str, str, str], before: datetime, most: int = LATELY) -> list[Kept]:
+    """The newest cycles of an SLO that were due before an instant and came, late or not; newest first."""
+    columns = cycles_table.c
+    here = and_(columns.contract == key[0], columns.object == key[1], columns.slo == key[2])
+    came = and_(here, columns.due_at < before, columns.delivered_at.is_not(None))
+    found = select(cycles_table).where(came).order_by(columns.due_at.desc()).limit(most)
+    return [kept(row) for row in tx.execute(found)]
 
 
 def counted(

@@ -83,4 +83,5 @@ def breach(mass: MassMiss, now: datetime) -> Breach:
 def over(root: str, now: datetime) -> Recovery:
     """What is told when nothing under the root is held back any more."""
     facts = (("seen", "all of it has come, or its owners have been told"),)
-    return Recovery(IncidentKey(PLATFORM, root, GROUP), _SUBJECT, now, facts)
+    title = f"nothing under {root} is held back any more"
+    return Recovery(IncidentKey(PLATFORM, root, GROUP), _SUBJECT, now, facts, title=title)

@@ -11,8 +11,9 @@ from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.dataquality.delivery.lake.files import Files, SilentFiles
 from dq.dataquality.delivery.sources.commit_evidence import CycleWindow, delivered
-from dq.dataquality.delivery.sources.commit_history import CommitHistory
+from dq.dataquality.delivery.sources.commit_history import CommitHistory, SeenCommits
 from dq.dataquality.delivery.sources.evidence import Evidence
+from dq.dataquality.delivery.sources.glance import glance
 from dq.dataquality.delivery.sources.lookout import Errand, Lookout, Silence
 from dq.dataquality.delivery.sources.presence import Remains, presence
 from dq.dataquality.delivery.sources.probe import Receipts, look
@@ -32,6 +33,7 @@ class Sighting:
 
     `window` is when an update without a partition value is meant for it, and `ahead` when the third next
     cycle is due; both are known where they are needed. Of a good one, its `presence` is looked at alone.
+    `there`, of one that is about to be told: where it was looked for, and what stands there.
     """
 
     one: Watched
@@ -40,6 +42,7 @@ class Sighting:
     window: CycleWindow
     ahead: datetime | None = None
     presence: Remains | None = None
+    there: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +87,17 @@ class View:
         placed = bool(cycle.partitions) and one.place.format not in LAKEHOUSE
         window, ahead = (ANY_TIME, None) if placed else window_of(slo, cycle)
 
+        def log() -> SeenCommits:
+            return self.history.of(one.place.path.rstrip("/"), one.place.format, files)
+
         def commit(partition: Partition) -> Evidence | None:
-            seen = self.history.of(one.place.path.rstrip("/"), one.place.format, files)
-            return delivered(slo, cycle, partition, seen, window)
+            return delivered(slo, cycle, partition, log(), window)
 
         receipts = self.receipts.get(slo.key[:2], {})
         evidence = look(slo, cycle, one.place, files, receipts, commit, self.now)
         if evidence is None and self.now > cycle.breach_at:
             evidence = self.sight.lost(slo, one.place, files)
-        return Sighting(one, kept, evidence, window, ahead)
+        nothing = evidence is None or (evidence.readable and evidence.delivered_at is None)
+        told = kept.told or self.now < kept.tell_at
+        there = glance(slo, cycle, one.place, files, log) if nothing and not told else ("", "")
+        return Sighting(one, kept, evidence, window, ahead, there=there)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
@@ -12,12 +13,22 @@ from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, R
 from dq.dataquality.delivery import blindness, ledger, mass
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.status import CycleVerdict
+from dq.dataquality.delivery.wording import both_clocks, came, looked, promised, seen, wanted
+
+if TYPE_CHECKING:
+    from dq.dataquality.delivery.judgement import CycleJudgement
 
 # How a promise that was broken ended where nothing was delivered.
 _ENDS = {
     CycleStatus.NEVER: End.GIVEN_UP,
     CycleStatus.EXCUSED: End.EXCUSED,
     CycleStatus.WITHDRAWN: End.WITHDRAWN,
+}
+
+_ENDED: Mapping[End, str] = {
+    End.GIVEN_UP: "never came",
+    End.EXCUSED: "does not count",
+    End.WITHDRAWN: "is promised no more",
 }
 
 Tell = Callable[[Connection, Breach | Recovery], object]
@@ -44,7 +55,48 @@ def tell_platform(tx: Connection, turns: Iterable[Turn], now: datetime, tell: Te
             tell(tx, mass.over(root, now))
 
 
+def event(one: CycleJudgement, now: datetime) -> Breach | Recovery | None:
+    """What the alerts room has to know about this judgement, if anything."""
+    slo, kept, result = one.one.slo, one.kept, one.result
+    if kept.status.good and not one.revoked:
+        return None
+    key, subject = IncidentKey(*slo.key), kept.cycle.due_at.isoformat()
+    told = kept.told and not one.revoked
+    if result.status is CycleStatus.MISSING and not told and now >= kept.tell_at:
+        # What was taken away, or counts again, is news whatever was told of it before.
+        at = max(at for at in (kept.cycle.breach_at, kept.counts_since, one.gone_since) if at)
+        how = (
+            "was taken away again"
+            if one.gone_since
+            else "is still being written"
+            if one.arriving
+            else "is missing"
+        )
+        return Breach(
+            key=key,
+            severity=slo.severity,
+            subject=subject,
+            title=f"{slo.object.name} {how}: {wanted(kept.cycle)}",
+            at=at,
+            facts=(
+                ("promised", promised(slo, kept.cycle)),
+                ("since", both_clocks(slo, at)),
+                *looked(result, one.evidence, one.there),
+            ),
+            period=slo.period(kept.cycle.due_at),
+        )
+    if told and result.status not in ledger.OPEN:
+        if result.lateness is not None:
+            at = kept.cycle.due_at + result.lateness
+            facts = (("delivered", seen(slo, kept.cycle, result)),)
+            title = f"{slo.object.name} {came(slo, result.lateness)}: {wanted(kept.cycle)}"
+            return Recovery(key, subject, at, facts, title=title)
+        return ended(key, kept, result, now)
+    return None
+
+
 def ended(key: IncidentKey, kept: Kept, judged: CycleVerdict, now: datetime) -> Recovery:
+    """What is told of a cycle that was missing, and that nobody waits for any more."""
     end = _ENDS[judged.status]
     subject, facts = kept.cycle.due_at.isoformat(), ((end.replace("_", " "), judged.reason),)
-    return Recovery(key, subject, now, facts, end)
+    return Recovery(key, subject, now, facts, end, f"{key.object} {_ENDED[end]}: {wanted(kept.cycle)}")

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import Connection
 
 from dq.contracts.schedule import Cycle
 from dq.contracts.shared.data_formats import LAKEHOUSE
-from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey, Recovery
+from dq.contracts.shared.outcome import Breach, CycleStatus
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import blindness, ledger, mass
-from dq.dataquality.delivery.budget import Budget
 from dq.dataquality.delivery.budget_alerts import budgets, tell_budgets
 from dq.dataquality.delivery.cycle_writes import Move, enumerate_all, move_all
 from dq.dataquality.delivery.judgement import CycleJudgement, judgement
@@ -28,21 +27,19 @@ from dq.dataquality.delivery.sighting import View
 from dq.dataquality.delivery.sources import commit_history
 from dq.dataquality.delivery.sources.commit_history import CommitHistory
 from dq.dataquality.delivery.sources.lookout import Lookout
-from dq.dataquality.delivery.sources.probe import DeliveryPlace, label
+from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.sources.sight import Sight
 from dq.dataquality.delivery.state import excuses, watermarks
 from dq.dataquality.delivery.state.excuses import Excuse
 from dq.dataquality.delivery.state.receipts import all_receipts
 from dq.dataquality.delivery.status import CycleVerdict, Grounds, judge_on
-from dq.dataquality.delivery.turn import Key, Tell, Turn, ended, tell_platform
+from dq.dataquality.delivery.turn import Key, Tell, Turn, tell_platform
+from dq.dataquality.delivery.turn import event as turn_event
 from dq.dataquality.delivery.withdrawal import withdraw
-from dq.dataquality.delivery.wording import promised, seen
+from dq.dataquality.delivery.wording import background
 from dq.store.engine import Store
 
 _ENDED_BADLY = (CycleStatus.LATE, CycleStatus.NEVER)
-
-# Evidence can become visible late; an alert waits this long after the breach. It changes no status.
-SETTLE = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +187,11 @@ def _write(
     tell: Tell,
     past: Callable[[Connection, Sequence[PastMiss]], object],
 ) -> list[Turn]:
-    blind = list(blindness.events(judged, now, SETTLE))
+    blind = list(blindness.events(judged, now, ledger.SETTLE))
     moved = [
         (one, event, cause)
         for one in judged
-        for event in (_event(one, now),)
+        for event in (turn_event(one, now),)
         for cause in (blindness.cause_of(one),)
         if event is not None or one.differs or cause != one.kept.blind
     ]
@@ -218,16 +215,19 @@ def _write(
             for one, event, _ in moved
             if one.kept.id in standing
         ]
-        told_of = [(one.one.slo, event) for one, event in done if event is not None]
+        told_of = [(one, event) for one, event in done if event is not None]
         charged = {
             one.one.slo.key: one.one.slo
             for one, _ in done
             if one.kept.id not in held
             and (one.result.status.good or one.result.status.bad or one.kept.status.bad)
         }
-        found = budgets(tx, [*charged.values(), *(slo for slo, _ in told_of)], now)
-        for slo, event in told_of:
-            tell(tx, replace(event, facts=(*event.facts, *_counted(event, found[slo.key]))))
+        found = budgets(tx, [*charged.values(), *(one.one.slo for one, _ in told_of)], now)
+        for one, event in told_of:
+            slo, cycle = one.one.slo, one.kept.cycle
+            came = ledger.lately(tx, slo.key, cycle.due_at) if isinstance(event, Breach) else []
+            more = background(slo, came, found[slo.key], broken=isinstance(event, Breach))
+            tell(tx, replace(event, facts=(*event.facts, *more)))
         tell_budgets(tx, charged.values(), found, now, tell)
         changes = [Turn(one.kept, one.result.status, one.result.reason) for one, _ in done]
         tell_platform(tx, changes, now, tell)
@@ -239,12 +239,6 @@ def _write(
         if untold:
             past(tx, untold)
     return changes
-
-
-def _counted(event: Breach | Recovery, found: Budget) -> list[tuple[str, str]]:
-    """What the budget adds to what is told."""
-    row = [("in a row", f"{found.in_a_row} deliveries missed one after another")]
-    return [*(row if isinstance(event, Breach) and found.in_a_row > 1 else []), ("budget", found.line())]
 
 
 def _move(one: CycleJudgement, cause: str | None, held: tuple[str, datetime] | None, *, breach: bool) -> Move:
@@ -260,38 +254,3 @@ def _move(one: CycleJudgement, cause: str | None, held: tuple[str, datetime] | N
         gone_since=one.gone_since,
         anew_at=one.anew,
     )
-
-
-def _event(one: CycleJudgement, now: datetime) -> Breach | Recovery | None:
-    """What the alerts room has to know about this judgement, if anything."""
-    slo, kept, result = one.one.slo, one.kept, one.result
-    if kept.status.good and not one.revoked:
-        return None
-    key, subject = IncidentKey(*slo.key), kept.cycle.due_at.isoformat()
-    told = kept.told and not one.revoked
-    tell_at = kept.held_until or kept.cycle.breach_at + SETTLE
-    if result.status is CycleStatus.MISSING and not told and now >= tell_at:
-        what = label(kept.cycle.partitions[0]) if kept.cycle.partitions else "the snapshot"
-        how = (
-            "was taken away again"
-            if one.gone_since
-            else "is still being written"
-            if one.arriving
-            else "is missing"
-        )
-        return Breach(
-            key=key,
-            severity=slo.severity,
-            subject=subject,
-            title=f"{slo.object.name} {how}: {what}",
-            # What was taken away, or counts again, is news whatever was told of it before.
-            at=max(at for at in (kept.cycle.breach_at, kept.counts_since, one.gone_since) if at),
-            facts=(("promised", promised(slo, kept.cycle)), ("seen", result.reason)),
-            period=slo.period(kept.cycle.due_at),
-        )
-    if told and result.status not in ledger.OPEN:
-        if result.lateness is not None:
-            at = kept.cycle.due_at + result.lateness
-            return Recovery(key, subject, at, (("delivered", seen(slo, kept.cycle, result)),))
-        return ended(key, kept, result, now)
-    return None

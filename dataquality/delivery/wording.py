@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from dq.contracts.schedule import Cycle, zone
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.slo import Slo
+from dq.dataquality.delivery.budget import Budget
+from dq.dataquality.delivery.ledger import Kept, usual_delay
+from dq.dataquality.delivery.sources.evidence import Evidence
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.delivery.status import CycleVerdict
 
@@ -27,6 +30,23 @@ def local(slo: Slo, instant: datetime) -> str:
     return f"{instant.astimezone(found):%Y-%m-%d %H:%M %Z}"
 
 
+def both_clocks(slo: Slo, instant: datetime) -> str:
+    """An instant on the clock of the schedule's zone and in UTC: `2013-11-05 06:00 EST (11:00 UTC)`."""
+    here, utc = local(slo, instant), f"{instant.astimezone(UTC):%Y-%m-%d %H:%M}"
+    if here.endswith((" UTC", "Z")):
+        return here
+    day, _, clock = utc.partition(" ")
+    return f"{here} ({clock} UTC)" if here.startswith(day) else f"{here} ({utc} UTC)"
+
+
+def wanted(cycle: Cycle) -> str:
+    """What a cycle brings, in a few words: its partition, or that it is a snapshot."""
+    if not cycle.partitions:
+        return "the snapshot"
+    more = len(cycle.partitions) - 1
+    return label(cycle.partitions[0]) + (f" and {more} more" if more else "")
+
+
 def span(length: timedelta) -> str:
     """A length of time in its two largest units: `2 h 10 min`, `3 d 4 h`, `0 min`."""
     minutes = int(abs(length).total_seconds()) // 60
@@ -40,6 +60,51 @@ def promised(slo: Slo, cycle: Cycle) -> str:
     what = ", ".join(label(partition) for partition in cycle.partitions) or "an update"
     grace = f", {span(slo.grace)} grace" if slo.grace else ""
     return f"{what} by {local(slo, cycle.due_at)}{grace}"
+
+
+def looked(
+    judged: CycleVerdict, evidence: Evidence | None, there: tuple[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """What was seen of a delivery that is missing, and where."""
+    where, stands = there
+    so_far = evidence.detail if evidence is not None else ""
+    # What was taken away, or is no delivery, is told by the verdict; what never came, by the place.
+    plain = stands and not (judged.grounds and (judged.grounds.revoked or judged.grounds.is_empty))
+    said = "; ".join(part for part in (stands, so_far) if part) if plain else judged.reason
+    return (*((("looked in", where),) if where else ()), ("seen", said))
+
+
+def came(slo: Slo, lateness: timedelta) -> str:
+    """How a delivery came that had been told as missing."""
+    return "came in time, and was seen late" if lateness <= slo.grace else f"came {span(lateness)} late"
+
+
+def background(
+    slo: Slo, lately: Sequence[Kept], budget: Budget, *, broken: bool
+) -> tuple[tuple[str, str], ...]:
+    """What the past adds to what is told of a delivery: `lately` are the ones that came, newest first."""
+    facts = []
+    if broken:
+        delays = sorted(kept.delivered_at - kept.cycle.due_at for kept in lately if kept.delivered_at)
+        usual = usual_delay(lately)
+        if usual is not None:
+            last = f"the latest of the last {len(delays)} came {_to_due(delays[-1])}"
+            facts.append(("usually", f"{_to_due(usual)}; {last}"))
+        good = next((kept for kept in lately if kept.status.good), None)
+        facts.append(("last good", _last(slo, good) if good else "none that is known"))
+        if budget.in_a_row > 1:
+            facts.append(("in a row", f"{budget.in_a_row} deliveries missed one after another"))
+    return (*facts, ("budget", budget.line()))
+
+
+def _to_due(delay: timedelta) -> str:
+    if abs(delay) < timedelta(minutes=1):
+        return "when it is due"
+    return f"{span(delay)} {'after' if delay > timedelta() else 'before'} it is due"
+
+
+def _last(slo: Slo, kept: Kept) -> str:
+    return f"{wanted(kept.cycle)}, {local(slo, kept.delivered_at)}" if kept.delivered_at else ""
 
 
 def seen(slo: Slo, cycle: Cycle, judged: CycleVerdict) -> str:

@@ -15,6 +15,8 @@ from dq.dataquality.results.tables import check_result, check_run
 
 GROUP = "quality"
 TABLE = "table"
+# Of failed checks a message has room for so many, and of their rows.
+_TOLD, _SHOWN = 6, 2
 BROKEN = (Status.FAIL, Status.ERROR)
 
 
@@ -126,15 +128,24 @@ def verdict(
         said = f"all {len(results)} checks pass"
         if unasked is not None:
             said = f"the checks that were asked for pass ({len(results)}), and no other one is known to fail"
-        return Recovery(key, scope, now, (("checked", f"{scope}: {said}"),))
+        title = f"{object} keeps its promises of quality again: {scope}"
+        return Recovery(key, scope, now, (("checked", f"{scope}: {said}"),), title=title)
     worst = max((one.severity for one in broken), key=lambda severity: severity.rank)
-    facts = [(_what(one), f"{one.observed}, promised {one.allowed}") for one in broken[:8]]
-    if len(broken) > 8:
-        facts.append(("and", f"{len(broken) - 8} more failed checks"))
+    broken.sort(key=lambda one: -one.severity.rank)
+    facts = [(_what(one), _told(one)) for one in broken[:_TOLD]]
+    if len(broken) > _TOLD:
+        facts.append(("and", f"{len(broken) - _TOLD} more failed checks"))
     title = (
         f"{object} breaks {len(broken)} {'promise' if len(broken) == 1 else 'promises'} of quality: {scope}"
     )
     return Breach(key, worst, scope, title, now, tuple(facts))
+
+
+def _told(result: CheckResult) -> str:
+    """What was seen and allowed, and the first rows by their keys, of which the classified are masked."""
+    said = f"{result.observed}, promised {result.allowed}"
+    rows = [" ".join(f"{key}={value}" for key, value in row.items()) for row in result.samples[:_SHOWN]]
+    return f"{said}; {', '.join(rows)}{' …' if len(result.samples) > _SHOWN else ''}" if rows else said
 
 
 def _what(result: CheckResult) -> str:

@@ -54,11 +54,11 @@ def test_a_product_down_for_ten_hours_is_one_message_and_few_replies(tell, send,
         send()
 
     assert len(slack.roots) == 1
-    assert [reply["text"].partition(" by now")[0] for reply in slack.replies] == [
-        "Broken 2 times",
-        "Broken 4 times",
-        "Broken 8 times",
-        "Broken 16 times",
+    assert [reply["text"].partition(" missed")[0] for reply in slack.replies] == [
+        "2 deliveries",
+        "4 deliveries",
+        "8 deliveries",
+        "16 deliveries",
     ]
 
 

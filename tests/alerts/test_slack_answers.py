@@ -113,7 +113,7 @@ def test_a_message_that_somebody_deleted_is_posted_again(tell, send, slack):
     tell(breach(2))
     send()
 
-    assert [root["text"] for root in slack.roots] == ["ERROR: Orders were not delivered by 08:00"]
+    assert [root["text"] for root in slack.roots] == ["ERROR: Orders were not delivered by 08:00 and 1 more"]
 
 
 @pytest.mark.parametrize("code", by_kind("Frozen"))

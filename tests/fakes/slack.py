@@ -31,6 +31,7 @@ from urllib.parse import parse_qs
 TOKEN = "xoxb-0-the-secret-of-the-tests"
 CHANNELS = {"#orders-alerts": "C0ORDERS01", "#platform": "C0PLATFORM"}
 MAX_BLOCKS, MAX_SECTION, MAX_HEADER, MAX_CONTEXT, MAX_TEXT, MAX_ALL = 50, 3000, 150, 10, 40_000, 13_200
+MAX_FIELDS, MAX_FIELD = 10, 2000
 
 
 class FakeSlack:
@@ -172,7 +173,10 @@ def _fits(block: dict[str, Any]) -> bool:
     if block["type"] == "header":
         return 0 < len(block["text"]["text"]) <= MAX_HEADER
     if block["type"] == "section":
-        return 0 < len(block["text"]["text"]) <= MAX_SECTION
+        fields = [one["text"] for one in block.get("fields", ())]
+        text = block["text"]["text"] if "text" in block or not fields else None
+        fits = text is None or 0 < len(text) <= MAX_SECTION
+        return fits and len(fields) <= MAX_FIELDS and all(0 < len(one) <= MAX_FIELD for one in fields)
     return 0 < len(block["elements"]) <= MAX_CONTEXT
 
 

@@ -10,14 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
-from statistics import median
 
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.budget import Budget, budget
-from dq.dataquality.delivery.ledger import Kept
-
-# A usual time takes this many deliveries, of which the last are looked at.
-_AT_LEAST, _LOOKED_AT = 5, 30
+from dq.dataquality.delivery.ledger import LATELY, Kept, usual_delay
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +76,7 @@ def standing(slo: Slo, cycles: Sequence[Kept], now: datetime) -> Standing:
         budget(rows, slo.objective, slo.window, now),
         budget(rows, slo.objective, slo.window, now - slo.window),
         _streak(cycles),
-        _usual(cycles),
+        usual_delay([kept for kept in cycles if kept.delivered_at is not None][-LATELY:]),
         presence(cycles, now - slo.window, now),
     )
 
@@ -109,16 +105,6 @@ def _streak(cycles: Sequence[Kept]) -> Streak | None:
         return None
     length = next((back for back, good in enumerate(reversed(ends)) if good is not ends[-1]), len(ends))
     return Streak(length, ends[-1])
-
-
-def _usual(cycles: Sequence[Kept]) -> timedelta | None:
-    came = [kept.delivered_at - kept.cycle.due_at for kept in cycles if kept.delivered_at is not None]
-    last = came[-_LOOKED_AT:]
-    return (
-        timedelta(seconds=round(median(one.total_seconds() for one in last)))
-        if len(last) >= _AT_LEAST
-        else None
-    )
 
 
 def presence(cycles: Sequence[Kept], start: datetime, end: datetime) -> Fraction | None:

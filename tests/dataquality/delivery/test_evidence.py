@@ -76,7 +76,7 @@ def test_a_file_that_is_rewritten_at_every_tick_is_said_to_be_arriving(files: Pr
 
     assert files.titles == ["orders is still being written: day=2026-05-10"]
     (breach,) = files.told
-    assert "Nothing complete arrived" in dict(breach.facts)["seen"]
+    assert "data is still being written" in dict(breach.facts)["seen"]
     assert files.first.arriving_since == at("2026-05-11T04:00:00")
 
 

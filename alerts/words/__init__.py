@@ -1,0 +1,1 @@
+"""Words of messages that know nothing of incidents."""

@@ -1,0 +1,84 @@
+"""What stands at the place of a delivery that did not come, for whoever has to find out why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dq.contracts.schedule import Cycle
+from dq.contracts.shared.data_formats import LAKEHOUSE
+from dq.contracts.slo import Slo
+from dq.dataquality.delivery.lake.files import Files, Seen
+from dq.dataquality.delivery.sources.commit_history import SeenCommits
+from dq.dataquality.delivery.sources.probe import DeliveryPlace, asked_for, folder, label
+
+# Of a set of partitions, so many are looked at: each is a question to the storage.
+_LOOKED_AT = 3
+_NAMED = 3
+
+
+def glance(
+    slo: Slo, cycle: Cycle, place: DeliveryPlace, files: Files, commits: Callable[[], SeenCommits]
+) -> tuple[str, str]:
+    """Where it was looked for, and what stands there; the second is empty where that cannot be told.
+
+    Instants are in UTC. Nothing is raised: the verdict is known already, and this is a help only.
+    """
+    asked = asked_for(slo, place)
+    path = place.path.rstrip("/")
+    if asked == ["receipt"]:
+        return "the receipts of dq publish", "no receipt"
+    try:
+        if place.format in LAKEHOUSE and "commit" in asked:
+            return f"the commits of {path}", _committed(path, files, commits)
+        for partition in (cycle.partitions or ((),))[:_LOOKED_AT]:
+            where = folder(slo, partition, place)
+            seen = _seen(where, place.marker if "marker" in asked and "file" not in asked else "", files)
+            if seen or not cycle.partitions:
+                return where, seen
+        return folder(slo, cycle.partitions[0], place), ""
+    except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick
+        return path, ""
+
+
+def _committed(path: str, files: Files, commits: Callable[[], SeenCommits]) -> str:
+    if not files.holds(path):
+        return "no table"
+    seen = commits().commits
+    if not seen:
+        return "no commit at all"
+    last = seen[-1]
+    parts = [label(one.partition) for one in last.brought if one.partition]
+    brought = f", it brought {', '.join(parts[:_NAMED])}" if parts else ""
+    more = f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
+    return f"no commit that brought it; the last one is of {last.at:%Y-%m-%d %H:%M} UTC{brought}{more}"
+
+
+def _seen(where: str, marker: str, files: Files) -> str:
+    """What stands in the folder; empty where all that was asked for does."""
+    inside = files.inside(where)
+    data = [one for one in inside if not one.name.startswith(("_", ".")) and one.size > 0]
+    if data:
+        lacks = f", and no {marker}" if marker and marker not in {one.name for one in inside} else ""
+        newest = max(one.modified_at for one in data)
+        return f"{_files(len(data))} ({_size(data)}), the newest of {newest:%Y-%m-%d %H:%M} UTC{lacks}"
+    if inside:
+        names = sorted(one.name for one in inside)
+        said = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        return f"no data, only {said}"
+    folders = sorted(files.folders(where))
+    if folders:
+        return f"no data, only the folder{'s' if len(folders) > 1 else ''} {', '.join(folders[:_NAMED])}"
+    return "an empty folder" if files.holds(where) else "no such folder"
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'' if count == 1 else 's'}"
+
+
+def _size(files: list[Seen]) -> str:
+    size, unit = float(sum(one.size for one in files)), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 1000:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.0f} {unit}" if unit == "B" or size >= 10 else f"{size:.1f} {unit}"

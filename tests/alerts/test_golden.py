@@ -1,0 +1,278 @@
+"""What people read, word for word, as the real watcher told it to Slack and to the console.
+
+Each story is a folder of data, a clock, and the real command line. `make goldens` writes the files in golden/
+anew; they are read there, and in the pictures of docs/, and never written by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from fakes.desk import Desk
+from fakes.slack import TOKEN, FakeSlack
+
+GOLDEN = Path(__file__).parent / "golden"
+# Before a desk forgets every variable of ours.
+WRITES = os.environ.get("DQ_GOLDEN") == "write"
+
+ORDERS = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: {id}
+name: {name}
+version: 1.0.0
+status: {status}
+description:
+  purpose: >-
+    Every order of the web shop with its lines and payments, as the shop closed the day.
+  usage: Finance closes the day with it.
+team:
+  members:
+    - username: ana.reis@example.com
+      role: owner
+      customProperties: [{{property: slack, value: U012AB3CD}}]
+support: [{{channel: "#orders-alerts", tool: slack, scope: notifications}}]
+authoritativeDefinitions: [{{type: runbook, url: "https://wiki.example.com/runbooks/orders"}}]
+servers: [{{server: lake, type: local, path: "lake/{{object}}", format: parquet}}]
+schema:
+  - name: {object}
+    properties:
+      - {{name: day, logicalType: date, physicalType: date, partitioned: true, partitionKeyPosition: 1}}
+      - {{name: id, logicalType: integer, physicalType: bigint, required: true}}
+      - {{name: email, logicalType: string, physicalType: string, classification: confidential}}
+      - {{name: amount, logicalType: number, physicalType: double, logicalTypeOptions: {{minimum: 0}}}}
+slaProperties:
+  - id: daily
+    property: frequency
+    value: 1
+    unit: d
+    element: {object}
+    schedule: "0 6 * * *"
+    customProperties:
+      - property: delivery
+        vendor: dq
+        value:
+          timezone: Europe/Berlin
+          grace: 30m
+          partition: {{day: "{{due - 1d:%F}}"}}
+          evidence: [marker]
+          giveUpAfter: 3d
+          objective: 75%
+          window: 30d
+"""
+REPORTS = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: {id}
+version: 1.0.0
+status: active
+customProperties: [{{property: inputs, value: [{input}]}}]
+schema: [{{name: report, properties: [{{name: id, logicalType: integer}}]}}]
+"""
+
+
+class Story:
+    """A registry, a lake and a watcher whose clock is ours; `said` is what its console printed."""
+
+    def __init__(self, desk: Desk, slack: FakeSlack) -> None:
+        self.desk, self.slack, self.said = desk, slack, ""
+        self.variables = {
+            "SLACK_BOT_TOKEN": TOKEN,
+            "DQ_SLACK_URL": slack.url,
+            "DQ_PLATFORM_CHANNEL": "slack:#platform",
+        }
+        self.contract()
+        self.desk.write("registry/revenue.odcs.yaml", REPORTS.format(id="revenue", input="orders/orders"))
+        self.desk.write("registry/board.odcs.yaml", REPORTS.format(id="board-report", input="revenue"))
+        (desk.folder / "lake").mkdir()
+
+    def contract(
+        self,
+        id: str = "orders",
+        object: str = "orders",
+        status: str = "active",
+        name: str = "Orders of the web shop",
+    ) -> None:
+        text = ORDERS.format(id=id, object=object, status=status, name=name)
+        self.desk.write(f"registry/{id}.odcs.yaml", text)
+
+    def put(self, day: str, at: str, *names: str, object: str = "orders") -> None:
+        """Files of a day, as if they were written at an instant."""
+        folder = self.desk.folder / "lake" / object / f"day={day}"
+        folder.mkdir(parents=True, exist_ok=True)
+        when = instant(at).timestamp()
+        for name in names or ("part-0.parquet", "_SUCCESS"):
+            (folder / name).write_bytes(b"x" * 1200 if name.startswith("part") else b"")
+            os.utime(folder / name, (when, when))
+
+    def watch(self, at: str, *more: str) -> None:
+        ran = self.desk.dq("watch", "registry", "--as-of", at, *more, **self.variables)
+        assert "Traceback" not in ran.err
+        assert ran.code in (0, 1, 3), ran.all
+        self.said += ran.out
+
+    def weeks(self) -> None:
+        """Twenty days that came from half an hour before six to five minutes after, one of them at ten."""
+        for number in range(20):
+            due = datetime(2026, 4, 21, 4, tzinfo=UTC) + timedelta(days=number)
+            late = 4 * 60 if number == 13 else 5 * (number % 8) - 30
+            day = (due - timedelta(days=1)).date()
+            self.put(day.isoformat(), (due + timedelta(minutes=late)).isoformat())
+        self.watch("2026-05-10T12:00:00Z", "--since", "2026-04-21T00:00:00Z")
+        self.slack.messages.clear()
+        self.said = ""
+
+
+def instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def missing(story: Story) -> None:
+    story.weeks()
+    story.watch("2026-05-11T04:32:00Z")
+
+
+def half(story: Story) -> None:
+    story.weeks()
+    story.put("2026-05-10", "2026-05-11T04:05:00Z", "part-0.parquet", "part-1.parquet", "part-2.parquet")
+    story.watch("2026-05-11T04:32:00Z")
+
+
+def late(story: Story) -> None:
+    missing(story)
+    story.put("2026-05-10", "2026-05-11T07:10:00Z")
+    story.watch("2026-05-11T07:20:00Z")
+
+
+def end(story: Story) -> None:
+    """Five days in a row are missing; all come at last."""
+    story.weeks()
+    for day in range(11, 16):
+        story.watch(f"2026-05-{day}T04:32:00Z")
+        if day == 13:
+            story.put("2026-05-10", "2026-05-13T07:10:00Z")
+    for day in range(11, 15):
+        story.put(f"2026-05-{day}", "2026-05-15T09:10:00Z")
+    story.watch("2026-05-15T09:20:00Z")
+
+
+def going_on(story: Story) -> None:
+    story.weeks()
+    for day in range(11, 15):
+        story.watch(f"2026-05-{day}T04:32:00Z")
+
+
+def given_up(story: Story) -> None:
+    missing(story)
+    story.put("2026-05-11", "2026-05-12T04:00:00Z")
+    story.put("2026-05-12", "2026-05-13T04:00:00Z")
+    story.put("2026-05-13", "2026-05-14T03:30:00Z")
+    story.watch("2026-05-14T04:20:00Z")
+
+
+def withdrawn(story: Story) -> None:
+    missing(story)
+    story.contract(status="retired")
+    story.watch("2026-05-11T05:00:00Z")
+
+
+def past(story: Story) -> None:
+    """The watcher was away for two days; one delivery came late meanwhile."""
+    story.weeks()
+    story.put("2026-05-10", "2026-05-11T09:00:00Z")
+    story.put("2026-05-11", "2026-05-12T03:50:00Z")
+    story.watch("2026-05-12T12:00:00Z")
+
+
+def blind(story: Story) -> None:
+    story.weeks()
+    shutil.move(story.desk.folder / "lake", story.desk.folder / "elsewhere")
+    story.watch("2026-05-11T04:32:00Z")
+
+
+def sight(story: Story) -> None:
+    blind(story)
+    shutil.move(story.desk.folder / "elsewhere", story.desk.folder / "lake")
+    story.put("2026-05-10", "2026-05-11T03:50:00Z")
+    story.watch("2026-05-11T05:00:00Z")
+
+
+def mass_miss(story: Story) -> None:
+    for name in ("baskets", "payments", "refunds", "returns", "visits"):
+        story.contract(name, name, name=f"{name.title()} of the web shop")
+    story.watch("2026-05-10T12:00:00Z")
+    story.watch("2026-05-11T04:32:00Z")
+
+
+STORIES: dict[str, Callable[[Story], None]] = {
+    one.__name__: one
+    for one in (
+        missing,
+        half,
+        late,
+        end,
+        going_on,
+        given_up,
+        withdrawn,
+        past,
+        blind,
+        sight,
+        mass_miss,
+    )
+}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Desk:
+    return Desk(tmp_path, monkeypatch, capfd)
+
+
+@pytest.fixture
+def story(desk: Desk) -> Iterator[Story]:
+    with FakeSlack() as slack:
+        yield Story(desk, slack)
+
+
+def compare(name: str, said: str) -> None:
+    path = GOLDEN / name
+    if WRITES:
+        path.write_text(said)
+    assert said == path.read_text()
+
+
+def heard(slack: FakeSlack) -> list[dict[str, object]]:
+    """What stands in Slack at the end of a story, without what is another one each time."""
+    keys = ("text", "blocks", "attachments")
+    names = {
+        value: name for name, value in {"#orders-alerts": "C0ORDERS01", "#platform": "C0PLATFORM"}.items()
+    }
+    return [
+        {
+            "in": names[message["channel"]],
+            "is": "a reply" if "thread_ts" in message else "a message",
+            **{key: message[key] for key in keys if message.get(key)},
+        }
+        for message in slack.messages.values()
+    ]
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_slack_hears_what_is_agreed(name: str, story: Story) -> None:
+    STORIES[name](story)
+
+    compare(f"{name}.slack.json", json.dumps(heard(story.slack), indent=2, ensure_ascii=False) + "\n")
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_the_console_reads_as_agreed(name: str, story: Story) -> None:
+    watch = story.watch
+    story.watch = lambda at, *more: watch(at, *more, "--channel", "console")  # type: ignore[method-assign]
+    STORIES[name](story)
+
+    compare(f"{name}.txt", story.said)
