@@ -23,6 +23,10 @@ class Lane:
         return f"{self.channel} {self.target}".strip()
 
 
+# What is said below a digest of one of its members, besides the change of the member's own message.
+_OF_A_MEMBER = ("reply:worse", "reply:reopened")
+
+
 @dataclass(frozen=True, slots=True)
 class LaneEntry:
     """A ready outbox row, as far as the order is concerned."""
@@ -93,6 +97,11 @@ def _below(
     ]
     moot += _all(told, "the message said so itself")
     replies = [entry for entry in replies if entry not in told]
+    if held.receipt.thread and can.update:
+        # Its message is itself in the thread of a digest, and shows most steps there.
+        shown = [entry for entry in replies if entry.operation not in _OF_A_MEMBER]
+        moot += _all(shown, "the message shows it in the digest's thread")
+        replies = [entry for entry in replies if entry not in shown]
     moot += _all([*updates[:-1], *replies[:-1]], "superseded")
     head = next(iter([*updates[-1:], *replies[-1:]]), None)
     return Next(head, tuple(moot))

@@ -140,6 +140,9 @@ def _take(
     if not taken.rowcount:
         return None
     said = render(found, row.operation, row.repeat)
+    if held and held.receipt.thread and said.note:
+        # Others speak in the same thread.
+        said = replace(said, note=f"{said.title}: {said.note}")
     return ClaimedRow(
         row.id,
         lane,

@@ -40,7 +40,7 @@ def fold(tx: Connection, channel: str, can: Capabilities, now: datetime) -> int:
         digest = _open_digest(tx, channel, target, now)
         if digest is None and len(found) <= MOST:
             continue
-        key = digest.key if digest else IncidentKey(STORM, f"{channel}:{target}", now.isoformat())
+        key = digest.key if digest else IncidentKey(STORM, f"{channel}:{target}", f"{now:%Y-%m-%dT%H:%M:%SZ}")
         before = digest
         for row in found:
             digest = _take_in(tx, digest, key, row, now)

@@ -80,8 +80,9 @@ def test_a_digest_says_how_many_are_over_and_then_that_all_are(tell, send, slack
     assert "4 of 6" in between
     assert digest["text"] == "RESOLVED: 6 incidents at once"
     ends = [reply["text"] for reply in slack.replies if reply["text"].startswith(("Resolved at", "All"))]
-    # Each of them in the thread, and the digest's own.
-    assert (len(ends), ends[-1]) == (7, "All 6 are over: 6 resolved.")
+    # The members' own messages show their ends.
+    assert ends == ["All 6 are over: 6 resolved."]
+    assert [reply["text"].partition(":")[0] for reply in slack.replies[:6]] == ["RESOLVED"] * 6
     assert {reply["thread_ts"] for reply in slack.replies} == {digest["ts"]}
 
 
@@ -96,6 +97,9 @@ def test_a_member_that_breaks_again_opens_its_digest_again(tell, send, slack, cl
 
     [digest] = slack.roots
     assert digest["text"] == "ERROR: 6 incidents at once"
+    assert "Orders were not delivered by 08:00: Broken again soon after it was resolved." in [
+        reply["text"] for reply in slack.replies
+    ]
 
 
 def test_whoever_takes_a_digest_takes_all_that_it_stands_for(tell, send, slack, store, clock):
