@@ -1,4 +1,4 @@
-"""What is not said now: the rows of the outbox that wait for a silence to end, as one condition in SQL."""
+"""What is not said now: the rows of the outbox that wait for a silence or a cause to end, in SQL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ def heard(now: datetime) -> ColumnElement[bool]:
     """Of rows of the outbox: whether they may be said at `now`."""
     # Another name: the query around it may have incidents of its own.
     of = incident.alias()
-    hushed = select(of.c.id).where(of.c.id == outbox.c.incident_id, of.c.silenced_until > now)
+    root = incident.alias()
+    waits = select(root.c.id).where(root.c.id == of.c.root_id, root.c.resolved_at.is_(None)).exists()
+    hushed = select(of.c.id).where(of.c.id == outbox.c.incident_id, (of.c.silenced_until > now) | waits)
     # A copy that may be there, or was there, must not stand there as it was.
     said_before = or_(outbox.c.repeat, outbox.c.again)
     return or_(outbox.c.operation.in_(ALWAYS), said_before, ~hushed.exists())

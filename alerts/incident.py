@@ -15,9 +15,6 @@ from dq.alerts.words.titles import Facts as Facts
 from dq.alerts.words.titles import title_after, titled
 from dq.contracts.shared.outcome import Breach, End, IncidentKey, Recovery, Severity
 
-REOPEN_WINDOW = timedelta(hours=1)
-"""A breach this soon after the end, or within the period, reopens the incident in its old thread."""
-
 COUNTS_TOLD = frozenset({2, 4, 8, 16})
 """The numbers of breaches at which the thread hears of a growing incident."""
 
@@ -75,7 +72,8 @@ class Incident:
     `opened_at` is when the promise broke, `resolved_at` when we learnt that it is over, whatever its end.
     `open_since` is when we learnt that it is broken, for the last time. `period` is how often its promise is
     due; `changes` are the instants at which it last began or ended, and `flapping_since` when it began to
-    do so too often.
+    do so too often. `root_id` is the incident whose product this one waits for, and `holds_up` names those
+    that wait for this one.
     """
 
     id: str
@@ -93,6 +91,8 @@ class Incident:
     period: timedelta | None = None
     changes: tuple[datetime, ...] = ()
     flapping_since: datetime | None = None
+    root_id: str | None = None
+    holds_up: tuple[str, ...] = ()
     silenced_until: datetime | None = None
     silenced_why: str = ""
     subjects: Mapping[str, Subject] = field(default_factory=lambda: MappingProxyType({}))
@@ -173,7 +173,7 @@ def step(incident: Incident | None, event: Event, now: datetime) -> IncidentStep
     """The incident after `event`, or None when the event is no news.
 
     `incident` is the newest one of the event's key. A breach joins it while it is open, reopens it within
-    REOPEN_WINDOW of its resolve, and starts a new one after that.
+    `calm` of its resolve, and starts a new one after that.
     """
     what = _classify(incident, event)
     if incident is not None and what is _Is.BREACH and _is_over(incident, now):

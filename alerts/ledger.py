@@ -119,6 +119,7 @@ def save(tx: Connection, incident: Incident, subject: str) -> None:
         "period_seconds": int(incident.period.total_seconds()) if incident.period else None,
         "changes": [at.isoformat() for at in incident.changes],
         "flapping_since": incident.flapping_since,
+        "holds_up": list(incident.holds_up),
         "silenced_until": incident.silenced_until,
         "silenced_why": incident.silenced_why or None,
     }
@@ -171,6 +172,8 @@ def _read(tx: Connection, row: Row[Any] | None) -> Incident | None:
         period=timedelta(seconds=row.period_seconds) if row.period_seconds else None,
         changes=tuple(datetime.fromisoformat(at) for at in row.changes or ()),
         flapping_since=row.flapping_since,
+        root_id=row.root_id,
+        holds_up=tuple(row.holds_up or ()),
         silenced_until=row.silenced_until,
         silenced_why=row.silenced_why or "",
         subjects=_subjects(tx, row.id),

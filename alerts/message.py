@@ -74,7 +74,7 @@ _NOTES: Mapping[str, Callable[[Incident], str]] = {
 
 def render(incident: Incident, operation: str, repeat: bool = False) -> Message:
     """What `operation` (create, update or reply:<step>) says of the incident as it is now."""
-    facts = _facts(incident)
+    facts = (*_held_up(incident), *_facts(incident))
     known = dict(facts)
     shown = [
         (cut(label, MAX_LABEL), value if label in VERBATIM else cut(value, MAX_VALUE))
@@ -217,6 +217,19 @@ def _ends(incident: Incident) -> dict[str, End]:
 def _last(incident: Incident) -> Subject:
     subjects = incident.subjects
     return subjects[max(subjects, key=lambda name: (subjects[name].settled_at, name))]
+
+
+_NAMED = 5
+
+
+def _held_up(incident: Incident) -> Facts:
+    """Who waits for it, by name as far as there is room."""
+    names = incident.holds_up
+    if not names or incident.state.closed:
+        return ()
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    products = "product" if len(names) == 1 else "products"
+    return (("holds up", f"{len(names)} {products}: {', '.join(names[:_NAMED])}{more}"),)
 
 
 def _steps(incident: Incident, facts: Mapping[str, str]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select, update
 
@@ -10,6 +10,7 @@ from dq.alerts.incident import CREATE, REMINDER, Incident, IncidentState
 from dq.alerts.lane import Lane
 from dq.alerts.noise.timing import LaterWord, Wait, reminder
 from dq.alerts.outbox import WAITING, OutboxStatus, at, enqueue
+from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import message, outbox
 from dq.contracts.schedule.quiet_hours import written
 
@@ -63,3 +64,15 @@ def remind(tx: Connection, lane: Lane, incident: Incident, now: datetime, *, ane
     operation = f"{REMINDER}:{plan.not_before:%Y%m%dT%H%M}"
     if not any(row.operation == operation for row in rows):
         enqueue(tx, lane, operation, incident.revision, now, plan=plan)
+
+
+def release(tx: Connection, cause: Incident, now: datetime) -> None:
+    """Let what waited for a cause that has ended be told, if it is still broken when its own time is over."""
+    waiting = select(incidents.c.id, incidents.c.grace_seconds).where(
+        incidents.c.root_id == cause.id, incidents.c.resolved_at.is_(None)
+    )
+    for row in tx.execute(waiting).all():
+        at = now + timedelta(seconds=row.grace_seconds or 0)
+        creates = (outbox.c.incident_id == row.id) & (outbox.c.operation == CREATE)
+        untold = (outbox.c.state == OutboxStatus.READY) & (outbox.c.attempt == 0)
+        tx.execute(update(outbox).where(creates, untold, outbox.c.not_before < at).values(not_before=at))

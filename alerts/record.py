@@ -122,6 +122,8 @@ def _write(
         else:
             outbox.enqueue(tx, lane, CREATE, incident.revision, now, plan=plan)
     storm.follow(tx, incident, now)
+    if incident.state.closed:
+        plans.release(tx, incident, now)
     return Recorded(incident.id, done.kind)
 
 

@@ -45,6 +45,11 @@ incident = Table(
     # When it last began and ended, and since when it does so too often.
     Column("changes", Json),
     Column("flapping_since", UtcDateTime),
+    # The incident whose product this one waits for; how long it is given when that has ended.
+    Column("root_id", String(36), index=True),
+    Column("grace_seconds", Integer),
+    # The names of those that wait for this one.
+    Column("holds_up", Json),
     # Until when nobody is told anything but ends, and who wanted it and why.
     Column("silenced_until", UtcDateTime),
     Column("silenced_why", Text),
@@ -84,6 +89,15 @@ incident_event = Table(
     Column("revision", Integer, nullable=False),
     Column("subject", Text, nullable=False),
     Column("detail", Text, nullable=False),
+)
+
+lineage = Table(
+    "lineage",
+    metadata,
+    Column("contract", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    # Lists of [object, [[contract, object], ...]]; NULL where it declares no input.
+    Column("inputs", Json),
 )
 
 silence = Table(

@@ -39,6 +39,8 @@ def _moot(row: LaneEntry, incident: Incident, held: Held | None, now: datetime) 
         return ""
     if row.operation == CREATE and over_in_silence(incident):
         return "it was over before its silence was"
+    if row.operation == CREATE and incident.root_id is not None and incident.state.closed:
+        return "it was over with its cause"
     if row.wait in (Wait.ESCALATION, Wait.REMINDER) and incident.state is not IncidentState.OPEN:
         return "somebody is on it" if incident.state is IncidentState.ACKED else "it is over"
     if row.wait == Wait.CALM and row.not_before <= now and row.operation != UPDATE:

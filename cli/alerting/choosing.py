@@ -77,6 +77,10 @@ def flags(incident: Incident, hushed: bool) -> Sequence[str]:
     said = [incident.state.replace("_", " ")]
     if hushed:
         said.append("silenced")
+    if incident.root_id and not incident.state.closed:
+        said.append(f"waits for {incident.root_id[:SHOWN]}")
+    if incident.holds_up and not incident.state.closed:
+        said.append(f"holds up {len(incident.holds_up)}")
     if incident.flapping_since:
         said.append("flapping")
     return said

@@ -158,6 +158,8 @@ def _as_dict(one: Incident, now: datetime) -> dict[str, object]:
         "acked_by": one.acked_by,
         "silenced_until": _iso(hushed),
         "silenced_why": one.silenced_why if hushed else None,
+        "root": one.root_id,
+        "holds_up": list(one.holds_up),
         "flapping_since": _iso(one.flapping_since),
         "breaches": one.breaches,
         "open": list(one.open_subjects),

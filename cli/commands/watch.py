@@ -14,7 +14,7 @@ from pathlib import Path
 import typer
 
 from dq.alerts.handling import figures
-from dq.cli.alerting import routing, sending
+from dq.cli.alerting import lineage, routing, sending
 from dq.cli.alerting.sending import CHANNEL
 from dq.cli.loading.contracts import PATHS, slos, watched
 from dq.cli.loading.holding import settled
@@ -165,6 +165,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     scope, now = orders.scope(world), world.now()
     with store.read() as tx:
         looked_at = heartbeat.looked_at(tx, scope)
+    lineage.keep(store, loaded, paths)
     done = tick(
         store,
         watching,
@@ -174,6 +175,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
         unread=set(loaded.resting.values()),
         withdrawn=ended,
         past=sending.teller_of_past(world, channel),
+        settle=lineage.settler(world),
         lookout=lookout,
         looked_at=looked_at,
     )

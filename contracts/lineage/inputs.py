@@ -37,6 +37,11 @@ def inputs(contracts: Iterable[Contract]) -> dict[DataObject, frozenset[DataObje
     return found
 
 
+def declares(contract: Contract) -> bool:
+    """Whether a contract names any input, known or not."""
+    return bool(_listed(contract.custom(PROPERTY))) or any(any(_written(one)) for one in contract.objects)
+
+
 def consumers(declared: Mapping[DataObject, Collection[DataObject]], of: DataObject) -> dict[DataObject, int]:
     """Whoever is made from an object, at once (1) or through others (2 and more), the nearest first."""
     users: dict[DataObject, list[DataObject]] = defaultdict(list)

@@ -82,6 +82,7 @@ def tick(
     unread: Collection[str] = (),
     withdrawn: Callable[[Key], str | None] = lambda _: None,
     past: Callable[[Connection, Sequence[PastMiss]], object] = lambda *_: None,
+    settle: Callable[[Connection], object] = lambda _: None,
     lookout: Lookout | None = None,
     looked_at: datetime | None = None,
 ) -> Tick:
@@ -90,8 +91,9 @@ def tick(
     An SLO that was never watched starts at `since`, or at `now`: what was due before has no cycles.
     Running it again at the same instant changes nothing. `unread` are contracts, by key, that are as they
     were and of which nothing is due. `withdrawn` says of an SLO by its key why it is promised no more, or
-    None: others may watch it. `past` is handed what broke and ended untold. `lookout` is the one of the ticks
-    before, and `looked_at` the instant of the last one that was done, if any.
+    None: others may watch it. `past` is handed what broke and ended untold, and `settle` is called when all
+    of a tick is told. `lookout` is the one of the ticks before, and `looked_at` the instant of the last one
+    that was done, if any.
     """
     gone = withdraw(store, withdrawn, now, tell)
     roots = {one.slo.key: blindness.root_of(one) for one in watched}
@@ -123,7 +125,7 @@ def tick(
         # What was given up stays so, unless it came after all.
         if found.kept.status is not CycleStatus.NEVER or found.result.lateness is not None
     ]
-    changes = _write(store, judged, history, now, tell, past)
+    changes = _write(store, judged, history, now, tell, past, settle)
     return Tick(
         at=now,
         slos=len(watched),
@@ -186,6 +188,7 @@ def _write(
     now: datetime,
     tell: Tell,
     past: Callable[[Connection, Sequence[PastMiss]], object],
+    settle: Callable[[Connection], object],
 ) -> list[Turn]:
     blind = list(blindness.events(judged, now, ledger.SETTLE))
     moved = [
@@ -238,6 +241,7 @@ def _write(
         ]
         if untold:
             past(tx, untold)
+        settle(tx)
     return changes
 
 

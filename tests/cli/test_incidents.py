@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -175,3 +177,33 @@ def test_a_wait_that_nobody_can_read_is_a_finding_and_no_wait(tmp_path: Path) ->
 
     assert (gate.code, "alert-route-invalid" in gate.out) == (1, True)
     assert (ran.out.count("ERROR: orders is missing"), "alert-route-invalid" in ran.err) == (2, True)
+
+
+INPUTS = "schema:\n  - name: sales\n    customProperties: [{property: inputs, value: [orders]}]\n"
+
+
+def test_a_missing_input_is_told_and_what_is_made_from_it_waits(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    for name in ("orders", "sales"):
+        (tmp_path / "lake" / name).mkdir(parents=True)
+        old = {"schema:\n  - name: sales\n": INPUTS} if name == "sales" else {}
+        place.put(f"registry/{name}.odcs.yaml", contract(name, **old))
+    watch(place, BEGIN)
+    watch(place, MISSED)
+    first = told(place)
+    orders, sales = incidents(place)
+    # Orders come, and sales do not, neither in the time that is left to them.
+    folder = tmp_path / "lake" / "orders" / "day=2026-05-10"
+    folder.mkdir()
+    (folder / "_SUCCESS").touch()
+    at = datetime.fromisoformat("2026-05-11T07:20:00Z").timestamp()
+    os.utime(folder / "_SUCCESS", (at, at))
+    watch(place, "2026-05-11T07:25:00Z")
+    soon = len([one for one in told(place) if one["title"].startswith("sales")])
+    watch(place, "2026-05-11T07:41:00Z")
+
+    assert {one["title"] for one in first} == {"orders is missing: day=2026-05-10"}
+    assert dict(first[0]["facts"])["holds up"] == "1 product: sales/sales"
+    assert (sales["root"], orders["holds_up"]) == (orders["id"], ["sales/sales"])
+    assert soon == 0
+    assert "sales is missing: day=2026-05-10" in {one["title"] for one in told(place)}

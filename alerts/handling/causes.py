@@ -1,0 +1,74 @@
+"""One cause, one message: who waits for a broken input is recorded, and told only if it stays broken."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, update
+
+from dq.alerts import ledger, outbox
+from dq.alerts.incident import UPDATE, Incident
+from dq.alerts.noise.root_cause import Product, causes
+from dq.alerts.tables import incident as incidents
+from dq.contracts.shared.outcome import IncidentKey
+
+LEAST_GRACE = timedelta(minutes=15)
+"""A product is given so long after its cause has ended, or as long as it usually takes."""
+
+
+def settle(
+    tx: Connection,
+    made_from: Mapping[Product, Collection[Product]],
+    usual: Callable[[IncidentKey], timedelta | None],
+    now: datetime,
+) -> None:
+    """Brings all open incidents of deliveries in line with what is made from what.
+
+    Called once all events of a tick are recorded, in their transaction: so their order does not matter.
+    `usual` is how long after it was due a product usually comes; None where nobody knows.
+    """
+    if not made_from:
+        return
+    open_: dict[Product, list[Incident]] = defaultdict(list)
+    for one in ledger.standing(tx):
+        if _is_delivery(one.key):
+            open_[one.key.contract, one.key.object].append(one)
+    broken = {product: min((one.opened_at, one.id) for one in those) for product, those in open_.items()}
+    cause_of = causes(broken, made_from)
+    held: dict[str, list[str]] = defaultdict(list)
+    for product, those in open_.items():
+        cause = broken[cause_of[product]][1] if product in cause_of else None
+        for one in those:
+            if cause is not None:
+                held[cause].append(f"{one.key.contract}/{one.key.object}")
+                if one.root_id != cause:
+                    grace = max(usual(one.key) or LEAST_GRACE, LEAST_GRACE)
+                    _put_under(tx, one, cause, grace)
+                    said = f"{'/'.join(cause_of[product])} is missing ({cause[:8]})"
+                    ledger.log(tx, one.id, "inhibited", one.revision, now, detail=said)
+    for those in open_.values():
+        for one in those:
+            _show(tx, one, tuple(sorted(set(held.get(one.id, ())))), now)
+
+
+def _is_delivery(key: IncidentKey) -> bool:
+    return not key.contract.startswith("(") and key.group != "quality" and not key.group.endswith(":budget")
+
+
+def _put_under(tx: Connection, one: Incident, cause: str, grace: timedelta) -> None:
+    values = {"root_id": cause, "grace_seconds": int(grace.total_seconds())}
+    tx.execute(update(incidents).where(incidents.c.id == one.id).values(values))
+
+
+def _show(tx: Connection, one: Incident, names: tuple[str, ...], now: datetime) -> None:
+    if names == one.holds_up:
+        return
+    after = replace(one, holds_up=names, revision=one.revision + 1)
+    ledger.save(tx, after, "")
+    # What was put under a cause just now stays there.
+    ledger.log(tx, one.id, "holds up", after.revision, now, detail=f"{len(names)}")
+    for lane in outbox.told(tx, one.id):
+        outbox.enqueue(tx, lane, UPDATE, after.revision, now)

@@ -1,0 +1,75 @@
+"""Which product is made from which, kept from tick to tick: most contracts are not read at most ticks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from sqlalchemy import Connection, delete, insert, select
+
+from dq.alerts.handling import causes
+from dq.alerts.noise.root_cause import Product
+from dq.alerts.tables import lineage
+from dq.cli.loading.contracts import Loaded, load
+from dq.cli.world.environment import World
+from dq.contracts.lineage.inputs import declares, inputs
+from dq.contracts.model import Contract
+from dq.contracts.shared.outcome import IncidentKey
+from dq.dataquality.delivery import ledger
+from dq.store.engine import Store
+
+_LOOKED_AT, _MOST = 30, 0.9
+
+
+def keep(store: Store, loaded: Loaded, paths: Sequence[Path]) -> None:
+    """Keeps what the contracts declare, where one of them is new or says something else.
+
+    A name is what all contracts together make of it, so all of them are read then.
+    """
+    with store.read() as tx:
+        known = {row.contract: row for row in tx.execute(select(lineage))}
+    gone = [key for key in loaded.gone if key in known]
+    changed = [one for one in loaded.contracts if one.key not in known or known[one.key].digest != one.digest]
+    if not changed and not gone:
+        return
+    concerned = any(row.inputs is not None for row in known.values()) or any(map(declares, loaded.contracts))
+    everyone = load(paths).contracts if concerned and loaded.resting else loaded.contracts
+    rows = _rows(everyone)
+    with store.write() as tx:
+        for key in {*gone, *(str(row["contract"]) for row in rows)}:
+            tx.execute(delete(lineage).where(lineage.c.contract == key))
+        if rows:
+            tx.execute(insert(lineage), rows)
+
+
+def settler(world: World) -> Callable[[Connection], None]:
+    """What the watcher calls when all of a tick is told."""
+
+    def settle(tx: Connection) -> None:
+        made_from: dict[Product, set[Product]] = {}
+        for row in tx.execute(select(lineage).where(lineage.c.inputs.is_not(None))):
+            for name, those in row.inputs:
+                made_from[row.contract, name] = {(contract, other) for contract, other in those}
+        causes.settle(tx, made_from, lambda key: _usual(tx, key), world.now())
+
+    return settle
+
+
+def _rows(contracts: Iterable[Contract]) -> list[dict[str, object]]:
+    known = {one.key: one for one in contracts}
+    found: dict[str, list[object]] = defaultdict(list)
+    for (key, name), those in inputs(known.values()).items():
+        found[key].append([name, [list(one) for one in sorted(those)]])
+    return [
+        {"contract": key, "digest": one.digest, "inputs": found[key] if declares(one) else None}
+        for key, one in known.items()
+    ]
+
+
+def _usual(tx: Connection, key: IncidentKey) -> timedelta | None:
+    """How long after it was due nine of ten of the last deliveries had come."""
+    past = ledger.history(tx, (key.contract, key.object, key.group))
+    came = sorted(one.delivered_at - one.cycle.due_at for one in past[-_LOOKED_AT:] if one.delivered_at)
+    return came[min(int(len(came) * _MOST), len(came) - 1)] if came else None
