@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,9 +17,10 @@ import typer
 from dq.alerts.handling import figures
 from dq.cli.alerting import lineage, routing, sending
 from dq.cli.alerting.sending import CHANNEL
-from dq.cli.loading.contracts import PATHS, slos, watched
+from dq.cli.loading.contracts import PATHS, slos
 from dq.cli.loading.holding import settled
-from dq.cli.loading.refusal import as_row, each
+from dq.cli.loading.placing import placed, resolved
+from dq.cli.loading.refusal import as_row
 from dq.cli.loading.removal import load_watched
 from dq.cli.loading.resting import at_rest, lay_to_rest
 from dq.cli.loading.withdrawal import close_withdrawn, withdrawals
@@ -29,13 +31,12 @@ from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import parse_duration
-from dq.contracts.slo import Slo
 from dq.dataquality.delivery.lake.files import Storages
 from dq.dataquality.delivery.sources.lookout import Lookout
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.delivery.state import heartbeat, machine_clock, terms
 from dq.dataquality.delivery.turn import Turn
-from dq.dataquality.delivery.watch import Tick, Watched, tick
+from dq.dataquality.delivery.watch import Tick, tick
 from dq.store.engine import Store
 
 
@@ -99,8 +100,7 @@ def command(
 
     def once(patience: timedelta | None) -> int:
         world = here(as_of, places)
-        lookout.seconds = world.settings.storage_seconds
-        return _once(world, orders, lookout, patience)
+        return _once(world, orders, lookout.of_tick(world.settings.storage_seconds), patience)
 
     began = time.monotonic()
     code = once(pause)
@@ -147,18 +147,14 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     store = world.store()
     if not _clock_is_right(world, store, orders.trust_clock, form):
         return 3
-    reach = world.reach
+    reach = world.reach_by(partial(resolved, lookout))
     files = Storages(reach, lookout.seconds).of
     rest = at_rest(world, store, paths, lookout, files, server, channel)
     loaded = settled(world, store, load_watched(store, paths, rest.of), paths, keep=True)
     promises, wrong = slos(loaded)
     ended = withdrawals(loaded, promises, wrong)
     wrong += routing.refused(loaded.contracts, channel, world.settings)
-
-    def ready(slo: Slo) -> Watched:
-        return watched(slo, server, reach, files)
-
-    watching, refused = each(promises, lambda slo: slo.contract, ready)
+    watching, refused = placed(promises, server, reach, files, lookout)
     findings = [*loaded.findings, *wrong, *refused]
     for finding in findings:
         output.note(str(finding))

@@ -16,7 +16,7 @@ from dq.contracts.shared.outcome import CycleStatus, Finding
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import root_of
 from dq.dataquality.delivery.judgement import rest_of
-from dq.dataquality.delivery.lake.files import Files
+from dq.dataquality.delivery.lake.files import Files, SilentFiles
 from dq.dataquality.delivery.ledger import SETTLE, Kept
 from dq.dataquality.delivery.sources.absence import MissingPart, appeared
 from dq.dataquality.delivery.sources.lookout import Lookout
@@ -118,6 +118,9 @@ def lay_to_rest(
     laid = []
     for contract, name in quiet.items():
         own = promises.get(contract, [])
+        # Nobody knows whether its place may be used.
+        if any(isinstance(one.files, SilentFiles) for one in own):
+            continue
         missing = _missing(own, open_cycles.get(contract, {}), now)
         if missing is None:
             continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 import getpass
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -76,6 +76,10 @@ class World:
     @property
     def reach(self) -> Reach:
         """What contracts may name; made anew by each call, since links may have changed."""
+        return self.reach_by(lambda paths: [*map(os.path.realpath, paths)])
+
+    def reach_by(self, resolve: Callable[[Sequence[Path]], Sequence[str]]) -> Reach:
+        """The same, where links in the lake roots are followed so."""
         given = self.settings
         return reach(
             self.folder,
@@ -84,6 +88,7 @@ class World:
             hosts=given.hosts,
             names=given.vars,
             environment=self.environment,
+            resolve=resolve,
         )
 
     def store(self) -> Store:

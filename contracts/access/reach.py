@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -29,7 +29,8 @@ class Reach:
 
     `folder` is that of relative paths. Local data lies in one of `folders`, other data below one of `roots`
     or on one of `hosts`. `narrow`: nobody chose the folders, so that what is hidden in them is not data.
-    `variables` are the listed ones that are set; `withheld` names what else is set.
+    `variables` are the listed ones that are set; `withheld` names what else is set. `unseen`: the disk is not
+    asked, so that every local place passes; none of them may be opened.
     """
 
     folder: Path
@@ -39,6 +40,7 @@ class Reach:
     narrow: bool = False
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     withheld: frozenset[str] = field(default=frozenset(), repr=False)
+    unseen: bool = False
 
     def value(self, name: str, default: str | None) -> str | TextFault:
         """What stands for `${name:-default}`; never the value of a variable that is not listed.
@@ -69,7 +71,14 @@ class Reach:
             return address
         if address.scheme:
             return self._remote(text, address)
-        return self._outside(address) or str(address)
+        return (None if self.unseen else self._outside(address)) or str(address)
+
+    def above(self, place: str, mounts: Collection[str] = ()) -> str:
+        """The nearest folder or mount above a local place by its letters alone, else its parent."""
+        path = Path(os.path.normpath(self.folder / place.removeprefix("file://")))
+        known = {*map(str, self.folders), *mounts}
+        above = (str(one) for one in (path, *path.parents))
+        return next((one for one in above if one in known), str(path.parent))
 
     def _remote(self, text: str, address: Address) -> str | TextFault:
         # The container before it is the account's own matter.
@@ -181,18 +190,19 @@ def reach(
     hosts: Sequence[str] = (),
     names: Collection[str] = (),
     environment: Mapping[str, str] | None = None,
+    resolve: Callable[[Sequence[Path]], Sequence[str]] = lambda paths: [*map(os.path.realpath, paths)],
 ) -> Reach:
     """The reach of contracts when `folder` is the working folder.
 
     `roots` are folders and URI prefixes. Without them they are `folder` and the `registries`, but never the
-    root of the file system. `names` are the variables of `environment` that may be named. Raises UsageError
-    for a root that is no place.
+    root of the file system. `names` are the variables of `environment` that may be named. `resolve` follows
+    the links in these folders. Raises UsageError for a root that is no place.
     """
     given = environment or {}
     chosen = [Address("", "", (str(one),)) for one in (folder, *registries)]
     if roots is not None:
         chosen = [_root(one) for one in roots]
-    local = [Path(os.path.realpath(folder / str(one))) for one in chosen if not one.scheme]
+    local = [Path(one) for one in resolve([folder / str(one) for one in chosen if not one.scheme])]
     return Reach(
         folder,
         tuple(one for one in dict.fromkeys(local) if roots is not None or one != Path(one.anchor)),

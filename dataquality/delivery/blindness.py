@@ -92,6 +92,8 @@ def _breach(key: IncidentKey, cause: _Cause, now: datetime) -> Breach:
 
 def root_of(one: Watched) -> str:
     """The lake root or bucket that an SLO's data lies under."""
+    if one.root:
+        return one.root
     try:
         return one.files.root(one.place.path.rstrip("/"))
     except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick

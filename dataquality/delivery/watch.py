@@ -44,11 +44,15 @@ _ENDED_BADLY = (CycleStatus.LATE, CycleStatus.NEVER)
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """An SLO together with where its data lies and what reads it."""
+    """An SLO together with where its data lies and what reads it.
+
+    `root` is the lake root or bucket that this is, where that is known; finding it out may take a while.
+    """
 
     slo: Slo
     place: DeliveryPlace
     files: Files
+    root: str = ""
 
 
 @dataclass(frozen=True, slots=True)

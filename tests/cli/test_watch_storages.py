@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from fakes.command import contract
+from fakes.hung_mount import hung_mount
 from fakes.late_s3 import LateS3, environment
 
 SCRIPT = Path(sys.executable).parent / "dq"
@@ -65,3 +66,33 @@ def test_a_bucket_that_never_answers_is_unknown_and_nobody_else(tmp_path: Path, 
     assert changed["gone"] == "missing"
     # Forty questions of two seconds each, one after another, and more at the end of the process.
     assert time.monotonic() - begun < 40
+
+
+@pytest.mark.parametrize("roots", ["lakes/hung,lakes/fine", "lakes"])
+def test_a_mount_that_hangs_is_unknown_and_nobody_else(tmp_path: Path, server: LateS3, roots: str) -> None:
+    (tmp_path / "registry").mkdir()
+    for name in ("fine0", "fine1", "hung0", "hung1", "hung2", "hung3", "hung4", "hung5"):
+        text = contract(name, **{f"path: lake/{name}": f"path: lakes/{name[:-1]}/{name}"})
+        (tmp_path / "registry" / f"{name}.odcs.yaml").write_text(text)
+    (tmp_path / "lakes/fine/fine0/day=2026-05-10").mkdir(parents=True)
+    marker = tmp_path / "lakes/fine/fine0/day=2026-05-10/_SUCCESS"
+    marker.touch()
+    os.utime(marker, (1_778_479_200, 1_778_479_200))
+    (tmp_path / "lakes/hung").mkdir()
+    own = {"DQ_LAKE_ROOTS": roots}
+    assert watch(tmp_path, server, "2026-05-10T12:00:00Z", **own).returncode == 0
+    with hung_mount(tmp_path / "lakes/hung"):
+        begun = time.monotonic()
+
+        ran = watch(tmp_path, server, "2026-05-11T07:00:00Z", **own)
+
+        took = time.monotonic() - begun
+    done = json.loads(ran.stdout)
+    statuses = {one["contract"]: one["after"] for one in done["changes"]}
+    assert {name: statuses[name] for name in ("fine0", "fine1")} == {"fine0": "on_time", "fine1": "missing"}
+    assert {one["contract"] for one in done["unknown"]} == {f"hung{number}" for number in range(6)}
+    assert "did not answer within 2 s" in done["unknown"][0]["reason"]
+    assert took < 15
+    # When it answers again, what is missing there is told.
+    after = json.loads(watch(tmp_path, server, "2026-05-11T07:05:00Z", **own).stdout)
+    assert {one["after"] for one in after["changes"]} == {"missing"}

@@ -59,6 +59,10 @@ class LateS3:
         self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         listens.set()
         self._loop.run_forever()
+        left = asyncio.all_tasks(self._loop)
+        for task in left:
+            task.cancel()
+        self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # Clients that give up waiting, or are killed, are no news.

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from dq.contracts.access.filesystem import AT_ONCE
@@ -36,7 +36,7 @@ class Errand(Generic[R]):
 
     root: str
     files: Files
-    work: Callable[[Files], R]
+    work: Callable[[TimedFiles], R]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +52,31 @@ class Lookout:
 
     A question that takes longer than `seconds` is given up, and an errand that takes sixty times as long.
     Where nothing else under the root was answered in the meantime, so is all else there. To be kept from tick
-    to tick: it knows which roots are silent.
+    to tick: it knows which roots are silent. `given_up` are those of this tick.
     """
 
     seconds: float = 10.0
     at_once: int = AT_ONCE
     clock: Callable[[], float] = time.monotonic
+    given_up: set[str] | None = None
     _silent: dict[str, list[threading.Thread]] = field(default_factory=dict)
 
     def answers(self, errands: Sequence[Errand[R]]) -> list[R | Silence]:
         """What each errand found out, in their order."""
         return _Round(self, errands).run()
 
+    def of_tick(self, seconds: float) -> Lookout:
+        """The same one for one tick: a root that was given up once is not asked again."""
+        return replace(self, seconds=seconds, given_up=set())
+
+    def bounded(self, asked: Sequence[tuple[str, Callable[[], R]]]) -> list[R | Silence]:
+        """What each question of this machine's own files gave, that is asked of a root."""
+        return self.answers([Errand(root, LocalFiles(), _timed(question)) for root, question in asked])
+
     def is_silent(self, root: str) -> bool:
-        """Whether so many threads wait for a root that no other one should."""
+        """Whether it was given up in this tick, or so many threads wait for it that no other one should."""
+        if self.given_up is not None and root in self.given_up:
+            return True
         waiting = [one for one in self._silent.get(root, ()) if one.is_alive()]
         self._silent[root] = waiting
         return len(waiting) >= _MOST_SILENT
@@ -199,6 +210,8 @@ class _Round(Generic[R]):
                 self._start(lane)
 
     def _give_up(self, lane: _Lane) -> None:
+        if self.lookout.given_up is not None:
+            self.lookout.given_up.add(lane.root)
         for number in lane.waiting:
             self.found[number] = self.lookout.silence(lane.root)
         lane.waiting.clear()
@@ -238,6 +251,10 @@ class _Round(Generic[R]):
             worker.over = True
             with self.woken:
                 self.woken.notify()
+
+
+def _timed(question: Callable[[], R]) -> Callable[[TimedFiles], R]:
+    return lambda files: files.timed(question)
 
 
 def _next(waiting: deque[int]) -> int | None:
