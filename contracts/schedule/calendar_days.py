@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
+from functools import lru_cache
 
 from dq.contracts.schedule import public_holidays
 from dq.contracts.shared.fault import TextFault
@@ -57,14 +58,11 @@ class FreeDays:
 
     def effect(self, day: date) -> DayEffect | None:
         """What becomes of a delivery that the expression names for this civil date; None: nothing."""
-        if day in self.skip:
-            return DayEffect.SKIP
-        if day in self.move:
-            return DayEffect.MOVE
-        if day in self.excuse:
-            return DayEffect.EXCUSE
-        free = (self.weekdays_only and day.weekday() >= 5) or self.holiday(day)
-        return self.free_days if free else None
+        return _effects(self, day.year).get(day)
+
+    def effects(self, year: int) -> Mapping[date, DayEffect]:
+        """The same for all dates of a year of which anything becomes."""
+        return _effects(self, year)
 
     def holiday(self, day: date) -> str:
         """The public holidays of a date, as `DE-BY: Allerheiligen`; the empty text for none."""
@@ -88,8 +86,14 @@ class FreeDays:
             return None
         if effect is not DayEffect.MOVE:
             return day
-        ahead = (day + _DAY * count for count in range(1, FURTHEST_MOVE + 1))
-        return next((later for later in ahead if self.working(later)), None)
+        later, special = day, self.effects(day.year)
+        for _ in range(FURTHEST_MOVE):
+            later += _DAY
+            if (later.month, later.day) == (1, 1):
+                special = self.effects(later.year)
+            if later.weekday() < 5 and later not in special:
+                return later
+        return None
 
     def moved_to(self, day: date) -> Iterator[date]:
         """The dates that may have moved to this one, the latest first."""
@@ -118,3 +122,25 @@ class FreeDays:
             if day not in self.skip and self.due_on(day) is None:
                 message = f"no working day comes within {FURTHEST_MOVE} days of {day}."
                 yield "move", TextFault("CALENDAR_FAR", message, "Write it in 'skip'.")
+
+
+@lru_cache(maxsize=8_192)
+def _effects(calendar: FreeDays, year: int) -> Mapping[date, DayEffect]:
+    """What becomes of deliveries on the dates of a year that are not like others; the lists go first."""
+    found: dict[date, DayEffect] = {}
+    if calendar.weekdays_only:
+        first = date(year, 1, 1).toordinal()
+        saturday = first + (5 - date(year, 1, 1).weekday()) % 7
+        last = date(year, 12, 31).toordinal()
+        weekends = (day for one in range(saturday - 7, last + 1, 7) for day in (one, one + 1))
+        found |= {date.fromordinal(day): calendar.free_days for day in weekends if first <= day <= last}
+    for name in calendar.holidays:
+        found |= dict.fromkeys(public_holidays.of_year(name, year), calendar.free_days)
+    lists = (
+        (calendar.excuse, DayEffect.EXCUSE),
+        (calendar.move, DayEffect.MOVE),
+        (calendar.skip, DayEffect.SKIP),
+    )
+    for days, effect in lists:
+        found |= {day: effect for day in days if day.year == year}
+    return found

@@ -228,13 +228,23 @@ def _by_calendar(rule: DayRule, calendar: FreeDays, year: int, month: int) -> tu
     # A delivery moves by 60 days at most, which is within four months.
     back = range(3, -1, -1) if calendar.moves else (0,)
     months = (divmod(year * 12 + month - 1 - count, 12) for count in back)
-    named = (one for y, m in months if m + 1 in rule.months for one in midnights(rule, y, m + 1))
-    due = {calendar.due_on(midnight.date()) for midnight in named}
-    return tuple(
-        datetime(day.year, day.month, day.day)  # noqa: DTZ001 - civil
-        for day in sorted(day for day in due if day is not None)
-        if (day.year, day.month) == (year, month)
-    )
+    named = (one for y, m in months if m + 1 in rule.months for one in _due_days(rule, calendar, y, m + 1))
+    return tuple(sorted({one for one in named if one.month == month and one.year == year}))
+
+
+@lru_cache(maxsize=65_536)
+def _due_days(rule: DayRule, calendar: FreeDays, year: int, month: int) -> tuple[datetime, ...]:
+    """When what the rule names in a month is due, in the order of the rule; some of it in later months."""
+    due: list[datetime] = []
+    # Asked for once a month: most days are like others.
+    special = calendar.effects(year)
+    for midnight in midnights(rule, year, month):
+        effect = special.get(midnight.date())
+        if effect is None or effect is DayEffect.EXCUSE:
+            due.append(midnight)
+        elif effect is DayEffect.MOVE and (moved := calendar.due_on(midnight.date())) is not None:
+            due.append(datetime(moved.year, moved.month, moved.day))  # noqa: DTZ001 - civil
+    return tuple(due)
 
 
 @lru_cache(maxsize=4_096)
