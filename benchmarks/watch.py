@@ -13,8 +13,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from http.client import HTTPConnection
 from pathlib import Path
 from types import MappingProxyType
 
@@ -22,6 +24,8 @@ from _report import arguments, finish
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from fakes import late_s3
+
+from dq.contracts.access.filesystem import AT_ONCE
 
 CONTRACT = """\
 apiVersion: v3.2.0
@@ -140,16 +144,42 @@ def s3(folder: Path, count: int) -> Iterator[dict[str, str]]:
     server.wait(30)
 
 
+def seconds_of_plain_client(url: str, count: int) -> float:
+    """Wall seconds of as many questions as the tick has, from a client that does nothing else.
+
+    They are the same ones, and as many at once, so that this is what the server and this machine can do.
+    """
+    host = url.removeprefix("http://")
+
+    def ask(numbers: Iterable[int]) -> None:
+        connection = HTTPConnection(host)
+        for number in numbers:
+            prefix = f"p{number:05d}%2Fday%3D2036-05-10%2F"
+            connection.request("GET", f"/lake?delimiter=%2F&list-type=2&max-keys=1000&prefix={prefix}")
+            connection.getresponse().read()
+
+    begun = time.monotonic()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(ask, (range(first, count, AT_ONCE) for first in range(AT_ONCE))))
+    return time.monotonic() - begun
+
+
 def over_s3(home: Path, count: int) -> dict[str, float]:
     """Wall seconds of the tick in which all is due: as it is, and with a tenth in a bucket that is silent."""
     found = {}
     with s3(home, count) as variables:
+        # Once, so that moto has answered each of them.
+        seconds_of_plain_client(variables["AWS_ENDPOINT_URL"], count)
+        plain = seconds_of_plain_client(variables["AWS_ENDPOINT_URL"], count)
+        found["plain client, the same questions to S3, s"] = plain
         for name, silent in (("on S3, s", 0), ("on S3, a tenth silent for 5 s, s", count // 10)):
             registry = Registry(home / f"s3-{silent}", count, variables, silent)
             registry.tick("2036-05-10T12:00:00Z")
             begun = time.monotonic()
-            registry.tick("2036-05-11T07:00:00Z", (3,) if silent else (0,))
+            used, _ = registry.tick("2036-05-11T07:00:00Z", (3,) if silent else (0,))
             found[f"all due and delivered {name}"] = time.monotonic() - begun
+            found[f"its CPU: all due and delivered {name}"] = used
+        found["on S3, times the plain client"] = found["all due and delivered on S3, s"] / plain
     return found
 
 
