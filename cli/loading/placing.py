@@ -6,7 +6,6 @@ To follow the links on the way to a folder of a mount that hangs never ends.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from dq.cli.loading.contracts import watched
 from dq.cli.loading.refusal import each, refusal
+from dq.cli.world.mounts import mount_points
 from dq.contracts.access.filesystem import is_remote
 from dq.contracts.access.reach import Reach
 from dq.contracts.shared.errors import DqError
@@ -23,8 +23,6 @@ from dq.dataquality.delivery.blindness import root_of
 from dq.dataquality.delivery.lake.files import Files, SilentFiles
 from dq.dataquality.delivery.sources.lookout import Lookout, Silence
 from dq.dataquality.delivery.watch import Watched
-
-_OCTAL = re.compile(rb"\\([0-3][0-7]{2})")
 
 
 def resolved(lookout: Lookout, folders: Sequence[Path]) -> list[str]:
@@ -52,7 +50,7 @@ def placed(
         promises, lambda slo: slo.contract, lambda slo: watched(slo, server, unseen, files_of)
     )
     local = [number for number, one in enumerate(written) if not is_remote(one.place.path)]
-    mounts = _mounts()
+    mounts = mount_points()
     questions = [
         (reach.above(one.place.path, mounts), partial(_seen, one.slo, server, reach, files_of))
         for one in (written[number] for number in local)
@@ -78,17 +76,3 @@ def _seen(slo: Slo, server: str | None, reach: Reach, files_of: Callable[[str], 
         return replace(one, root=root_of(one))
     except DqError as error:
         return error
-
-
-def _mounts() -> set[str]:
-    """Where something is mounted; to ask that asks none of them. Empty where the system has no such list."""
-    try:
-        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
-    except OSError:
-        return set()
-    # A space, a tab, a line's end and a backslash stand there by their octal numbers.
-    return {os.fsdecode(_OCTAL.sub(_byte, line.split()[4])) for line in lines} - {"/"}
-
-
-def _byte(found: re.Match[bytes]) -> bytes:
-    return bytes([int(found[1], 8)])

@@ -44,10 +44,7 @@ _ENDED_BADLY = (CycleStatus.LATE, CycleStatus.NEVER)
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """An SLO together with where its data lies and what reads it.
-
-    `root` is the lake root or bucket that this is, where that is known; finding it out may take a while.
-    """
+    """An SLO, where its data lies, what reads it, and the lake root or bucket of that, where it is known."""
 
     slo: Slo
     place: DeliveryPlace

@@ -206,6 +206,7 @@ ALLOWED = {
     ),
     ("cli/commands/doctor.py", "process"): ("subprocess.run", "java -version, of JAVA_HOME or the PATH"),
     # what ships with dq
+    ("cli/world/mounts.py", "file"): (".read_bytes", "the kernel's own list of mounts"),
     ("cli/world/spark.py", "file"): (".is_file", "the settings of logging beside the module"),
     ("contracts/shared/install.py", "file"): (".read_text", "what pip noted of this package"),
     ("contracts/schedule/zone.py", "file"): (".open .read_text", "the zones of the package tzdata"),
