@@ -84,6 +84,9 @@ light: install  ## the wheel without extras in bare environments, one for each P
 goldens: install  ## write the messages in tests/alerts/golden anew, by the real watcher
 	@DQ_GOLDEN=write $(RUN) pytest -q tests/alerts/test_golden.py
 
+pictures: install  ## draw docs/pictures from those messages, with Chromium
+	@$(RUN) python docs/pictures.py
+
 docs: install  ## write docs/reference from the code
 	@$(RUN) python docs/generate.py
 
@@ -93,4 +96,4 @@ bench: install  ## the quick form of every benchmark
 clean:  ## remove what the other targets made
 	rm -rf .venv .venv-spark35 .uv build dq-demo .dq $(SBOM)
 
-.PHONY: docs goldens help light lock sbom install install-spark35 demo lint format test test-lakes test-plain test-spark35 test-spark40 bench clean
+.PHONY: docs goldens pictures help light lock sbom install install-spark35 demo lint format test test-lakes test-plain test-spark35 test-spark40 bench clean

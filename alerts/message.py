@@ -88,7 +88,7 @@ def render(incident: Incident, operation: str, repeat: bool = False) -> Message:
         title=cut(_title(incident), MAX_TITLE),
         severity=incident.severity,
         state=incident.state,
-        facts=_fitting(shown, LISTED + 1 if is_digest(incident) else MAX_FACTS),
+        facts=_fitting(shown, LISTED + 2 if is_digest(incident) else MAX_FACTS),
         steps=_steps(incident, known),
         note=cut(_note(incident, operation), MAX_VALUE),
         budget=cut(known.get(BUDGET, ""), MAX_VALUE),
@@ -183,7 +183,7 @@ _LASTING: Mapping[IncidentState, Collection[str]] = {
 def _facts(incident: Incident) -> Facts:
     """The newest broken subject's facts; when none is left, what the last one's end left of them."""
     if is_digest(incident):
-        return listing(incident)
+        return (*listing(incident), (COMMAND, "dq incidents"))
     if still := incident.open_subjects:
         facts = incident.subjects[still[-1]].facts
         return (*facts[:_OPEN_AT], *still_broken(still), *facts[_OPEN_AT:])

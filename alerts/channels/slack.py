@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from http.client import HTTPException
 from socket import gaierror
@@ -75,7 +75,8 @@ class Slack:
 
     def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
         to = {"channel": below.place, "thread_ts": below.root} if below else {"channel": target}
-        return self._post(to, rich(message), message, key)
+        # Where it stands in the thread of a digest, it calls nobody: it is one of many.
+        return self._post(to, rich(replace(message, mentions=()) if below else message), message, key)
 
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         to = {"channel": receipt.place, "thread_ts": receipt.root}

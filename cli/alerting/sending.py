@@ -22,6 +22,7 @@ from dq.alerts.sending.deliver import Drained, drain
 from dq.alerts.sending.outstanding import Outstanding
 from dq.cli.alerting import helping
 from dq.cli.alerting.channel_settings import settings_of
+from dq.cli.alerting.painting import painted
 from dq.cli.alerting.routing import FROM_CONTRACT, platform_route, routes
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
@@ -116,6 +117,7 @@ def send(
     What has to wait is waited for as long as `patience`, by default as the settings say. Files are written
     only where the operator names them, by a setting or as the `channel` of all alerts.
     """
+    write = painted(write)
     opened: dict[str, Open] = {}
     unset: dict[str, str] = {}
     mistakes: list[UsageError] = []

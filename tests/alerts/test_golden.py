@@ -12,10 +12,16 @@ import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fakes.desk import Desk
 from fakes.slack import TOKEN, FakeSlack
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 GOLDEN = Path(__file__).parent / "golden"
 # Before a desk forgets every variable of ours.
@@ -210,6 +216,21 @@ def mass_miss(story: Story) -> None:
     story.watch("2026-05-11T04:32:00Z")
 
 
+def storm(story: Story) -> None:
+    """All products of one channel are missing; their owners are told a quarter of an hour later, at once."""
+    for number in range(1, 9):
+        name = f"orders_{number:02}"
+        story.contract(name, name, name=f"Orders of shop {number}")
+    due = datetime(2026, 5, 10, 4, tzinfo=UTC)
+    story.watch("2026-05-09T12:00:00Z")
+    for number in range(1, 9):
+        story.put("2026-05-09", (due - timedelta(minutes=5)).isoformat(), object=f"orders_{number:02}")
+    story.put("2026-05-09", "2026-05-10T03:50:00Z")
+    story.watch("2026-05-10T04:32:00Z")
+    story.watch("2026-05-11T04:32:00Z")
+    story.watch("2026-05-11T04:48:00Z")
+
+
 STORIES: dict[str, Callable[[Story], None]] = {
     one.__name__: one
     for one in (
@@ -224,6 +245,7 @@ STORIES: dict[str, Callable[[Story], None]] = {
         blind,
         sight,
         mass_miss,
+        storm,
     )
 }
 
@@ -269,10 +291,34 @@ def test_slack_hears_what_is_agreed(name: str, story: Story) -> None:
     compare(f"{name}.slack.json", json.dumps(heard(story.slack), indent=2, ensure_ascii=False) + "\n")
 
 
-@pytest.mark.parametrize("name", STORIES)
+# A terminal has no threads that a storm could be folded into.
+@pytest.mark.parametrize("name", [one for one in STORIES if one != "storm"])
 def test_the_console_reads_as_agreed(name: str, story: Story) -> None:
     watch = story.watch
     story.watch = lambda at, *more: watch(at, *more, "--channel", "console")  # type: ignore[method-assign]
     STORIES[name](story)
 
     compare(f"{name}.txt", story.said)
+
+
+@pytest.mark.spark
+def test_failed_checks_are_told_as_agreed(story: Story, spark: SparkSession) -> None:
+    """Amounts below zero, and an order without a number; the addresses in it are confidential."""
+    rows = [(1, "ann@example.com", 9.5), (2, "bob@example.com", -3.0), (None, "eve@example.com", -1.0)]
+    columns = dict(zip(("id", "email", "amount"), map(list, zip(*rows, strict=True)), strict=True))
+    folder = story.desk.folder / "lake" / "orders" / "day=2026-05-10"
+    folder.mkdir(parents=True)
+    # The session of the tests was started in another folder.
+    contract = story.desk.folder / "registry" / "orders.odcs.yaml"
+    contract.write_text(contract.read_text().replace("path: \"lake", f"path: \"{story.desk.folder}/lake"))
+    pq.write_table(pa.table(columns), folder / "part-0.parquet")
+
+    at = ("--as-of", "2026-05-11T04:40:00Z")
+    told = ("check", "registry/orders.odcs.yaml", "--partition", "day=2026-05-10", *at)
+    ran = story.desk.dq(*told, **story.variables)
+
+    assert ran.code == 1, ran.all
+    compare("quality.slack.json", json.dumps(heard(story.slack), indent=2, ensure_ascii=False) + "\n")
+    assert "@example.com" not in (GOLDEN / "quality.slack.json").read_text().replace(
+        "ana.reis@example.com", ""
+    )

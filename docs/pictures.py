@@ -1,0 +1,118 @@
+"""Draws the messages of tests/alerts/golden as Slack shows them, into docs/pictures.
+
+`make pictures` runs it. It needs Chromium (Debian: `apt-get install chromium`), which nothing else of dq does
+and no test. Slack's own looks are Slack's; this follows the layout that Slack documents, at
+docs.slack.dev/block-kit: a header, two columns of fields, a bar in the colour of the attachment.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+GOLDEN = HERE.parent / "tests" / "alerts" / "golden"
+PICTURES = HERE / "pictures"
+
+# A picture, the golden file whose channel it shows, and its height in pixels.
+SHOWN = {"missing": ("missing", 480), "late": ("late", 400), "storm": ("storm", 330)}
+WIDTH = 760
+
+STYLE = """
+body { margin: 0; background: #fff; font: 15px/1.46 Lato, 'DejaVu Sans', sans-serif; color: #1d1c1d; }
+.message { display: flex; gap: 10px; padding: 14px 18px 4px; }
+.icon { width: 36px; height: 36px; border-radius: 8px; background: #3b4252; color: #fff; font-weight: 700;
+        display: flex; align-items: center; justify-content: center; flex: none; }
+.who { font-weight: 900; } .app { font-size: 10px; background: #eee; padding: 1px 4px; border-radius: 3px;
+       color: #616061; margin: 0 5px; } .at { font-size: 12px; color: #616061; }
+.head { font-size: 18px; font-weight: 900; margin: 2px 0 6px; }
+.bar { border-left: 4px solid; border-radius: 4px; padding-left: 12px; }
+.fields { display: grid; grid-template-columns: 1fr 1fr; gap: 8px 18px; margin: 8px 0; }
+.section { margin: 6px 0; white-space: pre-wrap; }
+.context { font-size: 12.5px; color: #616061; white-space: pre-wrap; margin-top: 6px; }
+pre { background: #f8f8f8; border: 1px solid #ddd; border-radius: 4px; padding: 7px 9px; margin: 6px 0 0;
+      font: 12.5px/1.5 'DejaVu Sans Mono', monospace; }
+a { color: #1264a3; text-decoration: none; } .call { background: #e8f5fa; color: #1264a3; padding: 0 2px;
+    border-radius: 3px; }
+.reply { margin: 4px 0 0 64px; padding: 6px 0 0 12px; border-left: 2px solid #ddd; white-space: pre-wrap;
+         font-size: 14px; } .reply b { display: block; font-size: 12px; color: #616061; font-weight: 400; }
+"""
+
+
+def page(messages: list[Mapping[str, Any]]) -> str:
+    """The page of what stands in one channel."""
+    body = "".join(_reply(one) if one["is"] == "a reply" else _message(one) for one in messages)
+    return f"<!doctype html><meta charset=utf-8><style>{STYLE}</style>{body}"
+
+
+def _message(message: Mapping[str, Any]) -> str:
+    head = "".join(f"<div class=head>{_plain(block['text']['text'])}</div>" for block in message["blocks"])
+    inside = "".join(
+        f"<div class=bar style='border-color:{part['color']}'>{''.join(_blocks(part['blocks']))}</div>"
+        for part in message["attachments"]
+    )
+    who = "<span class=who>dq</span><span class=app>APP</span><span class=at>6:32 AM</span>"
+    return f"<div class=message><div class=icon>dq</div><div>{who}{head}{inside}</div></div>"
+
+
+def _reply(message: Mapping[str, Any]) -> str:
+    return f"<div class=reply><b>in the thread</b>{_marked(message['text'])}</div>"
+
+
+def _blocks(blocks: list[Mapping[str, Any]]) -> Iterator[str]:
+    for block in blocks:
+        if block["type"] == "context":
+            yield f"<div class=context>{''.join(_marked(one['text']) for one in block['elements'])}</div>"
+        elif "fields" in block:
+            fields = "".join(f"<div>{_marked(one['text'])}</div>" for one in block["fields"])
+            yield f"<div class=fields>{fields}</div>"
+        else:
+            yield f"<div class=section>{_marked(block['text']['text'])}</div>"
+
+
+def _plain(text: str) -> str:
+    return html.escape(text)
+
+
+def _marked(text: str) -> str:
+    """Slack's mrkdwn, as far as messages of ours use it; it comes with its entities escaped."""
+    text = re.sub(r"```(.*?)```", r"<pre>\1</pre>", text, flags=re.DOTALL)
+    text = re.sub(r"<(https?://[^>|]+)>", r"<a>\1</a>", text)
+    text = re.sub(r"<@\w+>", "<span class=call>@ana</span>", text)
+    text = re.sub(r"(?m)^\*([^*\n]+)\*", r"<b>\1</b>", text)
+    return text.replace("\n<pre>", "<pre>").replace("</b>\n", "</b><br>")
+
+
+def draw(name: str, text: str, height: int) -> None:
+    """Writes the picture of a page."""
+    browser = next((found for one in ("chromium", "chromium-browser") if (found := shutil.which(one))), None)
+    if browser is None:
+        sys.exit("Chromium is not installed: apt-get install chromium")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "page.html"
+        file.write_text(text)
+        subprocess.run(
+            [
+                *(browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
+                *(f"--window-size={WIDTH},{height}", f"--screenshot={PICTURES / name}.png", file.as_uri()),
+            ],
+            check=True,
+            capture_output=True,
+        )
+
+
+if __name__ == "__main__":
+    PICTURES.mkdir(exist_ok=True)
+    for picture, (golden, height) in SHOWN.items():
+        told = json.loads((GOLDEN / f"{golden}.slack.json").read_text())
+        here = [one for one in told if one["in"] == "#orders-alerts"]
+        # The thread of a storm holds each of its messages as they are by themselves.
+        draw(picture, page(here[:1] if picture == "storm" else here), height)
