@@ -121,7 +121,7 @@ def promise(message: Message) -> str:
         return cut(str(key), MAX_VALUE)
     # No contract is called so: an id has no brackets. What it is about stands in the title.
     ours = key.contract.strip("()")
-    return ours if ours == key.group else f"{ours}: {key.group}"
+    return f"{ours}: {key.group}" if ours == "platform" else ours
 
 
 def lines(message: Message) -> list[str]:

@@ -310,7 +310,7 @@ def test_failed_checks_are_told_as_agreed(story: Story, spark: SparkSession) -> 
     folder.mkdir(parents=True)
     # The session of the tests was started in another folder.
     contract = story.desk.folder / "registry" / "orders.odcs.yaml"
-    contract.write_text(contract.read_text().replace("path: \"lake", f"path: \"{story.desk.folder}/lake"))
+    contract.write_text(contract.read_text().replace('path: "lake', f'path: "{story.desk.folder}/lake'))
     pq.write_table(pa.table(columns), folder / "part-0.parquet")
 
     at = ("--as-of", "2026-05-11T04:40:00Z")
