@@ -1,7 +1,8 @@
 """A watcher of its own process that kills itself where it is told: store, Slack's URL, kill point.
 
 The points lie between every two steps: `before-commit`, `after-commit`, `after-claim`, `after-post`,
-`after-settle`; `never` runs to the end. It records one breach and drains until nothing is left.
+`after-settle`; `never` runs to the end, and `frozen` stops itself when it is about to post. It records one
+breach and drains until nothing is left.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ class Fatal:
 
     def create(self, target, message, key, below=None):
         die_at("after-claim", self.point)
+        if self.point == "frozen":
+            os.kill(os.getpid(), signal.SIGSTOP)
+            # This thread may run on until another one was scheduled and took the signal.
+            time.sleep(2)
         answer = self.sender.create(target, message, key, below)
         die_at("after-post", self.point)
         return answer

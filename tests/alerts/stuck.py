@@ -10,4 +10,4 @@ from driver import main
 sys.stdout.write(f"{os.getpid()}\n")
 sys.stdout.flush()
 sys.stdin.readline()
-main(sys.argv[1], sys.argv[2], "never", 0)
+main(sys.argv[1], sys.argv[2], sys.argv[3] if sys.argv[3:] else "never", 0)

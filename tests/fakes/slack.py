@@ -13,6 +13,7 @@ A fault is for the next call of its method. `accept` says whether Slack takes th
     {"method": "chat.postMessage", "kind": "status", "status": 500, "accept": true}
     {"method": "chat.postMessage", "kind": "garbage", "accept": true}       no JSON
     {"method": "chat.postMessage", "kind": "kill", "pid": 123, "accept": true}
+    {"method": "chat.postMessage", "kind": "stop", "pid": 123, "accept": true}    answers the stopped one
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import threading
 import time
 from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -227,6 +229,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stall(self, fault: dict[str, Any], answer: dict[str, Any]) -> None:
         self.server.slack.stopping.wait()
+
+    def _stop(self, fault: dict[str, Any], answer: dict[str, Any]) -> None:
+        os.kill(fault["pid"], signal.SIGSTOP)
+        # A thread of it may run on until another of its threads was scheduled and took the signal.
+        state, until = Path(f"/proc/{fault['pid']}/stat"), time.monotonic() + 60
+        while state.read_text().rpartition(")")[2].split()[0] != "T" and time.monotonic() < until:
+            time.sleep(0.01)
+        self._none(fault, answer)
 
     def _kill(self, fault: dict[str, Any], answer: dict[str, Any]) -> None:
         os.kill(fault["pid"], signal.SIGKILL)
