@@ -16,6 +16,7 @@ from dq.cli.loading.contracts import Loaded, load
 from dq.cli.world.environment import World
 from dq.contracts.lineage.inputs import declares, inputs
 from dq.contracts.model import Contract
+from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import IncidentKey
 from dq.dataquality.delivery import ledger
 from dq.store.engine import Store
@@ -35,13 +36,21 @@ def keep(store: Store, loaded: Loaded, paths: Sequence[Path]) -> None:
     if not changed and not gone:
         return
     concerned = any(row.inputs is not None for row in known.values()) or any(map(declares, loaded.contracts))
-    everyone = load(paths).contracts if concerned and loaded.resting else loaded.contracts
+    everyone = _all(loaded, paths) if concerned and loaded.resting else loaded.contracts
     rows = _rows(everyone)
     with store.write() as tx:
         for key in {*gone, *(str(row["contract"]) for row in rows)}:
             tx.execute(delete(lineage).where(lineage.c.contract == key))
         if rows:
             tx.execute(insert(lineage), rows)
+
+
+def _all(loaded: Loaded, paths: Sequence[Path]) -> Sequence[Contract]:
+    try:
+        return load(paths).contracts
+    except Unreadable:
+        # One of the paths holds none any more; what rests below the others is read at its next tick.
+        return loaded.contracts
 
 
 def settler(world: World) -> Callable[[Connection], None]:
