@@ -17,6 +17,8 @@ from urllib.request import getproxies, proxy_bypass
 from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected
 from dq.alerts.channels._slack_answers import seconds
 
+# Of one address of a host, which may have several.
+_CONNECT_SECONDS = 5.0
 TIMEOUT_SECONDS = 10.0
 """Of one call, all in all: the lease of the outbox is longer."""
 
@@ -57,12 +59,13 @@ def post(
 ) -> Response | NotSent | Ambiguous:
     """Sends `body` to a URL that is not `unsafe`. NotSent: it never left us; Ambiguous: it may have."""
     parts = urlsplit(url)
-    connection = _connection(parts, timeout_seconds)
+    connection = _connection(parts, min(timeout_seconds, _CONNECT_SECONDS))
     try:
         try:
             connection.connect()
         except (OSError, HTTPException, UnicodeError) as error:
             return NotSent(f"no connection: {_kind(error)}", None, Blockage.ROUTE)
+        connection.sock.settimeout(timeout_seconds)
         with time_limit(connection.sock, timeout_seconds) as over:
             answer = _answer(connection, parts, body, headers)
         # What was cut off by us may begin like an answer.

@@ -31,8 +31,9 @@ _MEANING: Mapping[Callable[[str], Failure], tuple[str, ...]] = {
         "service_unavailable",
         "duplicate_message_not_found",
         "duplicate_channel_not_found",
+        "update_failed",
     ),
-    NotSent: ("ratelimited", "rate_limited", "message_limit_exceeded"),
+    NotSent: ("ratelimited", "rate_limited", "message_limit_exceeded", "team_added_to_org", "accesslimited"),
     _refused(Blockage.MESSAGE): (
         "invalid_blocks",
         "invalid_blocks_format",
@@ -40,8 +41,12 @@ _MEANING: Mapping[Callable[[str], Failure], tuple[str, ...]] = {
         "msg_too_long",
         "msg_blocks_too_long",
         "too_many_attachments",
+        "no_text",
+        "block_mismatch",
         "metadata_too_large",
         "invalid_metadata_format",
+        "invalid_metadata_schema",
+        "metadata_must_be_sent_from_app",
     ),
     _refused(Blockage.ROUTE): (
         "channel_not_found",
@@ -52,6 +57,8 @@ _MEANING: Mapping[Callable[[str], Failure], tuple[str, ...]] = {
         "restricted_action_thread_only_channel",
         "restricted_action_non_threadable_channel",
         "restricted_action_thread_locked",
+        "cannot_reply_to_message",
+        "messages_tab_disabled",
     ),
     _refused(Blockage.CHANNEL): (
         "invalid_auth",
@@ -65,6 +72,10 @@ _MEANING: Mapping[Callable[[str], Failure], tuple[str, ...]] = {
         "team_access_not_granted",
         "ekm_access_denied",
         "access_denied",
+        "not_allowed_token_type",
+        "two_factor_setup_required",
+        "enterprise_is_restricted",
+        "team_not_found",
     ),
     Gone: ("message_not_found", "thread_not_found"),
     Frozen: ("cant_update_message", "edit_window_closed"),
@@ -74,7 +85,7 @@ ANSWERS: Mapping[str, Callable[[str], Failure]] = {
 }
 
 # Other limits are of one Slack channel.
-_OF_THE_WORKSPACE = ("message_limit_exceeded",)
+_OF_THE_WORKSPACE = ("message_limit_exceeded", "team_added_to_org", "accesslimited")
 
 _CODE = re.compile(r"[a-z][a-z0-9_]*")
 

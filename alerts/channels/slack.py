@@ -136,7 +136,10 @@ class Slack:
         if isinstance(data, Rejected) and data.scope is Blockage.MESSAGE:
             # Our own fault: Slack does not take the blocks. The words must arrive all the same.
             note = f"sent as plain text, because Slack said {data.reason}"
-            data = self._call(method, json={**to, **_AS_WRITTEN, **plain(message)})
+            # Without what it refuses, too: nobody can look for it then.
+            refused = {"metadata"} if "metadata" in data.reason else set()
+            bare = {name: value for name, value in to.items() if name not in refused}
+            data = self._call(method, json={**bare, **_AS_WRITTEN, **plain(message)})
         if not isinstance(data, Mapping):
             return data
         receipt = MessagePlace(str(data["channel"]), str(data["ts"]), str(to.get("thread_ts", "")))

@@ -126,3 +126,13 @@ def test_a_message_that_may_no_longer_change_is_answered_in_its_thread(tell, sen
     drained = send()
 
     assert (drained.waiting, drained.dead, len(slack.replies)) == (0, (), 1)
+
+
+@pytest.mark.parametrize("code", [code for code in codes("message") if "metadata" in code])
+def test_a_message_whose_mark_slack_refuses_arrives_without_it(tell, send, slack, code):
+    slack.refuses_metadata = code
+    tell(breach(1))
+
+    drained = send()
+
+    assert (drained.sent, "metadata" in slack.posts[0]) == (1, False)

@@ -46,6 +46,7 @@ class FakeSlack:
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.faults: dict[str, list[dict[str, Any]]] = defaultdict(list)
         self.scopes = "chat:write,channels:history,groups:history,channels:read,groups:read"
+        self.refuses_metadata = ""
         self.lock = threading.Lock()
         self.stopping = threading.Event()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
@@ -103,6 +104,8 @@ class FakeSlack:
 
     def chat_postMessage(self, body):  # Slack's own name
         channel, error = self._channel(body), _too_much(body)
+        if "metadata" in body and self.refuses_metadata:
+            return {"error": self.refuses_metadata}
         if channel is None or error:
             return {"error": error or "channel_not_found"}
         if body.get("thread_ts", body.get("ts")) not in (None, *self.messages):
