@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -66,7 +66,7 @@ def post(
         except (OSError, HTTPException, UnicodeError) as error:
             return NotSent(f"no connection: {_kind(error)}", None, Blockage.ROUTE)
         connection.sock.settimeout(timeout_seconds)
-        with time_limit(connection.sock, timeout_seconds) as over:
+        with time_limit(lambda: connection.sock, timeout_seconds) as over:
             answer = _answer(connection, parts, body, headers)
         # What was cut off by us may begin like an answer.
         return Ambiguous("no answer in time") if over.is_set() else answer
@@ -75,10 +75,11 @@ def post(
 
 
 @contextmanager
-def time_limit(connected: socket.socket, limit_seconds: float) -> Iterator[Event]:
+def time_limit(connected: Callable[[], socket.socket | None], limit_seconds: float) -> Iterator[Event]:
     """Ends the connection after the time: whoever answers one byte a second keeps within every timeout.
 
-    The event is set when the time is over.
+    `connected` gives the socket as it is then: STARTTLS puts another in its place. The event is set when the
+    time is over.
     """
     over = Event()
     timer = Timer(limit_seconds, _hang_up, (connected, over))
@@ -139,11 +140,13 @@ def _wait(retry_after: str | None, date: str | None) -> float | None:
     return seconds(str(max(length.total_seconds(), 0.0)))
 
 
-def _hang_up(connected: socket.socket, over: Event) -> None:
+def _hang_up(connected: Callable[[], socket.socket | None], over: Event) -> None:
     over.set()
-    with suppress(OSError):
-        # Not SSLSocket's own, which takes the layer away under the thread that reads.
-        socket.socket.shutdown(connected, socket.SHUT_RDWR)
+    now = connected()
+    if now is not None:
+        with suppress(OSError):
+            # Not SSLSocket's own, which takes the layer away under the thread that reads.
+            socket.socket.shutdown(now, socket.SHUT_RDWR)
 
 
 def _kind(error: Exception) -> str:

@@ -67,6 +67,7 @@ class Email:
     """Sends each message over a connection of its own."""
 
     mailbox: Mailbox
+    limit_seconds: float = _LIMIT_SECONDS
     now: Callable[[], float] = time.time
 
     def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
@@ -109,36 +110,43 @@ class Email:
         mail["X-DQ-Incident"] = message.incident
         mail.set_content(text)
         mail.add_alternative(page(message, step=not subject), subtype="html")
-        failure = _deliver(self.mailbox, target, mail)
+        failure = _deliver(self.mailbox, target, mail, self.limit_seconds)
         if failure is not None:
             return failure
         return Sent(MessagePlace(target, f"{own} {first or subject}", below.root if below else ""))
 
 
-def _deliver(mailbox: Mailbox, target: str, mail: EmailMessage) -> Failure | None:
+def _deliver(mailbox: Mailbox, target: str, mail: EmailMessage, limit_seconds: float) -> Failure | None:
     """Hands a mail to the server; None when it took it."""
-    server = _connect(mailbox)
-    if not isinstance(server, smtplib.SMTP):
-        return server
+    server = _server(mailbox)
     try:
-        assert server.sock is not None
-        with time_limit(server.sock, _LIMIT_SECONDS):
-            failure = _greet(server, mailbox) or _address(server, mailbox.sender, target)
+        with time_limit(lambda: server.sock, limit_seconds):
+            failure = _connect(server, mailbox) or _greet(server, mailbox)
+            failure = failure or _address(server, mailbox.sender, target)
             return failure or _hand_over(server, mail)
     finally:
         server.close()
 
 
-def _connect(mailbox: Mailbox) -> smtplib.SMTP | Failure:
+def _server(mailbox: Mailbox) -> smtplib.SMTP:
+    """A client that is not connected, so that its time can be limited from the first byte on."""
     name, seconds = mailbox.domain, TIMEOUT_SECONDS
+    if mailbox.port == SMTPS:
+        context = ssl.create_default_context()
+        client: smtplib.SMTP = smtplib.SMTP_SSL(local_hostname=name, timeout=seconds, context=context)
+    else:
+        client = smtplib.SMTP(local_hostname=name, timeout=seconds)
+    # Whom TLS must find there; smtplib takes it from its constructor alone, which would connect at once.
+    client._host = mailbox.host  # type: ignore[attr-defined]
+    return client
+
+
+def _connect(server: smtplib.SMTP, mailbox: Mailbox) -> Failure | None:
     try:
-        if mailbox.port == SMTPS:
-            return smtplib.SMTP_SSL(
-                mailbox.host, mailbox.port, name, timeout=seconds, context=ssl.create_default_context()
-            )
-        return smtplib.SMTP(mailbox.host, mailbox.port, name, timeout=seconds)
+        code, _ = server.connect(mailbox.host, mailbox.port)
     except (OSError, UnicodeError) as error:  # smtplib's own errors are OSErrors
         return NotSent(f"no connection: {type(error).__name__}")
+    return None if code // 100 == 2 else _refused("the connection", code, Blockage.CHANNEL)
 
 
 def _greet(server: smtplib.SMTP, mailbox: Mailbox) -> Failure | None:
@@ -204,12 +212,13 @@ def open_email(settings: Mapping[str, str], write: Callable[[str], object]) -> S
 def inspect(settings: Mapping[str, str]) -> list[Inspection]:
     """Whether the server is there, speaks TLS and takes the login."""
     mailbox = _mailbox(settings)
-    server, place = _connect(mailbox), f"{mailbox.host}:{mailbox.port}"
-    if not isinstance(server, smtplib.SMTP):
-        return [Inspection(False, f"{place}: {server.reason}", "Mend DQ_SMTP_HOST and DQ_SMTP_PORT.")]
+    server, place = _server(mailbox), f"{mailbox.host}:{mailbox.port}"
     try:
-        assert server.sock is not None
-        with time_limit(server.sock, TIMEOUT_SECONDS):
+        with time_limit(lambda: server.sock, TIMEOUT_SECONDS):
+            failure = _connect(server, mailbox)
+            if failure is not None:
+                mend = "Mend DQ_SMTP_HOST and DQ_SMTP_PORT."
+                return [Inspection(False, f"{place}: {failure.reason}", mend)]
             failure = _greet(server, mailbox)
     finally:
         server.close()

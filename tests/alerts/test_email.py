@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
+from dataclasses import replace
+
 import pytest
 from fakes.breaches import DUE, breach, recovery
 from fakes.smtp import PASSWORD, USER, FakeSmtp
@@ -83,6 +87,17 @@ def test_a_server_that_goes_away_before_the_mail_has_none(sender, smtp, verb):
     assert [type(answer) for answer in answers] == [NotSent, Sent]
 
 
+@pytest.mark.parametrize(("verb", "code"), [("CONNECT", 220), ("EHLO", 250), ("MAIL", 250), ("RCPT", 250)])
+def test_a_server_that_goes_on_for_ever_holds_nobody_up(sender, smtp, verb, code):
+    smtp.fault(verb, code=code, drip=True)
+    began = time.monotonic()
+
+    answer = replace(sender, limit_seconds=0.5).create("ana@acme.example", CREATED, "key-1")
+
+    assert (type(answer), smtp.mails) == (NotSent, [])
+    assert time.monotonic() - began < 5
+
+
 def test_a_server_that_goes_away_after_the_mail_may_have_it(sender, smtp):
     smtp.fault("BODY", drop=True, accept=True)
 
@@ -99,6 +114,47 @@ def test_no_mail_and_no_password_is_sent_in_the_clear(places):
     assert isinstance(answer, Rejected)
     assert "offers no STARTTLS" in answer.reason
     assert (far.commands, far.mails) == (["EHLO"], [])
+
+
+def certified(folder, name):
+    """A certificate for a name, signed by itself, with its key."""
+    key, there = folder / "key.pem", folder / "cert.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        f"/CN={name}",
+    ]
+    command += ["-addext", f"subjectAltName=DNS:{name}", "-keyout", str(key), "-out", str(there)]
+    subprocess.run(command, check=True, capture_output=True)
+    there.write_bytes(there.read_bytes() + key.read_bytes())
+    return there
+
+
+@pytest.mark.parametrize(
+    ("name", "trusted", "arrives"),
+    [("localhost", True, True), ("localhost", False, False), ("mail.acme.example", True, False)],
+    ids=["the right one", "one that nobody signed", "another host's"],
+)
+def test_a_mail_goes_only_to_the_server_that_proves_its_name(
+    places, tmp_path, monkeypatch, name, trusted, arrives
+):
+    certificate = certified(tmp_path, name)
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+
+    with FakeSmtp("localhost", certificate=certificate) as server:
+        settings = {**places["email"].settings, "host": "localhost", "port": str(server.port)}
+        answer = EMAIL.open(settings, print).sender.create("ana@acme.example", CREATED, "key-1")
+
+    assert type(answer) is (Sent if arrives else NotSent)
+    assert (len(server.mails), server.logins) == ((1, [USER]) if arrives else (0, []))
 
 
 @pytest.mark.parametrize(

@@ -3,20 +3,25 @@
 In a test: ``with FakeSmtp() as server: … server.port, server.fault("RCPT", code=550), server.mails``.
 A fault is for the next command of its verb (CONNECT, EHLO, AUTH, MAIL, RCPT, DATA, BODY):
 
-    code=450 answers so · drop=True closes the connection · accept=True for BODY: takes the mail before
+    code=450 answers so · drip=True goes on answering so · drop=True closes the connection
+    accept=True, for BODY: takes the mail before
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import email
 import socket
 import socketserver
+import ssl
 import threading
+import time
 from collections import defaultdict
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.policy import default
+from pathlib import Path
 from typing import Any
 
 USER, PASSWORD = "dq-user", "smtp-canary-of-the-tests"
@@ -35,9 +40,13 @@ class Mail:
 
 
 class FakeSmtp:
-    """One mail server without TLS; `login` says whether it offers a login, `logins` who came by it."""
+    """One mail server; `certificate` is a file for STARTTLS, `login` says whether it offers a login.
 
-    def __init__(self, host: str = "127.0.0.1", *, login: bool = True):
+    `logins` holds who came by it.
+    """
+
+    def __init__(self, host: str = "127.0.0.1", *, login: bool = True, certificate: Path | None = None):
+        self.certificate = certificate
         self.mails: list[Mail] = []
         self.commands: list[str] = []
         self.logins: list[str] = []
@@ -66,7 +75,7 @@ class FakeSmtp:
 class _Session(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         self.sender, self.recipients = "", []
-        if self._faulty("CONNECT"):
+        if self._faulty("CONNECT") is not False:
             return
         self._say(220, "mail.tests ESMTP")
         while line := self.rfile.readline():
@@ -90,20 +99,33 @@ class _Session(socketserver.StreamRequestHandler):
         if fault.get("drop"):
             self._faulted = True
             return True
+        if fault.get("drip"):
+            with contextlib.suppress(OSError):
+                while True:
+                    self._say(f"{fault['code']}-and", "so on")
+                    time.sleep(0.05)
         self._say(fault["code"], "scripted")
         return None
 
-    def _say(self, code: int, text: str) -> None:
+    def _say(self, code: int | str, text: str) -> None:
         self.wfile.write(f"{code} {text}\r\n".encode())
 
     def _unknown(self, rest: str) -> None:
         self._say(502, "what?")
 
     def _ehlo(self, rest: str) -> None:
-        offered = ["mail.tests", *(["AUTH PLAIN"] if self.server.fake.login else []), "8BITMIME"]
+        starttls = ["STARTTLS"] if self.server.fake.certificate else []
+        offered = ["mail.tests", *starttls, *(["AUTH PLAIN"] if self.server.fake.login else []), "8BITMIME"]
         for each in offered[:-1]:
             self.wfile.write(f"250-{each}\r\n".encode())
         self._say(250, offered[-1])
+
+    def _starttls(self, rest: str) -> None:
+        self._say(220, "go on")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.server.fake.certificate)
+        self.connection = context.wrap_socket(self.connection, server_side=True)
+        self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", buffering=0)
 
     def _auth(self, rest: str) -> None:
         said = base64.b64decode(rest.partition(" ")[2]).decode().split("\0")
