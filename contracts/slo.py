@@ -25,6 +25,9 @@ from dq.contracts.shared.units import parse_duration
 # A missing snapshot is given up when three more were due; a missing partition can still be delivered.
 GIVE_UP_PARTITION = timedelta(days=14)
 
+HISTORY_KEPT = timedelta(days=400)
+"""How long each cycle is kept at least: budgets are counted from them, and trends over a year."""
+
 # Each is looked for at every tick until it is there.
 MOST_PARTITIONS = 1_000
 

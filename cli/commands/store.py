@@ -11,6 +11,7 @@ from dq.cli.world.environment import here
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.units import parse_duration
+from dq.contracts.slo import HISTORY_KEPT
 from dq.dataquality.delivery.history import parquet, retention, soundness
 from dq.store import version
 from dq.store.engine import found_version
@@ -81,10 +82,10 @@ def prune(
     length = duration if isinstance(duration, TextFault) else duration.timedelta()
     if isinstance(length, TextFault):
         raise UsageError(length.message, length.mend)
-    if length < retention.KEEP:
+    if length < HISTORY_KEPT:
         raise UsageError(
-            f"{keep} is less than {retention.KEEP.days} days: budgets and trends are counted from them.",
-            f"Write --keep {retention.KEEP.days}d or more.",
+            f"{keep} is less than {HISTORY_KEPT.days} days: budgets and trends are counted from them.",
+            f"Write --keep {HISTORY_KEPT.days}d or more.",
         )
     world = here(as_of)
     before = world.now() - length

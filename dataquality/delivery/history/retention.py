@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
@@ -13,9 +13,6 @@ from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery.state.receipts import AT_ONCE
 from dq.dataquality.delivery.state.tables import cycle, cycle_event, cycle_excuse, cycle_month, receipt
 from dq.store.engine import Store
-
-KEEP = timedelta(days=400)
-"""How long each cycle is kept; a year, and some more to compare with."""
 
 # What can still change stays, whatever its age.
 _OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING)

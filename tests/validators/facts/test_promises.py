@@ -30,9 +30,11 @@ CASES = {
     "a window that would take a million years to count": (
         'element: orders, schedule: "* * * * *"',
         "objective: 99.9999%, window: 36500d",
-        [],
+        ["window-longer-than-history"],
     ),
     "one miss allowed in exactly twenty cycles": (DAILY, "objective: 95%, window: 20d", []),
+    "longer than history": (DAILY, "objective: 99%, window: 730d", ["window-longer-than-history"]),
+    "as long as history": (DAILY, "objective: 99%, window: 400d", []),
     "no miss allowed in nineteen": (DAILY, "objective: 95%, window: 19d", ["budget-below-one"]),
     "a day of the calendar is still today": (DAILY, "calendar: {valid_until: 2026-11-21}", []),
     "a calendar that ended yesterday": (
