@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from dq.alerts.handling.retention import forget
 from dq.cli.terminal import output
 from dq.cli.world.environment import here
 from dq.contracts.shared.errors import UsageError
@@ -66,13 +67,17 @@ def check(format: output.Format = output.FORMAT) -> None:
 
 @app.command()
 def prune(
-    keep: str = typer.Option("400d", "--keep", help="How long each delivery is kept; 400d at least."),
+    keep: str = typer.Option(
+        "400d", "--keep", help="How long deliveries and incidents are kept; 400d at least."
+    ),
     as_of: str = output.AS_OF,
     format: output.Format = output.FORMAT,
 ) -> None:
     """Remove deliveries that are older than a time, and keep how many of each month ended how.
 
-    Deliveries that can still change stay. Nothing else removes history.
+    Incidents that ended longer ago go with all that was said of them, and silences that were over by then.
+    Deliveries that can still change stay, and so do open incidents and those with a message that waits to be
+    sent. Nothing else removes history.
 
     Exit codes: 0 done.
 
@@ -89,7 +94,8 @@ def prune(
         )
     world = here(as_of)
     before = world.now() - length
-    done = retention.prune(world.store(), before)
+    store = world.store()
+    done, alerts = retention.prune(store, before), forget(store, before)
     if format is output.Format.JSON:
         output.as_json(
             {
@@ -97,12 +103,16 @@ def prune(
                 "cycles": done.cycles,
                 "receipts": done.receipts,
                 "excuses": done.excuses,
+                "incidents": alerts.incidents,
+                "messages": alerts.messages,
+                "silences": alerts.silences,
             }
         )
     else:
         output.line(
             f"removed from before {before:%Y-%m-%d}: {done.cycles} deliveries, {done.receipts} receipts, "
-            f"{done.excuses} excuses"
+            f"{done.excuses} excuses, {alerts.incidents} incidents, {alerts.messages} messages, "
+            f"{alerts.silences} silences"
         )
 
 
