@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dq.contracts.schedule.cycle import Partition
@@ -15,7 +16,7 @@ from dq.dataquality.delivery.sources.commit_history import CommitHistory, SeenCo
 from dq.dataquality.delivery.sources.evidence import Evidence
 from dq.dataquality.delivery.sources.glance import glance
 from dq.dataquality.delivery.sources.lookout import Errand, Lookout, Silence
-from dq.dataquality.delivery.sources.presence import Remains, presence
+from dq.dataquality.delivery.sources.presence import Remains, presence, presence_in_log
 from dq.dataquality.delivery.sources.probe import Receipts, look
 from dq.dataquality.delivery.sources.sight import Sight
 from dq.dataquality.delivery.sources.snapshot import window_of
@@ -80,9 +81,6 @@ class View:
 
     def _one(self, one: Watched, kept: Kept, files: Files) -> Sighting:
         slo, cycle = one.slo, kept.cycle
-        if kept.status.good:
-            left = presence(slo, cycle, one.place, kept.claims, files)
-            return Sighting(one, kept, None, ANY_TIME, presence=left)
         # Where a partition's path tells what came, no time does.
         placed = bool(cycle.partitions) and one.place.format not in LAKEHOUSE
         window, ahead = (ANY_TIME, None) if placed else window_of(slo, cycle)
@@ -91,9 +89,23 @@ class View:
             return self.history.of(one.place.path.rstrip("/"), one.place.format, files)
 
         def commit(partition: Partition) -> Evidence | None:
-            return delivered(slo, cycle, partition, log(), window)
+            place, format = one.place.path.rstrip("/"), one.place.format
+            live = partial(self.history.live, place, format, files)
+            return delivered(slo, cycle, partition, log(), window, live, revoked=kept.revoked)
 
+        if kept.status.good:
+            in_log = one.place.format in LAKEHOUSE
+            left = (
+                presence_in_log(cycle, commit)
+                if in_log
+                else presence(slo, cycle, one.place, kept.claims, files)
+            )
+            return Sighting(one, kept, None, ANY_TIME, presence=left)
         receipts = self.receipts.get(slo.key[:2], {})
+        if kept.revoked and kept.gone_since is not None:
+            # Whoever said before that it came knew nothing of what became of it.
+            since = kept.gone_since
+            receipts = {name: one for name, one in receipts.items() if one.delivered_at > since}
         evidence = look(slo, cycle, one.place, files, receipts, commit, self.now)
         if evidence is None and self.now > cycle.breach_at:
             evidence = self.sight.lost(slo, one.place, files)

@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.delivery.lake import delta_names
-from dq.dataquality.delivery.lake.commit import Brought, Commit, TableLog, summed
+from dq.dataquality.delivery.lake.commit import Brought, Commit, Pairs, TableLog, summed, taken
 from dq.dataquality.delivery.lake.files import Files, Seen
 
 _COMMIT = re.compile(r"\d{20}\.json")
@@ -37,17 +38,25 @@ def read(files: Files, place: str, known: Collection[str], since: datetime) -> T
         for one in seen
         if one.modified_at >= since and _ident(one) not in known
     ]
-    if delta_names.mapped({name for one in new for part in one.brought for name, _ in part.partition}):
+    touched = [pairs for one in new for pairs in (*(part.partition for part in one.brought), *one.took)]
+    if delta_names.mapped({name for pairs in touched for name, _ in pairs}):
         new = _renamed(new, delta_names.names(files, log, inside, seen))
     begins = None if not seen or seen[0].name == _FIRST else seen[0].modified_at
     return TableLog(tuple(new), tuple(_ident(one) for one in seen), begins)
 
 
 def _renamed(commits: list[Commit], names: Mapping[str, str]) -> list[Commit]:
-    def columns(one: Brought) -> Brought:
-        return one._replace(partition=tuple((names.get(name, name), value) for name, value in one.partition))
+    def columns(pairs: Pairs) -> Pairs:
+        return tuple((names.get(name, name), value) for name, value in pairs)
 
-    return [replace(commit, brought=tuple(map(columns, commit.brought))) for commit in commits]
+    return [
+        replace(
+            commit,
+            brought=tuple(one._replace(partition=columns(one.partition)) for one in commit.brought),
+            took=tuple(map(columns, commit.took)),
+        )
+        for commit in commits
+    ]
 
 
 def _ident(file: Seen) -> str:
@@ -61,7 +70,10 @@ def _commit(file: Seen, content: bytes) -> Commit:
         info: dict[str, Any] = next((one["commitInfo"] for one in actions if "commitInfo" in one), {})
         told = info.get("inCommitTimestamp")
         at = file.modified_at if told is None else datetime.fromtimestamp(told / 1000, UTC)
-        return Commit(_ident(file), at, _brought(actions, str(info.get("operation", "")).upper()))
+        brought = _brought(actions, str(info.get("operation", "")).upper())
+        lost = [one["remove"] for one in actions if "remove" in one and one["remove"].get("dataChange", True)]
+        kept = [one["add"] for one in actions if "add" in one]
+        return Commit(_ident(file), at, brought, taken(map(partition, lost), map(partition, kept)))
     except (
         ValueError,
         TypeError,
@@ -89,6 +101,13 @@ def _added(
         # With a deletion vector, a file that was there before is removed and added in one commit.
         if "add" in one and one["add"].get("dataChange", True) and one["add"]["path"] not in removed:
             stats = json.loads(one["add"].get("stats") or "{}")
-            values = one["add"].get("partitionValues") or {}
-            partition = {str(name): str(value) for name, value in values.items() if value is not None}
-            yield partition, stats.get("numRecords")
+            yield partition(one["add"]), stats.get("numRecords")
+
+
+def partition(file: Mapping[str, Any]) -> dict[str, str]:
+    """The columns and values of a file's partition: those of its entry, else of its path."""
+    values = file.get("partitionValues")
+    if values is None:
+        parts = [part.partition("=") for part in str(file["path"]).split("/")[:-1]]
+        values = {unquote(name): unquote(value) for name, sign, value in parts if sign}
+    return {str(name): str(value) for name, value in dict(values).items() if value is not None}

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.delivery.lake import avro
-from dq.dataquality.delivery.lake.commit import Brought, Commit, TableLog, summed
+from dq.dataquality.delivery.lake.commit import Brought, Commit, Pairs, TableLog, summed, taken
 from dq.dataquality.delivery.lake.files import Files, Seen
 
 _COMPLETED = re.compile(r"(\d{14,17})(?:_(\d{17}))?\.(?:commit|deltacommit|replacecommit)")
@@ -26,6 +26,8 @@ _BRINGS = frozenset(
     {"INSERT", "UPSERT", "BULK_INSERT", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE"}
     | {"INSERT_PREPPED", "UPSERT_PREPPED", "BULK_INSERT_PREPPED", "BOOTSTRAP"}
 )
+# A partition whose file groups all are replaced by none is empty.
+_REPLACES = frozenset({"DELETE_PARTITION", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE"})
 
 
 def read(files: Files, place: str, known: Collection[str], since: datetime) -> TableLog:
@@ -42,12 +44,21 @@ def read(files: Files, place: str, known: Collection[str], since: datetime) -> T
     seen = [one for one in files.inside(folder) if _COMPLETED.fullmatch(one.name)]
     timed = sorted(((_at(one, terms), one) for one in seen), key=lambda pair: (pair[0], pair[1].name))
     new = [
-        Commit(one.name, at, _brought(files.read(f"{folder}/{one.name}"), one.name, terms))
+        Commit(one.name, at, *_changed(files.read(f"{folder}/{one.name}"), one.name, terms))
         for at, one in timed
         if at >= since and one.name not in known
     ]
     cut = bool(timed) and bool(files.inside(f"{home}/{archive}"))
-    return TableLog(tuple(new), tuple(one.name for _, one in timed), timed[0][0] if cut else None)
+    held = tuple(one.name for _, one in timed)
+    # What was rolled back or restored is gone from the midst; what was archived is older than all there is.
+    oldest = min((_requested(name) for name in held), default="")
+    undone = tuple(sorted(name for name in set(known) - set(held) if held and _requested(name) > oldest))
+    return TableLog(tuple(new), held, timed[0][0] if cut else None, undone)
+
+
+def _requested(name: str) -> str:
+    # Older tables count in seconds.
+    return name.partition(".")[0].partition("_")[0].ljust(17, "0")
 
 
 def _terms(content: bytes) -> dict[str, str]:
@@ -67,12 +78,18 @@ def _at(file: Seen, terms: Mapping[str, str]) -> datetime:
         raise Unreadable(f"Hudi's {file.name} names no time.", "Look at this file.") from error
 
 
-def _brought(content: bytes, name: str, terms: Mapping[str, str]) -> tuple[Brought, ...]:
+def _changed(
+    content: bytes, name: str, terms: Mapping[str, str]
+) -> tuple[tuple[Brought, ...], tuple[Pairs, ...]]:
+    """What an instant brought, and which partitions it emptied."""
     try:
         told = avro.parsed(content, name)[0] if content[:4] == avro.MAGIC else json.loads(content or b"{}")
-        if str(told.get("operationType")).upper() not in _BRINGS:
-            return ()
-        return summed(_written(told, terms)) or (Brought((), 0),)
+        operation = str(told.get("operationType")).upper()
+        written = list(_written(told, terms))
+        replaced = told.get("partitionToReplaceFileIds") or {} if operation in _REPLACES else {}
+        lost = [_partition(path, terms) for path, groups in replaced.items() if groups]
+        brought = (summed(written) or (Brought((), 0),)) if operation in _BRINGS else ()
+        return brought, taken(lost, [partition for partition, _ in written])
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
         raise Unreadable(f"Hudi's {name} cannot be understood.", "Look at this file.") from error
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.delivery.lake import avro
-from dq.dataquality.delivery.lake.commit import Brought, Commit, TableLog, summed
+from dq.dataquality.delivery.lake.commit import Brought, Commit, Pairs, TableLog, summed, taken
 from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.lake.unpacking import unzipped
 
@@ -23,7 +23,8 @@ _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NUMBERED = re.compile(rf"(?:v(\d+)|(\d{{5,}})-{_UUID})(?:\.gz)?\.metadata\.json(?:\.gz)?")
 # `replace` rearranges and `delete` takes away.
 _BRINGS = frozenset({"append", "overwrite"})
-_ADDED, _DATA = 1, 0
+_TAKES = frozenset({"delete", "overwrite"})
+_ADDED, _DELETED, _DATA = 1, 2, 0
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 # From a value of a transform to the text that Iceberg writes in a path.
@@ -47,17 +48,38 @@ def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -
         table = json.loads(unzipped(content, newest) if content[:2] == b"\x1f\x8b" else content)
         line, times = _ancestors(table), _times(table)
         new = [
-            Commit(str(number), at, _brought(files, folder, table, one))
+            Commit(str(number), at, *_changed(files, folder, table, one))
             for number, one in line.items()
             for at in (times.get(number, _instant(one["timestamp-ms"])),)
             if str(number) not in known and at >= since
         ]
+        # What is there and leads to the current one no more was rolled back; what has expired is not there.
+        there = {str(one["snapshot-id"]) for one in table.get("snapshots") or ()}
+        undone = sorted(set(known) & there - set(map(str, line)))
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
         raise Unreadable(f"Iceberg's {newest} cannot be understood.", "Look at this file.") from error
     oldest = next(iter(line.values()), None)
     whole = oldest is None or oldest.get("parent-snapshot-id") is None
     begins = None if whole or oldest is None else _instant(oldest["timestamp-ms"])
-    return TableLog(tuple(new), tuple(map(str, line)), begins)
+    return TableLog(tuple(new), tuple(map(str, line)), begins, tuple(undone))
+
+
+def live(files: Files, place: str) -> set[Pairs]:
+    """The partitions of the current snapshot that have files; `()` for a table without partitions.
+
+    Raises as `read` does.
+    """
+    folder = f"{place}/metadata"
+    newest = _newest(files, folder)
+    if newest is None:
+        return set()
+    content = files.read(f"{folder}/{newest}")
+    table = json.loads(unzipped(content, newest) if content[:2] == b"\x1f\x8b" else content)
+    line = _ancestors(table)
+    if not line:
+        return set()
+    entries = _entries(files, folder, table, line[table["current-snapshot-id"]], own=False)
+    return {tuple(sorted(one.items())) for status, _, one, _ in entries if status != _DELETED}
 
 
 def _newest(files: Files, folder: str) -> str | None:
@@ -102,18 +124,30 @@ def _times(table: Mapping[str, Any]) -> dict[int, dt.datetime]:
     return found
 
 
-def _brought(
+def _changed(
     files: Files, folder: str, table: Mapping[str, Any], snapshot: Mapping[str, Any]
-) -> tuple[Brought, ...]:
-    summary = snapshot.get("summary") or {}
-    if summary.get("operation", "append") not in _BRINGS:
-        return ()
-    return summed(_added(files, folder, table, snapshot)) or (Brought((), 0),)
+) -> tuple[tuple[Brought, ...], tuple[Pairs, ...]]:
+    """What a snapshot brought, and where it took data away."""
+    operation = (snapshot.get("summary") or {}).get("operation", "append")
+    if operation not in _BRINGS | _TAKES:
+        return (), ()
+    number = snapshot["snapshot-id"]
+    entries = [
+        (status, partition, rows)
+        for status, of, partition, rows in _entries(files, folder, table, snapshot, own=True)
+        if of in (None, number)
+    ]
+    added = [(partition, rows) for status, partition, rows in entries if status == _ADDED]
+    lost = [partition for status, partition, _ in entries if status == _DELETED]
+    brought = (summed(added) or (Brought((), 0),)) if operation in _BRINGS else ()
+    return brought, taken(lost, [partition for partition, _ in added])
 
 
-def _added(
-    files: Files, folder: str, table: Mapping[str, Any], snapshot: Mapping[str, Any]
-) -> Iterator[tuple[Mapping[str, str], int | None]]:
+def _entries(
+    files: Files, folder: str, table: Mapping[str, Any], snapshot: Mapping[str, Any], *, own: bool
+) -> Iterator[tuple[int, int | None, Mapping[str, str], int | None]]:
+    """Status, snapshot, partition and rows of every data file that a snapshot names; `own` leaves out the
+    manifests of others."""
     number = snapshot["snapshot-id"]
     manifests = (
         [(path, 0) for path in snapshot["manifests"]]
@@ -121,15 +155,15 @@ def _added(
         else [
             (one["manifest_path"], one["partition_spec_id"])
             for one in avro.records(files, _within(folder, snapshot["manifest-list"]))
-            if one["added_snapshot_id"] == number and one.get("content", _DATA) == _DATA
+            if (not own or one["added_snapshot_id"] == number) and one.get("content", _DATA) == _DATA
         ]
     )
     for path, spec in manifests:
         named = _fields(table, spec)
         for entry in avro.records(files, _within(folder, path)):
-            if entry["status"] == _ADDED and entry["snapshot_id"] in (None, number):
-                file = entry["data_file"]
-                yield _partition(named, list((file["partition"] or {}).values())), file["record_count"]
+            file = entry["data_file"]
+            partition = _partition(named, list((file["partition"] or {}).values()))
+            yield entry["status"], entry["snapshot_id"], partition, file["record_count"]
 
 
 def _within(folder: str, path: str) -> str:

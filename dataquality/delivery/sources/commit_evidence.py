@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.lake.commit import Brought, Commit
+from dq.dataquality.delivery.lake.commit import Brought, Commit, Pairs
 from dq.dataquality.delivery.sources.commit_history import SeenCommits
 from dq.dataquality.delivery.sources.evidence import Evidence
 
@@ -30,13 +31,22 @@ class CycleWindow:
 
 
 def delivered(
-    slo: Slo, cycle: Cycle, partition: Partition, seen: SeenCommits, window: CycleWindow
+    slo: Slo,
+    cycle: Cycle,
+    partition: Partition,
+    seen: SeenCommits,
+    window: CycleWindow,
+    live: Callable[[], Collection[Pairs] | None] = lambda: None,
+    *,
+    revoked: bool = False,
 ) -> Evidence | None:
     """What the commits of a table say of one partition of a cycle, or of the snapshot where it has none.
 
-    Nothing found shows that nothing came only where no commit since the cycle before is lacking.
+    Nothing found shows that nothing came only where no commit since the cycle before is lacking. What a later
+    commit has taken away did not stay: `live` says which partitions have data now, None where that is not
+    known. Of what is `revoked` already, only what came after it was taken away counts.
     """
-    unclear = ""
+    unclear, found, taken = "", None, False
     for commit in seen.commits:
         if not partition and not window.holds(commit.at):
             continue
@@ -46,16 +56,28 @@ def delivered(
             counts = [one.rows for one, meets in zip(parts, met, strict=True) if meets]
             rows = None if None in counts else sum(count for count in counts if count is not None)
             # In the window there is nothing to guess any more.
-            return Evidence("commit", commit.at, rows=rows, names_cycle=not partition)
-        if None in met and window.holds(commit.at):
+            found = found or Evidence("commit", commit.at, rows=rows, names_cycle=not partition)
+            taken = False
+        elif any(_meets(Brought(pairs, None), partition) is not False for pairs in commit.took):
+            found, taken = (None if revoked else found), True
+        elif None in met and window.holds(commit.at):
             unclear = unclear or _unclear(commit, partition)
+    if found is not None:
+        return None if taken and _is_gone(partition, live()) else found
     if unclear:
         return Evidence("commit", readable=False, problem=unclear)
     begins = window.before or cycle.due_at
-    if seen.since is not None and seen.since > begins:
+    if seen.since is not None and seen.since > begins and not revoked:
         problem = f"the log of the table begins {seen.since:%Y-%m-%d %H:%M:%S}Z, and it may have come before"
         return Evidence("commit", readable=False, problem=problem, settled=True)
     return None
+
+
+def _is_gone(partition: Partition, live: Collection[Pairs] | None) -> bool:
+    """Whether nothing of a partition is left; what nobody can tell is there."""
+    if live is None:
+        return False
+    return all(_meets(Brought(pairs, None), partition) is False for pairs in live)
 
 
 def _meets(brought: Brought, partition: Partition) -> bool | None:

@@ -6,18 +6,23 @@ A log forgets its oldest commits; what was seen of them once is kept, and each i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, and_, delete, insert, select, update
 
-from dq.dataquality.delivery.lake import delta, hudi, iceberg
-from dq.dataquality.delivery.lake.commit import Brought, Commit, Reader, TableLog
+from dq.dataquality.delivery.lake import delta, delta_live, hudi, iceberg
+from dq.dataquality.delivery.lake.commit import Brought, Commit, Pairs, Reader, TableLog
 from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.sources.tables import table_commit, table_log
 
 READERS: Mapping[str, Reader] = {"delta": delta.read, "iceberg": iceberg.read, "hudi": hudi.read}
+# Which partitions have data now, or None where that cannot be told. Hudi's timeline tells it itself.
+LIVE: Mapping[str, Callable[[Files, str], Collection[Pairs] | None]] = {
+    "delta": delta_live.live,
+    "iceberg": iceberg.live,
+}
 
 # What came long before any cycle that is still looked at decides nothing.
 KEPT_FOR = timedelta(days=90)
@@ -39,6 +44,8 @@ class CommitHistory:
     now: datetime
     _seen: dict[str, SeenCommits | Exception] = field(default_factory=dict)
     _new: dict[str, tuple[Commit, ...]] = field(default_factory=dict)
+    _undone: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _live: dict[str, Collection[Pairs] | None] = field(default_factory=dict)
 
     def of(self, place: str, format: str, files: Files) -> SeenCommits:
         """The commits of the table at a place. Raises Unreadable, or what its storage raises."""
@@ -56,9 +63,19 @@ class CommitHistory:
         before = self.kept.get(place)
         known = {one.ident for one in before.commits} if before else set()
         log = READERS[format](files, place, known, self.now - KEPT_FOR)
-        self._new[place] = log.new
-        commits = sorted((*(before.commits if before else ()), *log.new), key=lambda one: (one.at, one.ident))
+        self._new[place], self._undone[place] = log.new, log.undone
+        left = [one for one in (before.commits if before else ()) if one.ident not in log.undone]
+        commits = sorted((*left, *log.new), key=lambda one: (one.at, one.ident))
         return SeenCommits(tuple(commits), _since(before, log))
+
+    def live(self, place: str, format: str, files: Files) -> Collection[Pairs] | None:
+        """The partitions of a table that have data now; None where nobody can tell, whatever the reason."""
+        if place not in self._live:
+            try:
+                self._live[place] = LIVE[format](files, place) if format in LIVE else ()
+            except Exception:  # noqa: BLE001  # as with every probe; what cannot be read takes nothing away
+                self._live[place] = None
+        return self._live[place]
 
     @property
     def has_news(self) -> bool:
@@ -68,7 +85,9 @@ class CommitHistory:
     def _news(self) -> Iterator[tuple[str, SeenCommits, tuple[Commit, ...]]]:
         for place, new in self._new.items():
             found, before = self._seen[place], self.kept.get(place)
-            if isinstance(found, SeenCommits) and (before is None or new or before.since != found.since):
+            if isinstance(found, SeenCommits) and (
+                before is None or new or self._undone[place] or before.since != found.since
+            ):
                 yield place, found, new
 
     def write(self, tx: Connection) -> None:
@@ -79,6 +98,8 @@ class CommitHistory:
             rows = [_row(place, one) for one in new if one.ident not in there]
             if rows:
                 tx.execute(insert(table_commit), rows)
+            gone = table_commit.c.ident.in_(self._undone[place])
+            tx.execute(delete(table_commit).where(and_(here, gone)))
             tx.execute(delete(table_commit).where(here, table_commit.c.at < self.now - KEPT_FOR))
             log = update(table_log).where(table_log.c.place == place).values(since=found.since)
             if tx.execute(log).rowcount == 0:
@@ -107,10 +128,12 @@ def load(tx: Connection, places: set[str], now: datetime) -> CommitHistory:
                     Brought(tuple((name, value) for name, value in pairs), count)
                     for pairs, count in row.brought
                 )
-                commits[row.place].append(Commit(row.ident, row.at, brought))
+                took = tuple(tuple((name, value) for name, value in pairs) for pairs in row.took or ())
+                commits[row.place].append(Commit(row.ident, row.at, brought, took))
     return CommitHistory({place: SeenCommits(tuple(commits[place]), at) for place, at in since.items()}, now)
 
 
 def _row(place: str, commit: Commit) -> dict[str, object]:
     brought = [[[list(pair) for pair in one.partition], one.rows] for one in commit.brought]
-    return {"place": place, "ident": commit.ident, "at": commit.at, "brought": brought}
+    took = [[list(pair) for pair in pairs] for pairs in commit.took] or None
+    return {"place": place, "ident": commit.ident, "at": commit.at, "brought": brought, "took": took}

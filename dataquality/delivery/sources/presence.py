@@ -1,15 +1,17 @@
-"""Whether what was delivered into plain files is still there."""
+"""Whether what was delivered is still there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from dq.contracts.schedule import Cycle
+from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.lake.files import Files
-from dq.dataquality.delivery.sources.evidence import APART, SourceAnswer
+from dq.dataquality.delivery.sources.evidence import APART, Evidence, SourceAnswer
 from dq.dataquality.delivery.sources.probe import DeliveryPlace, folder, label
 
 CONFIRMED_AFTER = timedelta(minutes=10)
@@ -36,11 +38,11 @@ def next_look(
 ) -> datetime | None:
     """When to look again whether a delivery is still there, ever more rarely; None: not any more.
 
-    Only where files showed it: a receipt says nothing of what became of them, and the rows of a table with a
-    log are its own matter.
+    Only where files showed it, or the commits of a table with a log: a receipt says nothing of what became
+    of the data.
     """
-    shown = any(one.source in _OF_FILES and one.delivered_at is not None for one in claims)
-    if not shown or place.format in LAKEHOUSE:
+    sources = ("commit",) if place.format in LAKEHOUSE else _OF_FILES
+    if not any(one.source in sources and one.delivered_at is not None for one in claims):
         return None
     following = now + max(_FIRST, 2 * (now - cycle.due_at))
     return following if following <= cycle.due_at + LOOKED_AT_FOR else None
@@ -66,3 +68,17 @@ def presence(
     known = [one.delivered_at for one in claims if one.source in _OF_FILES and one.delivered_at is not None]
     last = max(newest, default=None)
     return Remains(anew=last if last is not None and known and last > max(known) + APART else None)
+
+
+def presence_in_log(cycle: Cycle, commit: Callable[[Partition], Evidence | None]) -> Remains:
+    """What is left of a delivery that commits showed; `commit` is what they say of a partition now."""
+    try:
+        for partition in cycle.partitions or ((),):
+            found = commit(partition)
+            if found is None:
+                return Remains(gone=label(partition) or "the table")
+            if not found.readable:
+                return Remains()
+    except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick
+        return Remains()
+    return Remains()

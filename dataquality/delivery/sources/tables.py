@@ -22,4 +22,6 @@ table_commit = Table(
     Column("at", UtcDateTime, nullable=False),
     # Lists of [[column, value] pairs, rows], one per partition that it brought rows into.
     Column("brought", Json, nullable=False),
+    # Lists of [column, value] pairs, one per partition that it took data from; NULL: none.
+    Column("took", Json),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.lake.files import LocalFiles
-from dq.dataquality.delivery.sources.commit_history import READERS
+from dq.dataquality.delivery.sources.commit_evidence import CycleWindow, delivered
+from dq.dataquality.delivery.sources.commit_history import READERS, CommitHistory
 from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched, tick
 from dq.store.engine import open_store
@@ -63,6 +65,9 @@ def rows(spark: SparkSession, day: str) -> DataFrame:
     return spark.range(2).selectExpr("id", f"DATE'{day}' AS day")
 
 
+DELETE = "DELETE FROM {} WHERE day = DATE'{}'"
+
+
 class Delta:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.spark, self.place = spark, str(folder / "t")
@@ -85,6 +90,12 @@ class Delta:
         ):
             self.spark.sql(statement.format(self.name))
 
+    def delete(self, day: str) -> None:
+        self.spark.sql(DELETE.format(self.name, day))
+
+    def undo(self) -> None:
+        self.spark.sql(f"RESTORE TABLE {self.name} TO VERSION AS OF 0")
+
 
 class Iceberg:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
@@ -101,6 +112,14 @@ class Iceberg:
         table = lakehouse.loaded(self.spark, self.name)
         table.rewriteManifests().commit()
 
+    def delete(self, day: str) -> None:
+        self.spark.sql(DELETE.format(self.name, day))
+
+    def undo(self) -> None:
+        table = lakehouse.loaded(self.spark, self.name)
+        first = min(table.snapshots(), key=lambda one: one.sequenceNumber())
+        table.manageSnapshots().rollbackTo(first.snapshotId()).commit()
+
 
 class Hudi:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
@@ -114,6 +133,13 @@ class Hudi:
         operation = {"hoodie.datasource.write.operation": "delete_partition"}
         deleted = {"hoodie.datasource.write.partitions.to.delete": FIRST}
         self.write(FIRST, **operation, **deleted)
+
+    def delete(self, day: str) -> None:
+        options = {
+            "hoodie.datasource.write.operation": "delete_partition",
+            "hoodie.datasource.write.partitions.to.delete": day,
+        }
+        self.write(day, **options)
 
 
 TABLES = {"delta": Delta, "iceberg": Iceberg, "hudi": Hudi}
@@ -155,3 +181,57 @@ def test_a_commit_that_brings_rows_is_a_delivery_within_one_tick_and_no_other(
         dict(one.partition) | {"rows": one.rows} for commit in log.new for one in commit.brought if one.rows
     ]
     assert full == [{"day": FIRST, "rows": 2}, {"day": SECOND, "rows": 2}]
+
+
+@pytest.mark.parametrize("format", [name for name in TABLES if name in lakehouse.FORMATS])
+def test_what_is_taken_away_is_seen_in_the_log_and_what_only_rearranges_is_not(
+    spark: SparkSession, tmp_path: Path, format: str
+) -> None:
+    table = TABLES[format](spark, tmp_path)
+    # Both were due a little ago, and are on time by a grace of three days.
+    parsed = parse(CONTRACT.replace("grace: 30m", "grace: 72h").encode(), "t.odcs.yaml")
+    assert parsed.contract is not None
+    (slo,), _ = promise.read(parsed.contract)
+    watched = [Watched(slo, DeliveryPlace(table.place, format, "_SUCCESS"), LocalFiles())]
+    store = open_store(f"sqlite:///{tmp_path / 'store.db'}")
+    clock = datetime.now(UTC)
+    table.write(FIRST)
+    table.write(SECOND)
+
+    def seen() -> list[str | None]:
+        history = CommitHistory({}, clock)
+        found = history.of(table.place, format, LocalFiles())
+        live = partial(history.live, table.place, format, LocalFiles())
+        parts = ((("day", FIRST),), (("day", SECOND),))
+        with store.read() as tx:
+            cycles = [one.cycle for one in ledger.history(tx, slo.key)][:2]
+        return [
+            "there" if delivered(slo, cycle, part, found, WINDOW, live) else None
+            for cycle, part in zip(cycles, parts, strict=True)
+        ]
+
+    tick(store, watched, clock, lambda *_: None, since=TODAY - timedelta(hours=60))
+    before = seen()
+    table.delete(FIRST)
+    deleted = seen()
+
+    assert (before, deleted) == (["there", "there"], [None, "there"])
+
+
+WINDOW = CycleWindow(None, None, None)
+
+
+@pytest.mark.parametrize("format", [name for name in ("delta", "iceberg") if name in lakehouse.FORMATS])
+def test_what_is_rolled_back_is_undone(spark: SparkSession, tmp_path: Path, format: str) -> None:
+    table = TABLES[format](spark, tmp_path)
+    table.write(FIRST)
+    table.write(SECOND)
+    first = READERS[format](LocalFiles(), table.place, (), TODAY)
+    known = {one.ident for one in first.new}
+
+    table.undo()
+
+    log = READERS[format](LocalFiles(), table.place, known, TODAY)
+    took = [dict(pairs)["day"] for one in log.new for pairs in one.took]
+    assert sorted(took) == ([FIRST, SECOND] if format == "delta" else [])
+    assert len(log.undone) == (0 if format == "delta" else 1)
