@@ -98,19 +98,21 @@ def command(
     # It knows from tick to tick which storages are silent.
     lookout = Lookout()
 
-    def once(patience: timedelta | None) -> int:
+    def once(patience: timedelta | None, orders: _Orders) -> int:
         world = here(as_of, places)
         return _once(world, orders, lookout.of_tick(world.settings.storage_seconds), patience)
 
     began = time.monotonic()
-    code = once(pause)
+    code = once(pause, orders)
     if pause is None:
         raise typer.Exit(code)
+    # Who trusts the clock trusts it as it is now, and not whatever becomes of it.
+    orders = replace(orders, trust_clock=False)
     while True:
         # What had to wait was sent in the pause already.
         time.sleep(max(pause.total_seconds() - (time.monotonic() - began), 0))
         began = time.monotonic()
-        _survive(lambda: once(pause))
+        _survive(lambda: once(pause, orders))
 
 
 def _survive(once: Callable[[], int]) -> None:
@@ -128,12 +130,12 @@ def _clock_is_right(world: World, store: Store, trusted: bool, form: output.Form
     uptime = world.uptime() if real else None
     with store.read() as tx:
         reason = heartbeat.doubt(tx, now, real=real, uptime=uptime)
+    reason = reason or heartbeat.to_come(now, replace(world, as_of=None).now())
     if reason is not None and not trusted:
         if uptime is not None:
             with store.write() as tx:
                 machine_clock.note_doubt(tx, now, uptime)
-        said = f"nothing is judged: {reason}. If the clock is right now, say --trust-clock once."
-        output.note(f"dq: {said}")
+        output.note(f"dq: nothing is judged: {reason}. If the clock is right now, say --trust-clock once.")
         if form is output.Format.JSON:
             output.as_json({"at": now.isoformat(), "refused": reason})
         return False

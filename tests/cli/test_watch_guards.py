@@ -55,6 +55,14 @@ def test_a_tick_before_the_last_one_judges_nothing_and_says_how_to_go_on(registr
     assert watch(registry, "2026-05-11T05:01:00Z") in (0, 1)
 
 
+def test_nothing_is_judged_as_of_a_time_that_is_yet_to_come(registry: Place) -> None:
+    ran = registry.dq("watch", "registry", "--as-of", "2199-01-01T00:00:00Z", "--channel", "file:told.jsonl")
+
+    assert (ran.code, "is yet to come" in ran.err, told(registry)) == (3, True, [])
+    # The watcher is not held up until then.
+    assert watch(registry, MISSED) == 1
+
+
 def test_a_watcher_of_something_else_has_not_looked(registry: Place) -> None:
     text = contract("orders").replace("objective: 90%", "objective: 90%, evidence: [file]")
     registry.put("registry/orders.odcs.yaml", text)

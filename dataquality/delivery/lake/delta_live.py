@@ -16,6 +16,8 @@ from dq.dataquality.delivery.lake.commit import Pairs
 from dq.dataquality.delivery.lake.delta import partition
 from dq.dataquality.delivery.lake.files import Files, Seen
 
+# Of a larger checkpoint nobody knows what its columns unpack to.
+_MOST_FILES, _MOST_BYTES = 1_000_000, 256 * 2**20
 _COMMIT = re.compile(r"\d{20}\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
 
@@ -23,8 +25,8 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet"
 def live(files: Files, place: str) -> set[Pairs] | None:
     """The partitions with files, as pairs of column and value; `()` for a table without partitions.
 
-    None where it cannot be told: the log is cut and its checkpoint lies in files of its own (version 2).
-    Raises what the storage raises, and ImportError without pyarrow where a checkpoint is needed.
+    None where it cannot be told: the log is cut, and its checkpoint is too large or lies in files of its own
+    (version 2). Raises what the storage raises, and ImportError without pyarrow where a checkpoint is needed.
     """
     log = f"{place}/_delta_log"
     inside = files.inside(log)
@@ -77,6 +79,14 @@ def _checkpointed(content: bytes) -> Iterator[Mapping[str, Any]] | None:
 
     file = parquet.ParquetFile(BytesIO(content))
     names = file.schema_arrow.names
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    size = sum(
+        group.column(number).total_uncompressed_size
+        for group in groups
+        for number in range(group.num_columns)
+    )
+    if file.metadata.num_rows > _MOST_FILES or size > _MOST_BYTES:
+        return None
     if "sidecar" in names and any(file.read(columns=["sidecar"]).column(0).to_pylist()):
         return None
     found = file.read(columns=["add.path", "add.partitionValues"]).column("add").to_pylist()

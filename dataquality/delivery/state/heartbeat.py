@@ -41,6 +41,13 @@ def doubt(tx: Connection, now: datetime, *, real: bool, uptime: Uptime | None = 
     return None
 
 
+def to_come(now: datetime, clock: datetime) -> str | None:
+    """Why nothing may be judged as of a time that the clock has not reached; None when it has."""
+    if now <= clock + SKEW:
+        return None
+    return f"{_text(now)} is yet to come, and all that is not due yet would be missing"
+
+
 def beat(tx: Connection, now: datetime, uptime: Uptime | None = None) -> None:
     """Keeps the instant of this tick, by a clock that is believed."""
     _keep(tx, WATCH, now)
