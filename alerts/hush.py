@@ -18,7 +18,10 @@ def heard(now: datetime) -> ColumnElement[bool]:
     # Another name: the query around it may have incidents of its own.
     of = incident.alias()
     root = incident.alias()
-    waits = select(root.c.id).where(root.c.id == of.c.root_id, root.c.resolved_at.is_(None)).exists()
+    # A cause of which nobody hears holds nobody back.
+    told = root.c.silenced_until.is_(None) | (root.c.silenced_until <= now)
+    open_ = root.c.resolved_at.is_(None)
+    waits = select(root.c.id).where(root.c.id == of.c.root_id, open_, told).exists()
     hushed = select(of.c.id).where(of.c.id == outbox.c.incident_id, (of.c.silenced_until > now) | waits)
     # A copy that may be there, or was there, must not stand there as it was.
     said_before = or_(outbox.c.repeat, outbox.c.again)

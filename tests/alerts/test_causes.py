@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
-from dq.alerts import tables
+from dq.alerts import silences, tables
 from dq.alerts.handling import causes as handling
 from dq.alerts.noise.root_cause import causes
 from dq.alerts.record import record
@@ -81,6 +81,17 @@ def test_what_is_still_broken_when_its_cause_has_ended_is_told_after_its_time(ti
     send()
 
     assert (before, len(slack.roots)) == (1, 2)
+
+
+def test_a_silenced_cause_holds_nobody_back(store, tick, send, slack, clock):
+    with store.write() as tx:
+        until = clock() + timedelta(hours=8)
+        silences.begin(tx, silences.KeyPattern("raw"), "planned", "ana", clock(), until)
+    tick(made(("mart", "raw")), breach(1, key=ROOT), breach(1, key=key("mart")))
+    send()
+
+    [told] = slack.roots
+    assert "mart/mart/daily" in str(told)
 
 
 @pytest.mark.parametrize("end", list(End))
