@@ -37,6 +37,9 @@ from dq.store import Store
 
 LOOK_BACK = timedelta(seconds=60)
 
+FORGOTTEN_AFTER = timedelta(minutes=10)
+"""What waited for so long and was never tried is looked for first: the store may be a restored one."""
+
 TIRED_AFTER, REST = 3, timedelta(seconds=30)
 """So many unclear answers in a row, and a channel is left alone for a while: each costs a timeout."""
 
@@ -175,6 +178,8 @@ class _Run:
         """Search for all messages of which nobody knows whether they arrived; how many were searched for."""
         with self.store.write() as tx:
             transitions.expire(tx, self.now())
+            if channel.can.reconcile:
+                transitions.doubt(tx, desk.name, self.now() - FORGOTTEN_AFTER, self.now())
             lost = claims.ambiguous(tx, self.now(), desk.name)
         for number, claim in enumerate(lost):
             found = _find(channel, claim)

@@ -8,11 +8,13 @@ from sqlalchemy import Connection, case, delete, insert, literal, update
 
 from dq.alerts import ledger
 from dq.alerts.channel import MessagePlace
+from dq.alerts.hush import heard
 from dq.alerts.incident import CREATE, UPDATE
 from dq.alerts.lane import Lane
 from dq.alerts.outbox import IN_FLIGHT, OutboxStatus, at
 from dq.alerts.plans import remind
 from dq.alerts.sending.claims import ClaimedRow
+from dq.alerts.sending.due import unpaused
 from dq.alerts.tables import channel_pause, message, outbox
 from dq.store.schema import UtcDateTime
 
@@ -86,6 +88,27 @@ def pause(tx: Connection, channel: str, until: datetime, target: str = "") -> No
     longer = case((channel_pause.c.until > until, channel_pause.c.until), else_=literal(until, UtcDateTime))
     if not tx.execute(update(channel_pause).where(mine).values(until=longer)).rowcount:
         tx.execute(insert(channel_pause).values(channel=channel, target=target, until=until))
+
+
+def doubt(tx: Connection, channel: str, before: datetime, now: datetime) -> None:
+    """Let someone look for what should have been said `before` an instant and was never tried.
+
+    The database may have been restored from a copy that is older than the message.
+    """
+    forgotten = (
+        (outbox.c.channel == channel)
+        & (outbox.c.state == OutboxStatus.READY)
+        & (outbox.c.operation == CREATE)
+        & (outbox.c.attempt == 0)
+        & (outbox.c.wait == "")
+        & outbox.c.digest.is_(None)
+        & (outbox.c.not_before < before)
+        & unpaused(now)
+        & heard(now)
+    )
+    once = {"attempt": 1, "looks": 1, "tried_at": outbox.c.not_before, "rendered": outbox.c.revision}
+    state = {"state": OutboxStatus.AMBIGUOUS, "not_before": now, "reason": "it waited for long"}
+    tx.execute(update(outbox).where(forgotten).values(**once, **state))
 
 
 def expire(tx: Connection, now: datetime) -> None:

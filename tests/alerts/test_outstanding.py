@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 from fakes.breaches import ROUTES, breach, recovery
 from fakes.slack import CHANNELS
+from sqlalchemy import delete, update
 
+from dq.alerts import tables
 from dq.alerts.route import CONSOLE, AlertRoute
 from dq.alerts.sending import outstanding
 from dq.alerts.sending.deliver import drain
@@ -142,6 +144,32 @@ def test_what_waits_is_seen_with_its_age_and_its_last_error(tell, store, send, s
         "ratelimited",
         False,
     )
+
+
+def test_what_was_sent_before_the_store_was_lost_is_found_again(tell, store, send, slack, clock):
+    """The store is as a copy of it was, made after the breach was recorded and before it was told."""
+    tell(breach(1))
+    send()
+    untried = {"state": "ready", "attempt": 0, "tried_at": None, "rendered": None, "reference": None}
+    with store.write() as tx:
+        tx.execute(delete(tables.message))
+        tx.execute(delete(tables.outbox).where(tables.outbox.c.wait != ""))
+        tx.execute(update(tables.outbox).values(**untried))
+    clock.pass_by(minutes=11)
+    found = send()
+    tell(recovery(1))
+    send()
+
+    assert (found.sent, len(slack.posts), len(slack.roots)) == (1, 2, 1)
+    assert slack.roots[0]["text"].startswith("RESOLVED")
+
+
+def test_what_nobody_could_say_for_long_is_said_once(tell, send, slack, clock):
+    tell(breach(1))
+    clock.pass_by(minutes=11)
+    late = send()
+
+    assert (late.sent, len(slack.posts)) == (1, 1)
 
 
 def test_the_end_is_said_though_somebody_deleted_the_message(tell, send, slack):

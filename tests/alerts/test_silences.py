@@ -47,7 +47,7 @@ def test_what_is_over_before_its_silence_is_never_told(tell, send, slack, silenc
     tell(given_up)
     clock.pass_by(hours=3)
 
-    assert (send().waiting, slack.calls) == (0, [])
+    assert (send().waiting, slack.posts) == (0, [])
 
 
 def test_the_end_of_what_was_told_before_is_told_in_a_silence(tell, send, slack, silence):
