@@ -97,6 +97,10 @@ def _below(
     ]
     moot += _all(told, "the message said so itself")
     replies = [entry for entry in replies if entry not in told]
+    if not can.thread:
+        reminders = [entry for entry in replies if entry.wait == Wait.REMINDER]
+        moot += _all(reminders, "there is no thread to remind in")
+        replies = [entry for entry in replies if entry not in reminders]
     if held.receipt.thread and can.update:
         # Its message is itself in the thread of a digest, and shows most steps there.
         shown = [entry for entry in replies if entry.operation not in _OF_A_MEMBER]

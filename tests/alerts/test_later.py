@@ -262,3 +262,12 @@ def test_a_reminder_is_never_sooner_than_an_hour_and_never_later_than_a_day_and_
 
     assert now + LEAST <= at <= now + LEAST + DAILY
     assert at == DUE + FIRST or (at - DUE) % DAILY == timedelta(0)
+
+
+def test_a_place_without_threads_is_not_reminded(tell, send, terminal, clock):
+    tell(breach(1), routes=(AlertRoute("console"),))
+    send()
+    clock.pass_by(hours=30)
+    drained = send()
+
+    assert (drained.sent, drained.waiting, len(terminal)) == (0, 0, 1)

@@ -101,7 +101,7 @@ def test_the_demonstration_plays_the_whole_loop_on_real_data(tmp_path):
     assert played.returncode == 0, played.stderr
     assert "America/New_York was meant" in played.stdout
     assert played.stdout.count("[!] ERROR: flights is missing") == 2
-    assert played.stdout.count("[ok] RESOLVED: flights is missing") == 2
+    assert played.stdout.count("[ok] RESOLVED: flights came") == 2
     assert [cycle["status"] for cycle in flights["cycles"]].count("late") == 2
     assert len(flights["cycles"]) == 10
     assert flights["budget"].startswith("2 of 2 misses used")
