@@ -162,10 +162,11 @@ class _Run:
         """
         channel = self.channels[name]
         desk = Desk(name, channel.can, self.now, self.jitter, self.fallbacks)
-        tried = self._look(desk, channel)
+        # Before the search: of many that waited for long, nobody looks for each.
         if channel.can.folds:
             with self.store.write() as tx:
                 fold.fold(tx, name, channel.can, self.now())
+        tried = self._look(desk, channel)
         with self.store.read() as tx:
             lanes = due.due(tx, self.now(), name)
         tried += sum(self._send_in(desk, channel, one.lane) for one in in_turn(lanes))
