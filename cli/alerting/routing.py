@@ -19,6 +19,7 @@ from dq.contracts.access.alert_target import (
     hears,
     host_allowed,
     target_fault,
+    target_of,
     tool_fault,
 )
 from dq.contracts.access.alert_terms import route_terms
@@ -90,7 +91,7 @@ def _heard(contract: Contract, known: Collection[str]) -> list[SupportChannel]:
 
 
 def _route(support: SupportChannel, settings: Settings) -> AlertRoute | TextFault:
-    tool, target = support.tool or "", support.channel
+    tool, target = support.tool or "", target_of(support)
     wrong = target_fault(support)
     if wrong is not None:
         return wrong

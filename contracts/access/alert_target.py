@@ -51,9 +51,20 @@ TOOLS = ("console", "file", *_FORMS)
 """Every tool that alerts go through; the shelf of channels holds one of each."""
 
 
+def target_of(support: SupportChannel) -> str:
+    """Where the alerts of an entry go: its channel; of mail, the address in its `url` if the channel is none.
+
+    So the standard's own examples have it: `{channel: sales-ann, tool: email, url: "mailto:ann@…"}`.
+    """
+    url = support.url or ""
+    if support.tool == "email" and "@" not in support.channel and url.lower().startswith("mailto:"):
+        return url[len("mailto:") :]
+    return support.channel
+
+
 def target_fault(support: SupportChannel) -> TextFault | None:
-    """What is wrong with the channel of an entry, taken by itself; None for tools that have no form here."""
-    return form_fault(support.tool or "", support.channel)
+    """What is wrong with the target of an entry, taken by itself; None for tools that have no form here."""
+    return form_fault(support.tool or "", target_of(support))
 
 
 def form_fault(tool: str, target: str) -> TextFault | None:

@@ -152,6 +152,24 @@ def test_a_contract_sends_nowhere_that_the_operator_does_not_know(desk, smtp, va
     assert "[!] " in ran.out
 
 
+def test_an_address_may_stand_where_the_standard_has_it(desk, smtp, variables):
+    mail = {"channel": "sales-ann", "tool": "email", "url": "mailto:ana@acme.example"}
+    promise(desk, {**mail, "scope": "notifications"})
+
+    ran = desk.dq(*WATCH, **variables)
+
+    assert (ran.code, [mail.recipients for mail in smtp.mails]) == (1, [("ana@acme.example",)])
+
+
+@pytest.mark.parametrize("url", ["mailto:eve@evil.example", "mailto:ana@acme.example?cc=eve@evil.example"])
+def test_an_address_of_a_url_is_held_to_the_same_rules(desk, smtp, variables, url):
+    promise(desk, {"channel": "sales-ann", "tool": "email", "url": url, "scope": "notifications"})
+
+    ran = desk.dq(*WATCH, **variables)
+
+    assert (ran.code, smtp.mails) == (3, [])
+
+
 def test_a_name_reaches_no_variable_but_its_own(desk, hooks, variables):
     """`file` and what ends in it would be the variable of a secret's file."""
     promise(desk, {"channel": "file", "tool": "teams"}, {"channel": "sales-data-file", "tool": "teams"})
