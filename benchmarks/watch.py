@@ -98,6 +98,7 @@ class Registry:
             RUN,
             "watch",
             "registry",
+            "--trust-clock",  # the future
             "--as-of",
             when,
             "--channel",
