@@ -107,9 +107,11 @@ class _Run:
                 for name in self._due_channels() - {*busy.values()} - rested:
                     if name in self.channels:
                         busy[pool.submit(self._pass, name)] = name
-                    else:
+                    elif name not in self.broken and self._no_sender(name):
                         # Whoever does something may leave something for the others.
-                        rested = {name} if self._no_sender(name) else rested | {name}
+                        rested = {name}
+                    else:
+                        rested.add(name)
                 if not busy and self._due_channels() - rested:
                     continue
                 wake = self._wake_at(until)

@@ -33,14 +33,18 @@ WINDOW = timedelta(minutes=10)
 def fold(tx: Connection, channel: str, can: Capabilities, now: datetime) -> int:
     """Put the new incidents of each place that has too many of them into a digest; how many there were.
 
-    Where the channel has no threads, the digest's list is all that is said of them.
+    A digest that can be changed takes in what comes within the window, and its members stand in its thread.
+    Elsewhere its list, as it was sent, is all that is said of them, and nobody can join it.
     """
+    grows = can.thread and can.update
     folded = 0
     for target, found in _fresh(tx, channel, now).items():
-        digest = _open_digest(tx, channel, target, now)
+        digest = _open_digest(tx, channel, target, now) if grows else None
         if digest is None and len(found) <= MOST:
             continue
-        key = digest.key if digest else IncidentKey(STORM, f"{channel}:{target}", f"{now:%Y-%m-%dT%H:%M:%SZ}")
+        # One place may have two digests in one second: what they tell of sets them apart.
+        group = f"{now:%Y-%m-%dT%H:%M:%SZ}-{found[0].incident_id[:8]}"
+        key = digest.key if digest else IncidentKey(STORM, f"{channel}:{target}", group)
         before = digest
         for row in found:
             digest = _take_in(tx, digest, key, row, now)
@@ -48,7 +52,7 @@ def fold(tx: Connection, channel: str, can: Capabilities, now: datetime) -> int:
         lane = Lane(digest.id, channel, target)
         enqueue(tx, lane, UPDATE if before else CREATE, digest.revision, now)
         ledger.log(tx, digest.id, "joined" if before else "opened", digest.revision, now)
-        said = {} if can.thread else {"state": OutboxStatus.DROPPED, "reason": "the digest says it"}
+        said = {} if grows else {"state": OutboxStatus.DROPPED, "reason": "the digest says it"}
         tx.execute(
             update(outbox).where(outbox.c.id.in_([row.id for row in found])).values(digest=digest.id, **said)
         )
@@ -95,12 +99,15 @@ _OF_INCIDENT = (
 
 def _open_digest(tx: Connection, channel: str, target: str, now: datetime) -> Incident | None:
     found = tx.execute(
-        select(incidents.c.id).where(
+        select(incidents.c.id)
+        .where(
             incidents.c.contract == STORM,
             incidents.c.object == f"{channel}:{target}",
             incidents.c.resolved_at.is_(None),
             incidents.c.opened_at > now - WINDOW,
         )
+        .order_by(incidents.c.opened_at.desc(), incidents.c.id)
+        .limit(1)
     ).scalar_one_or_none()
     return ledger.get(tx, found) if found else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,8 +11,9 @@ from fakes.slack import TOKEN, FakeSlack
 from sqlalchemy import func, select
 
 from dq.alerts import tables
-from dq.alerts.channel import Capabilities, Open
+from dq.alerts.channel import Capabilities, MessagePlace, Open, Sent
 from dq.alerts.channels import load
+from dq.alerts.digest import STORM
 from dq.alerts.outbox import OutboxStatus
 from dq.alerts.record import acknowledge
 from dq.alerts.route import AlertRoute
@@ -237,38 +239,64 @@ def test_a_digest_that_somebody_deleted_is_made_again(tell, send, slack, deleted
     assert [root["text"] for root in slack.roots] == ["RESOLVED: 6 incidents at once"]
 
 
-def test_a_channel_without_threads_is_told_in_one_list(tell, store, clock):
-    said = []
+class Board:
+    """A channel that changes no message; `said` is what stands there, with how many facts."""
 
-    class Board:
-        def create(self, target, message, key, below=None):
-            said.append(("create", message.title, len(message.facts)))
-            from dq.alerts.channel import MessagePlace, Sent
+    def __init__(self, thread):
+        self.said = []
+        self.open = Open(self, Capabilities(thread=thread, update=False, reconcile=False, folds=True))
 
-            return Sent(MessagePlace(target, key))
+    def create(self, target, message, key, below=None):
+        self.said.append(("create", message.title.partition(" at ")[0], len(message.facts)))
+        return Sent(MessagePlace(target, key))
 
-        def reply(self, receipt, message, key):
-            said.append(("reply", message.note, 0))
-            from dq.alerts.channel import MessagePlace, Sent
+    def reply(self, receipt, message, key):
+        self.said.append(("reply", message.note.partition(" at ")[0], 0))
+        return Sent(MessagePlace(receipt.place, key))
 
-            return Sent(MessagePlace(receipt.place, key))
 
-    board = Open(Board(), Capabilities(thread=False, update=False, reconcile=False, folds=True))
-    routes = (AlertRoute("board", "x"),)
-    tell(*(breach(1, key=key(number)) for number in range(30)), routes=routes)
-    drain(store, {"board": board}, clock)
-    tell(breach(2, key=key(0)), routes=routes)
-    drain(store, {"board": board}, clock)
+BOARD = (AlertRoute("board", "x"),)
+
+
+@pytest.mark.parametrize("thread", [False, True])
+def test_a_channel_that_changes_no_message_is_told_in_one_list(tell, store, clock, thread):
+    board = Board(thread)
+    tell(*(breach(1, key=key(number)) for number in range(30)), routes=BOARD)
+    drain(store, {"board": board.open}, clock)
+    tell(breach(2, key=key(0)), routes=BOARD)
+    drain(store, {"board": board.open}, clock)
     tell(*(recovery(day, key=key(n)) for day, n in [(2, 0), *((1, n) for n in range(30))]))
-    drained = drain(store, {"board": board}, clock)
+    drained = drain(store, {"board": board.open}, clock)
 
     assert drained.waiting == 0
-    assert [(what, text.partition(" at ")[0]) for what, text, _ in said] == [
-        ("create", "30 incidents"),
-        ("reply", "All 30 are over: 30 resolved."),
-    ]
-    # Twenty of them, how many more there are, and a command.
-    assert said[0][2] == 22
+    # Of the facts, twenty of them, how many more there are, and a command.
+    assert board.said == [("create", "30 incidents", 22), ("reply", "All 30 are over: 30 resolved.", 0)]
+
+
+@pytest.mark.parametrize("thread", [False, True])
+@pytest.mark.parametrize("more", [3, 7])
+def test_what_comes_later_is_told_where_a_digest_cannot_be_changed(tell, store, clock, thread, more):
+    board = Board(thread)
+    tell(*(breach(1, key=key(number)) for number in range(6)), routes=BOARD)
+    drain(store, {"board": board.open}, clock)
+    tell(*(breach(1, key=key(number)) for number in range(6, 6 + more)), routes=BOARD)
+    drained = drain(store, {"board": board.open}, clock)
+
+    later = ["Orders were not delivered by 08:00"] * 3 if more == 3 else ["7 incidents"]
+    assert drained.waiting == 0
+    assert [what for _, what, _ in board.said] == ["6 incidents", *later]
+
+
+def test_two_digests_of_one_place_that_are_open_stop_nobody(tell, store, send, slack, clock):
+    for number in range(2):
+        of = IncidentKey(STORM, "slack:#orders-alerts", f"2026-05-01T08:30:0{number}Z")
+        tell(replace(breach(1, key=of), at=clock()))
+    storm(tell, range(6))
+    drained = send()
+
+    assert (drained.waiting, drained.broken) == (0, {})
+    assert len(slack.roots) == 2
+    assert len(slack.replies) == 6
 
 
 def test_a_storm_is_folded_once_by_two_senders(tell, store, channels, slack, clock):

@@ -15,6 +15,8 @@ from fakes.command import contract
 from fakes.hung_mount import hung_mount
 from fakes.late_s3 import LateS3, environment
 
+# Long enough for a server that shares two cores with other tests.
+LIMIT = 6
 SCRIPT = Path(sys.executable).parent / "dq"
 ROWS = "rows: 7"
 
@@ -34,7 +36,7 @@ def on_s3(name: str, bucket: str) -> str:
 
 def watch(folder: Path, server: LateS3, when: str, **more: str) -> subprocess.CompletedProcess[str]:
     """A process of its own: it must be able to end, too."""
-    own = {"DQ_LAKE_ROOTS": "s3://lake,s3://silent", "DQ_STORAGE_SECONDS": "2", **more}
+    own = {"DQ_LAKE_ROOTS": "s3://lake,s3://silent", "DQ_STORAGE_SECONDS": str(LIMIT), **more}
     return subprocess.run(
         [SCRIPT, "watch", "registry", "--as-of", when, "--channel", "console", "--format", "json"],
         cwd=folder,
@@ -60,12 +62,12 @@ def test_a_bucket_that_never_answers_is_unknown_and_nobody_else(tmp_path: Path, 
     done = json.loads(ran.stdout)
     assert {one["contract"] for one in done["unknown"]} >= {name for name in products if name[0] == "m"}
     assert {one["reason"] for one in done["unknown"] if one["contract"] == "mute7"} == {
-        "The marker could not be read: s3://silent did not answer within 2 s."
+        f"The marker could not be read: s3://silent did not answer within {LIMIT} s."
     }
     changed = {one["contract"]: one["after"] for one in done["changes"]}
     assert changed["gone"] == "missing"
-    # Forty questions of two seconds each, one after another, and more at the end of the process.
-    assert time.monotonic() - begun < 40
+    # Forty questions one after another, and more at the end of the process.
+    assert time.monotonic() - begun < 20 * LIMIT
 
 
 @pytest.mark.parametrize("roots", ["lakes/hung,lakes/fine", "lakes"])
@@ -91,8 +93,9 @@ def test_a_mount_that_hangs_is_unknown_and_nobody_else(tmp_path: Path, server: L
     statuses = {one["contract"]: one["after"] for one in done["changes"]}
     assert {name: statuses[name] for name in ("fine0", "fine1")} == {"fine0": "on_time", "fine1": "missing"}
     assert {one["contract"] for one in done["unknown"]} == {f"hung{number}" for number in range(6)}
-    assert "did not answer within 2 s" in done["unknown"][0]["reason"]
-    assert took < 15
+    assert f"did not answer within {LIMIT} s" in done["unknown"][0]["reason"]
+    # Six of them one after another would take six limits.
+    assert took < 5 * LIMIT
     # When it answers again, what is missing there is told.
     after = json.loads(watch(tmp_path, server, "2026-05-11T07:05:00Z", **own).stdout)
     assert {one["after"] for one in after["changes"]} == {"missing"}
