@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import shlex
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -95,12 +96,13 @@ def _local(builder: SparkSession.Builder, world: World, settings: Path) -> Spark
         .config("spark.sql.warehouse.dir", str(settings / "warehouse"))
     )
     # Derby reads its settings from the working folder else.
-    options = f"-Dderby.system.home={settings} -Dderby.stream.error.file={settings / 'derby.log'}"
+    options = [f"-Dderby.system.home={settings}", f"-Dderby.stream.error.file={settings / 'derby.log'}"]
     # Has to be known before the JVM starts, or Spark greets every user with a page of warnings.
     logging = Path(__file__).with_name("log4j2.properties")
     if logging.is_file():
-        options += f" -Dlog4j2.configurationFile={logging}"
-    builder = builder.config("spark.driver.extraJavaOptions", options)
+        options.append(f"-Dlog4j2.configurationFile={logging.as_uri()}")
+    # Spark takes it apart as a shell would.
+    builder = builder.config("spark.driver.extraJavaOptions", shlex.join(options))
     if "MASTER" not in world.environment:
         # What is meant for a cluster makes 200 and 50 tasks of little work.
         builder = builder.master("local[*]").config("spark.sql.shuffle.partitions", "8")

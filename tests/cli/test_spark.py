@@ -21,7 +21,7 @@ print(context.parallelize([0], 1).map(lambda _: sys.prefix).first() == sys.prefi
 """
 
 
-def test_tasks_run_in_the_environment_of_dq_also_when_another_python_comes_first_on_the_path(tmp_path):
+def test_tasks_run_in_the_environment_of_dq_whatever_the_path_and_the_folder(tmp_path):
     other = tmp_path / "bin"
     other.mkdir()
     (other / "python3").write_text("#!/bin/sh\nexit 1\n")
@@ -29,9 +29,13 @@ def test_tasks_run_in_the_environment_of_dq_also_when_another_python_comes_first
     java = Path(shutil.which("java") or "java").parent
     environment = {name: text for name, text in os.environ.items() if not name.startswith("PYSPARK")}
 
+    # Spark takes the options of its JVM apart as a shell would.
+    folder = tmp_path / 'the "first" user\'s'
+    folder.mkdir()
+
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        cwd=tmp_path,
+        cwd=folder,
         env=environment | {"PATH": f"{other}:{java}:{os.defpath}"},
         capture_output=True,
         text=True,
