@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import shlex
+import shutil
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
