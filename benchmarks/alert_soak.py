@@ -6,6 +6,10 @@ which says each miss and each end once, on the same history. Then a bad week of 
 misses one day in ten: what stands at the channels' level is what people are called by. Once with causes, as
 lakes have them: ten products are made from one, and seven in ten misses are those of what one is made from,
 at the same time as its kin; and once with misses that have nothing to do with each other.
+
+The goal of 60 messages is set for the first of these weeks. The other cannot meet it: each of its 140 or so
+misses has a cause of its own and needs somebody of its own, and even one message a day for each place that
+has any would be 40 places × 7 days × (1 - 0.9^5) = 115 of them. What they are is counted beside.
 """
 
 from __future__ import annotations
@@ -129,7 +133,7 @@ class Soak:
     kills: int = 0
 
     def run(self, events: list[Event], end: datetime, killed: float) -> None:
-        """Ticks every five minutes in which something happens or waits, to the end and until all is sent."""
+        """A tick every five minutes, to the end and until all is sent."""
         channels, left = self.slack.open(), list(reversed(events))
         while True:
             while left and left[-1].at <= self.clock():
@@ -142,10 +146,7 @@ class Soak:
                 return
             if tick > end + timedelta(days=2):
                 raise SystemExit(f"{waiting} messages are still waiting two days after the end")
-            following = tick + TICK
-            if not waiting and left:
-                following = max(following, left[-1].at)
-            self.clock.at = max(following, self.clock() + timedelta(seconds=1))
+            self.clock.at = max(tick + TICK, self.clock() + timedelta(seconds=1))
 
     def _drain(self, channels: dict[str, Open], killed: float) -> int:
         if self.chance.random() < killed:
@@ -217,7 +218,7 @@ def main() -> int:
         found = soak(Path(home), "soak", events, days, FAULTY, KILLED)
         causes = caused(60 if args.quick else 200, seed=2)
         week = soak(Path(home), "week", causes, 7, 0.0, 0.0)
-        chances = [] if args.quick else history(200, 7, 0.10, seed=2)
+        chances = history(60 if args.quick else 200, 7, 0.10, seed=2)
         unrelated = soak(Path(home), "unrelated", chances, 7, 0.0, 0.0)
     weeks = days / 7
     metrics = {f"soak: {name}": value for name, value in found.items()} | {
@@ -230,6 +231,9 @@ def main() -> int:
         "bad week: messages at the channels' level": week["messages at the channels' level"],
         "bad week: naive sender, messages": float(len(causes)),
         "bad week of unrelated misses: misses": len(chances) / 2,
+        "bad week of unrelated misses: places and days that have one": float(
+            len({(one.channel, one.at.date()) for one in chances if isinstance(one.event, Breach)})
+        ),
         "bad week of unrelated misses: messages at the channels' level": unrelated[
             "messages at the channels' level"
         ],

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, select, update
 
 from dq.alerts import ledger, outbox
-from dq.alerts.incident import UPDATE, Incident
+from dq.alerts.incident import UPDATE
 from dq.alerts.noise.root_cause import Product, causes
 from dq.alerts.tables import incident as incidents
 from dq.contracts.shared.outcome import IncidentKey
 
 LEAST_GRACE = timedelta(minutes=15)
 """A product is given so long after its cause has ended, or as long as it usually takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """Of an open incident what lineage is about; all of it is read only where something changes."""
+
+    id: str
+    key: IncidentKey
+    revision: int
+    opened_at: datetime
+    root_id: str | None
+    holds_up: tuple[str, ...]
 
 
 def settle(
@@ -32,10 +44,9 @@ def settle(
     """
     if not made_from:
         return
-    open_: dict[Product, list[Incident]] = defaultdict(list)
-    for one in ledger.standing(tx):
-        if _is_delivery(one.key):
-            open_[one.key.contract, one.key.object].append(one)
+    open_: dict[Product, list[_Open]] = defaultdict(list)
+    for one in _standing(tx):
+        open_[one.key.contract, one.key.object].append(one)
     broken = {product: min((one.opened_at, one.id) for one in those) for product, those in open_.items()}
     cause_of = causes(broken, made_from)
     held: dict[str, list[str]] = defaultdict(list)
@@ -54,19 +65,37 @@ def settle(
             _show(tx, one, tuple(sorted(set(held.get(one.id, ())))), now)
 
 
+def _standing(tx: Connection) -> list[_Open]:
+    """The open incidents of deliveries, oldest first."""
+    columns = ("contract", "object", "group_id", "id", "revision", "opened_at", "root_id", "holds_up")
+    rows = tx.execute(
+        select(*(incidents.c[name] for name in columns))
+        .where(incidents.c.resolved_at.is_(None))
+        .order_by(incidents.c.opened_at, incidents.c.id)
+    )
+    found = [
+        _Open(
+            row.id, IncidentKey(*row[:3]), row.revision, row.opened_at, row.root_id, tuple(row.holds_up or ())
+        )
+        for row in rows
+    ]
+    return [one for one in found if _is_delivery(one.key)]
+
+
 def _is_delivery(key: IncidentKey) -> bool:
     return not key.contract.startswith("(") and key.group != "quality" and not key.group.endswith(":budget")
 
 
-def _put_under(tx: Connection, one: Incident, cause: str, grace: timedelta) -> None:
+def _put_under(tx: Connection, one: _Open, cause: str, grace: timedelta) -> None:
     values = {"root_id": cause, "grace_seconds": int(grace.total_seconds())}
     tx.execute(update(incidents).where(incidents.c.id == one.id).values(values))
 
 
-def _show(tx: Connection, one: Incident, names: tuple[str, ...], now: datetime) -> None:
-    if names == one.holds_up:
+def _show(tx: Connection, one: _Open, names: tuple[str, ...], now: datetime) -> None:
+    before = ledger.get(tx, one.id) if names != one.holds_up else None
+    if before is None:
         return
-    after = replace(one, holds_up=names, revision=one.revision + 1)
+    after = replace(before, holds_up=names, revision=before.revision + 1)
     ledger.save(tx, after, "")
     # What was put under a cause just now stays there.
     ledger.log(tx, one.id, "holds up", after.revision, now, detail=f"{len(names)}")
