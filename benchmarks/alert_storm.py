@@ -2,11 +2,13 @@
 
 By a clock of the benchmark, and by the real one: 500 incidents over 20 channels, and one of another channel
 that comes last. By the benchmark's clock alone: 500 in one channel, and a product of every quarter of an hour
-that flaps for half a day.
+that flaps for half a day. And by ticks of the real watcher, on both databases: 500 products below one that
+is missing.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
@@ -16,6 +18,12 @@ from pathlib import Path
 
 from _busy_slack import BusySlack, Clock, instant
 from _report import arguments, finish
+from fakes import postgres
+from fakes.command import BEGIN as BEFORE
+from fakes.command import MISSED
+from fakes.mesh import CHANNELS as MESH
+from fakes.mesh import Mesh
+from fakes.slack import TOKEN, FakeSlack
 
 from dq.alerts.record import record
 from dq.alerts.route import AlertRoute
@@ -119,6 +127,35 @@ def flapping(folder: Path) -> dict[str, float]:
     }
 
 
+def caused(folder: Path, name: str, url: str) -> dict[str, float]:
+    """Ticks of `dq watch`: one product and 500 that are made from it are missing, and come in the end."""
+    with FakeSlack(channels=MESH) as slack:
+        told = {"SLACK_BOT_TOKEN": TOKEN, "DQ_SLACK_URL": slack.url, "DQ_PLATFORM_CHANNEL": "slack:#platform"}
+        os.environ |= {"DQ_STORE_URL": url, **told}
+        mesh = Mesh(folder)
+        names = ["raw", *mesh.made_from_raw(STORM)]
+        mesh.watch(BEFORE)
+        seconds = {}
+        for at in (MISSED, "2026-05-11T07:28:00Z", "2026-05-11T07:33:00Z"):
+            begun = time.monotonic()
+            mesh.watch(at)
+            seconds[at] = time.monotonic() - begun
+        owners = [one for one in slack.posts if one["channel"] != MESH["#platform"]]
+        for product in names:
+            mesh.came(product, "2026-05-10", "2026-05-11T09:00:00Z")
+        for at in ("2026-05-11T09:05:00Z", "2026-05-11T09:21:00Z"):
+            mesh.watch(at)
+        own = f"500 below one, {name}: "
+        return {
+            own + "messages to owners": float(len(owners)),
+            own + "messages to the platform": float(len(slack.roots)) - len(owners),
+            own + "messages in threads, ends included": float(len(slack.replies)),
+            own + "still shown as open": float(sum("ERROR" in one["text"] for one in slack.roots)),
+            own + "the tick in which all are found, s": seconds[MISSED],
+            own + "a tick while all stand open, s": seconds["2026-05-11T07:33:00Z"],
+        }
+
+
 def main() -> int:
     args = arguments(__doc__ or "")
     metrics: dict[str, float] = {}
@@ -131,6 +168,12 @@ def main() -> int:
             metrics |= storm(folder, "1 channel", clock, clock.sleep, 1)
             metrics |= storm(folder, "real clock", lambda: datetime.now(UTC), time.sleep, CHANNELS)
         metrics |= flapping(folder)
+        if not args.quick:
+            (folder / "first").mkdir()
+            metrics |= caused(folder / "first", "SQLite", f"sqlite:///{folder}/caused.db")
+            (folder / "second").mkdir()
+            with postgres.new_database() as url:
+                metrics |= caused(folder / "second", "PostgreSQL", url)
     goals: dict[str, tuple[str, float]] = {}
     for name in ("20 channels", *(() if args.quick else ("1 channel", "real clock"))):
         goals |= {
@@ -141,6 +184,12 @@ def main() -> int:
         }
         # In one channel, a message a second for half of each minute takes a quarter of an hour.
         goals[f"{name}: the last incident is told, s"] = ("<", 1020.0 if name == "1 channel" else 600.0)
+    for name in () if args.quick else ("SQLite", "PostgreSQL"):
+        goals |= {
+            f"500 below one, {name}: messages to owners": ("<", 2.0),
+            f"500 below one, {name}: messages to the platform": ("<", 2.0),
+            f"500 below one, {name}: still shown as open": ("<", 1.0),
+        }
     goals["flapping for 12 h: messages in the thread"] = ("<", 7.0)
     return finish(metrics, goals, args)
 

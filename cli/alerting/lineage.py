@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from sqlalchemy import Connection, delete, insert, select
 
 from dq.alerts.handling import causes
+from dq.alerts.noise import root_cause
 from dq.alerts.noise.root_cause import Product
 from dq.alerts.tables import lineage
 from dq.cli.loading.contracts import Loaded, load
@@ -19,6 +20,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import IncidentKey
 from dq.dataquality.delivery import ledger
+from dq.dataquality.delivery.watch import PastMiss
 from dq.store.engine import Store
 
 _LOOKED_AT, _MOST = 30, 0.9
@@ -57,13 +59,44 @@ def settler(world: World) -> Callable[[Connection], None]:
     """What the watcher calls when all of a tick is told."""
 
     def settle(tx: Connection) -> None:
-        made_from: dict[Product, set[Product]] = {}
-        for row in tx.execute(select(lineage).where(lineage.c.inputs.is_not(None))):
-            for name, those in row.inputs:
-                made_from[row.contract, name] = {(contract, other) for contract, other in those}
-        causes.settle(tx, made_from, lambda key: _usual(tx, key), world.now())
+        causes.settle(tx, _made_from(tx), lambda key: _usual(tx, key), world.now())
 
     return settle
+
+
+def with_own_cause(tx: Connection, misses: Sequence[PastMiss], now: datetime) -> list[PastMiss]:
+    """Of what broke and ended untold, what did not wait for another of them meanwhile.
+
+    Who waited for a cause that was told of would not have been told either.
+    """
+    spans: dict[Product, list[tuple[datetime, datetime]]] = defaultdict(list)
+    for one in misses:
+        spans[one.kept.cycle.contract, one.kept.cycle.object].append(_span(one, now))
+    broken = {product: (min(those)[0], "/".join(product)) for product, those in spans.items()}
+    cause_of = root_cause.causes(broken, _made_from(tx))
+
+    def waited(one: PastMiss) -> bool:
+        begin, end = _span(one, now)
+        cause = cause_of.get((one.kept.cycle.contract, one.kept.cycle.object))
+        return (
+            any(since <= end and begin <= until for since, until in spans.get(cause, ())) if cause else False
+        )
+
+    return [one for one in misses if not waited(one)]
+
+
+def _span(one: PastMiss, now: datetime) -> tuple[datetime, datetime]:
+    """From when on it was missing, and until when."""
+    cycle, lateness = one.kept.cycle, one.verdict.lateness
+    return cycle.breach_at, now if lateness is None else cycle.due_at + lateness
+
+
+def _made_from(tx: Connection) -> dict[Product, set[Product]]:
+    found: dict[Product, set[Product]] = {}
+    for row in tx.execute(select(lineage).where(lineage.c.inputs.is_not(None))):
+        for name, those in row.inputs:
+            found[row.contract, name] = {(contract, other) for contract, other in those}
+    return found
 
 
 def _rows(contracts: Iterable[Contract]) -> list[dict[str, object]]:

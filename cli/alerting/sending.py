@@ -20,7 +20,7 @@ from dq.alerts.route import CONSOLE, AlertRoute, matching
 from dq.alerts.sending import outstanding
 from dq.alerts.sending.deliver import Drained, drain
 from dq.alerts.sending.outstanding import Outstanding
-from dq.cli.alerting import helping
+from dq.cli.alerting import helping, lineage
 from dq.cli.alerting.channel_settings import settings_of
 from dq.cli.alerting.painting import painted
 from dq.cli.alerting.routing import FROM_CONTRACT, platform_route, routes
@@ -74,7 +74,7 @@ def teller_of_past(world: World, channel: str) -> Callable[[Connection, Sequence
 
     def tell(tx: Connection, misses: Sequence[PastMiss]) -> None:
         places: dict[tuple[str, str], list[PastMiss]] = {}
-        for one in misses:
+        for one in lineage.with_own_cause(tx, misses, world.now()):
             for route in matching(routes(one.slo.contract, channel, world.settings), one.slo.severity):
                 # Whoever hears of what stays open for long hears nothing of what is over.
                 if not route.after:
