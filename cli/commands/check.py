@@ -15,6 +15,7 @@ from dq.cli.checking import findings
 from dq.cli.checking.quarantining import QUARANTINE, UNMASKED
 from dq.cli.checking.run import Failed, Setup, T, Work, foresee, refused, run, run_all
 from dq.cli.checking.selection import Task, asked, formats, name_of, objects, tasks, with_places, with_rules
+from dq.cli.lineage.recording import recording
 from dq.cli.loading.contracts import Loaded, load
 from dq.cli.loading.holding import settled
 from dq.cli.terminal import output
@@ -128,7 +129,8 @@ def command(
             neighbours=neighbours,
             verify_statistics=verify_statistics,
         )
-        done, bugs = _each(given, todo, run, threads)
+        with recording(world, loaded.contracts, server) as events:
+            done, bugs = _each(given, todo, events.around(run) if events else run, threads)
     else:
         done, bugs = [failed for task in todo for failed in refused(task)], []
     findings.reports(done, loaded.findings, format)

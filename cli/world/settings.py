@@ -10,11 +10,23 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from dq.cli.world.setting_forms import (
+    FOLDER,
+    NAMES,
+    NUMBER,
+    ROOTS,
+    SECONDS,
+    SEVERITY,
+    TARGET,
+    TEXT,
+    TEXTS,
+    Form,
+)
 from dq.contracts.access.address import is_uri
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Severity
@@ -22,76 +34,6 @@ from dq.contracts.shared.spelling import nearest
 
 CONFIG = "DQ_CONFIG"
 _MOST_BYTES = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """What a setting's value must be. `of_text` reads a variable, `of_toml` what TOML gave.
-
-    Both raise ValueError; `wanted` then says what was wanted, and `example` how it is written in TOML.
-    `paths`: relative ones are of the folder of the file, or of the working folder.
-    """
-
-    wanted: str
-    example: str
-    of_text: Callable[[str], object]
-    of_toml: Callable[[object], object]
-    paths: bool = False
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
-        raise ValueError(value)
-    return tuple(one.strip() for one in value)
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in re.split("[,\n]", text) if part.strip())
-
-
-def _names(value: object) -> tuple[str, ...]:
-    found = _listed(value) if isinstance(value, str) else _texts(value)
-    if not all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", one) for one in found):
-        raise ValueError(value)
-    return found
-
-
-def _seconds(value: object) -> int:
-    whole = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value.strip()) else value
-    if not isinstance(whole, int) or isinstance(whole, bool) or whole < 1:
-        raise ValueError(value)
-    return whole
-
-
-def _number(value: object) -> str:
-    """A number as a text: the channel that takes it judges it."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else _text(value)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(value)
-    return value.strip()
-
-
-def _folder(value: object) -> str:
-    return "" if value is False or value == "off" else _text(value)
-
-
-def _mention(value: object) -> str:
-    if value is not False and value not in ("off", *Severity):
-        raise ValueError(value)
-    return str(value or "off")
-
-
-NAMES = Form("a list of names of variables", '["LAKE"]', _names, _names)
-ROOTS = Form("a list of folders and URI prefixes", '["s3://lake", "/data"]', _listed, _texts, paths=True)
-TEXTS = Form("a list of texts", '["…"]', _listed, _texts)
-SECONDS = Form("a whole number of seconds from 1 up", "1800", _seconds, _seconds)
-NUMBER = Form("a number", "10", _number, _number)
-TEXT = Form("a text", '"…"', _text, _text)
-SEVERITY = Form('a severity, or "off"', '"error"', _mention, _mention)
-FOLDER = Form('a folder, or "off"', '"/var/lib/dq/alerts"', _folder, _folder, paths=True)
 
 
 def _is(default: Any, form: Form, help: str, *, secret: bool = False) -> Any:
@@ -152,6 +94,13 @@ class Settings:
         TEXT,
         "A URL that `dq watch` asks for after each tick that judged everything and left nothing unsent. It "
         "is a secret: `DQ_HEARTBEAT_URL_FILE` names a file that holds it.",
+        secret=True,
+    )
+    lineage: str = _is(
+        "",
+        TARGET,
+        "Where events of OpenLineage go: an http:// or https:// URL, a file to which lines are added, or a "
+        "`.yml` of OpenLineage's own settings. By default nowhere.",
         secret=True,
     )
     smtp_host: str = _is("", TEXT, "The mail server for alerts by email.")

@@ -42,6 +42,12 @@ def declares(contract: Contract) -> bool:
     return bool(_listed(contract.custom(PROPERTY))) or any(any(_written(one)) for one in contract.objects)
 
 
+def declared(contract: Contract) -> list[str]:
+    """The inputs of a contract and its objects as they are written, each once."""
+    texts = [text for one in contract.objects for text in _written(one)]
+    return list(dict.fromkeys([*_listed(contract.custom(PROPERTY)), *texts]))
+
+
 def consumers(declared: Mapping[DataObject, Collection[DataObject]], of: DataObject) -> dict[DataObject, int]:
     """Whoever is made from an object, at once (1) or through others (2 and more), the nearest first."""
     users: dict[DataObject, list[DataObject]] = defaultdict(list)

@@ -1,0 +1,1 @@
+"""Events of OpenLineage: what was checked or published, from what, and what was found."""
