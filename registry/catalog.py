@@ -62,6 +62,12 @@ class Catalog(Protocol):
         Raises DqError when the table does not exist or the partition lies somewhere else.
         """
 
+    def place_of(self, database: str, name: str, values: Values) -> str | None:
+        """Where one partition lies, folded; None where there is none, or no such table."""
+
+    def move_partition(self, database: str, name: str, values: Values, location: str) -> None:
+        """Gives a partition that stands there another place. Raises DqError when it does not stand there."""
+
     def partitions(self, database: str, name: str) -> list[Partition]:
         """Every partition of the table, sorted by values."""
 
@@ -108,3 +114,9 @@ def moved_partition(database: str, name: str, values: Values, there: str, wanted
         f"Partition {shown} of {database}.{name} lies at {there}, not at {wanted}.",
         "Publish from that place, or drop the partition from the catalog first.",
     )
+
+
+def no_partition(database: str, name: str, values: Values) -> DqError:
+    """The error for a partition that is gone while it is to be changed."""
+    shown = "/".join(f"{key}={value}" for key, value in values)
+    return DqError(f"{database}.{name} has no partition {shown} any more.", "Publish again.")

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKeyConstraint, Index, Integer, String, Table, Text
+from sqlalchemy import (
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
 
-from dq.store.schema import Json, UtcDateTime, metadata
+from dq.store.schema import Count, Json, UtcDateTime, metadata
+
+_WAITING = text("sent_at IS NULL")
 
 # The local catalog.
 catalog_table = Table(
@@ -65,11 +77,50 @@ catalog_log = Table(
     Index("ix_catalog_log_run", "run_id", "database_name", "name"),
 )
 
-# The journal of publishing: one row per step that is done.
-publish_step = Table(
-    "publish_step",
+# What was published: one row for each revision of a delivery that consumers were to hear of.
+publication = Table(
+    "publication",
     metadata,
-    Column("event_id", String(36), primary_key=True),
-    Column("step", String(12), primary_key=True),
+    # The event's id.
+    Column("id", String(36), primary_key=True),
+    # The same for all revisions of a delivery.
+    Column("delivery", String(36), nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("rows", Count),
+    # Those of the revision before.
+    Column("previous_rows", Count),
+    # Whose run it was, where the producer says; "" where not.
+    Column("run", Text, nullable=False),
+    Column("begun_at", UtcDateTime, nullable=False),
+    Column("published_at", UtcDateTime, nullable=False, index=True),
+    UniqueConstraint("delivery", "revision", name="uq_publication_revision"),
+)
+
+# When publishing of a delivery began that has not come to its end.
+publication_begun = Table(
+    "publication_begun",
+    metadata,
+    Column("delivery", String(36), primary_key=True),
     Column("at", UtcDateTime, nullable=False),
+)
+
+# What consumers are told, from the commit of the receipt until a place has taken it.
+consumer_notice = Table(
+    "consumer_notice",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("event_id", String(36), nullable=False),
+    # `file:` and a path, or the ARN of a topic.
+    Column("target", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    # Texts by name, as lists of pairs.
+    Column("attributes", Json, nullable=False),
+    Column("written_at", UtcDateTime, nullable=False),
+    # Until then it is being sent by whoever took it.
+    Column("taken_until", UtcDateTime),
+    Column("attempts", Integer, nullable=False),
+    Column("problem", Text, nullable=False),
+    Column("sent_at", UtcDateTime, index=True),
+    UniqueConstraint("event_id", "target", name="uq_consumer_notice_target"),
+    Index("ix_consumer_notice_waiting", "target", sqlite_where=_WAITING, postgresql_where=_WAITING),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, Dialect, MetaData, String
+from sqlalchemy import JSON, BigInteger, Dialect, Integer, MetaData, String
 from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -25,6 +25,9 @@ _WIDTH = len("2026-05-01T08:00:00.000000Z")
 
 Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 """Lists, maps, texts, numbers. PostgreSQL does not keep the order of a map's keys: use lists of pairs."""
+
+Count = BigInteger().with_variant(Integer(), "sqlite")
+"""A number of rows: of 64 bits on both databases."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):

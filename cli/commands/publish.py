@@ -5,28 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import typer
-from sqlalchemy import Connection
 
 from dq.cli.loading.contracts import chosen, load
+from dq.cli.publishing.delivering import CatalogChoice, Delivered, PublishRequest, deliver
+from dq.cli.publishing.pending import as_row, send_pending
 from dq.cli.terminal import output
-from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
-from dq.cli.world.environment import here, instant, located
-from dq.contracts.access.data_location import resolve
+from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE
+from dq.cli.world.environment import World, here, instant
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.shared.errors import UsageError
-from dq.dataquality.delivery.sources.probe import label
-from dq.dataquality.delivery.state.receipts import write_receipt
-from dq.registry.publishing.notify import JsonLines
 from dq.registry.publishing.partition import given_once
-from dq.registry.publishing.publication import DeliveryEvent, publication
-from dq.registry.publishing.publish import publish
-from dq.registry.specify import specs
-
-NOTICES = "published.jsonl"
 
 
 def command(
-    contract: Path = typer.Argument(help="The contract's file."),
+    contract: Path = typer.Argument(None, help="The contract's file."),
     partition: list[str] = typer.Option(
         [], "--partition", help="What was delivered, such as day=2026-11-20."
     ),
@@ -35,6 +27,15 @@ def command(
         None, "--cycle", help="The due instant that it is for; needed without partitions."
     ),
     rows: int = typer.Option(None, "--rows", min=0, help="How many rows it has, if known."),
+    redelivery: bool = typer.Option(
+        False, "--redelivery", help="It was delivered before and is written anew: consumers hear of it again."
+    ),
+    run: str = typer.Option(
+        "", "--run", help="The scheduler's word for this run: --redelivery counts once for each."
+    ),
+    pending: bool = typer.Option(
+        False, "--pending", help="Publish nothing: send what consumers were not told yet."
+    ),
     server: str = typer.Option(None, "--server", help="The server, where the contract has several."),
     catalog: str = CATALOG,
     role_arn: str = ROLE,
@@ -45,55 +46,70 @@ def command(
     """Say that a delivery is complete: partition, marker, receipt, and a word to consumers, once each.
 
     Run it after the data is written. A run that was killed is finished by the next one, and a second run
-    changes nothing. Consumers are told in .dq/published.jsonl.
+    changes nothing: it looks whether partition, marker and receipt are still there, and puts back what is
+    not. Other --rows than last time, or --redelivery, make a new revision, of which consumers hear.
+
+    What consumers could not be told waits in the store. The next publish sends it, and so does --pending.
 
     Exit codes: 0 published (now or before), 2 the partition does not fit, 3 the catalog or the files
-    cannot be reached, 4 consumers could not be told.
+    cannot be reached, 4 published, and consumers could not be told yet.
 
     Example: dq publish flights.odcs.yaml --partition flight_date=2026-11-20 --rows 912
     """
+    if pending:
+        _send_pending(here(as_of), contract, format)
+        return
+    if contract is None:
+        raise UsageError("Which contract's delivery?", "Name its file, or write --pending.")
     world = here(as_of, [contract])
     document, one = chosen(load([contract]), object)
-    store = world.store()
-    tables = specs(
-        document, lambda each: located(world, resolve(document, each, server, world.reach), catalog)
+    given = PublishRequest(
+        _pairs(partition), instant(cycle) if cycle else None, rows, server, redelivery, run.strip()
     )
-    spec = next(table for table, each in zip(tables, document.objects, strict=True) if each is one)
-    delivery = publication(
-        document, one, spec, partition=_pairs(partition), cycle=instant(cycle) if cycle else None, rows=rows
-    )
-    linked = world.reach.leads_out(delivery.folder)
-    if linked is not None:
-        raise UsageError(f"{contract}: {delivery.folder} {linked.message}.", linked.mend)
-    done = publish(
-        delivery,
-        catalog=opened(world, store, catalog, role_arn, catalog_id),
-        store=store,
-        now=world.now(),
-        receipt=_receipt,
-        notify=JsonLines(world.state() / NOTICES),
-    )
+    done = deliver(world, document, one, given, CatalogChoice(catalog, role_arn, catalog_id))
     if format is output.Format.JSON:
-        output.as_json({**done.event.as_json(), "done": list(done.done)})
+        output.as_json(
+            {
+                **done.published.event.as_json(),
+                "done": list(done.published.done),
+                "mended": list(done.published.mended),
+                "waiting": [place for place, _ in done.unsent],
+            }
+        )
     else:
-        what = partition_folder(delivery.values) or "the snapshot"
-        did = ", ".join(done.done) or "nothing, it was published before"
-        output.line(f"{document.id} {what}: {did}.")
+        _show(document.id, done)
+    problem = done.problem()
+    if problem is not None:
+        raise problem
 
 
-def _receipt(tx: Connection, event: DeliveryEvent) -> None:
-    one = event.publication
-    write_receipt(
-        tx,
-        id=event.id,
-        contract=one.key,
-        object=one.object,
-        partition=label(one.values),
-        due_at=one.cycle,
-        delivered_at=event.at,
-        rows=one.rows,
-        version=one.contract_version,
-    )
+def _send_pending(world: World, contract: Path | None, format: output.Format) -> None:
+    if contract is not None:
+        raise UsageError("--pending is of all contracts.", "Leave the contract out.")
+    sent, left = send_pending(world)
+    if format is output.Format.JSON:
+        output.as_json({"sent": sent, "waiting": [as_row(one) for one in left]})
+    else:
+        output.line(f"{sent} sent, {sum(one.number for one in left)} waiting.")
+        for one in left:
+            reason = one.problem or "Nobody here sends it: publish where it was published, or set the topic."
+            output.line(f"  {one.target}: {one.number} since {one.since:%F %T}Z. {reason}")
+    if left:
+        raise typer.Exit(4)
+
+
+def _show(contract: str, done: Delivered) -> None:
+    event = done.published.event
+    what = partition_folder(event.publication.values) or "the snapshot"
+    if event.revision > 1:
+        what += f", revision {event.revision}"
+        before, rows = event.previous_rows, event.publication.rows
+        if before is not None and rows is not None:
+            what += f" ({before} rows, now {rows})"
+    did = ", ".join(done.published.done) or "nothing, it was published before"
+    output.line(f"{contract} {what}: {did}.")
+    for sentence in done.published.mended:
+        output.line(f"  mended: {sentence}.")
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:

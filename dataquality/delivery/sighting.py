@@ -104,8 +104,8 @@ class View:
         receipts = self.receipts.get(slo.key[:2], {})
         if kept.revoked and kept.gone_since is not None:
             # Whoever said before that it came knew nothing of what became of it.
-            since = kept.gone_since
-            receipts = {name: one for name, one in receipts.items() if one.delivered_at > since}
+            later = {name: said.since(kept.gone_since) for name, said in receipts.items()}
+            receipts = {name: said for name, said in later.items() if said is not None}
         evidence = look(slo, cycle, one.place, files, receipts, commit, self.now)
         if evidence is None and self.now > cycle.breach_at:
             evidence = self.sight.lost(slo, one.place, files)

@@ -22,6 +22,7 @@ from dq.registry.catalog import (
     Partition,
     Values,
     moved_partition,
+    no_partition,
     no_table,
     stale,
 )
@@ -130,7 +131,7 @@ class Hive:
         live = self.read(database, name)
         if live is None:
             raise no_table(database, name)
-        there = next((one.location for one in self._partitions(database, name, values)), None)
+        there = self.place_of(database, name, values)
         if there is not None and there != fold_location(location):
             raise moved_partition(database, name, values, there, location)
         if there is None:
@@ -140,6 +141,21 @@ class Hive:
                     f"{sql.partition(values)} LOCATION {sql.literal(location)}"
                 )
         return there is None
+
+    def place_of(self, database: str, name: str, values: Values) -> str | None:
+        if self.read(database, name) is None:
+            return None
+        return next((one.location for one in self._partitions(database, name, values)), None)
+
+    def move_partition(self, database: str, name: str, values: Values, location: str) -> None:
+        live = self.read(database, name)
+        if live is None or self.place_of(database, name, values) is None:
+            raise no_partition(database, name, values)
+        with _explained():
+            self._run(
+                f"ALTER TABLE {sql.table(live.spec)} {sql.partition(values)} "
+                f"SET LOCATION {sql.literal(location)}"
+            )
 
     def partitions(self, database: str, name: str) -> list[Partition]:
         return sorted(self._partitions(database, name, ()), key=lambda partition: partition.values)

@@ -16,10 +16,11 @@ from dq.registry.catalog import (
     Partition,
     Values,
     moved_partition,
+    no_partition,
     no_table,
     stale,
 )
-from dq.registry.table import TableSpec, spec_of
+from dq.registry.table import TableSpec, fold_location, spec_of
 from dq.registry.tables import catalog_partition, catalog_table
 from dq.store.engine import Store
 
@@ -73,9 +74,7 @@ class Local:
 
     def add_partition(self, database: str, name: str, values: Values, location: str) -> bool:
         path = partition_folder(values)
-        there = select(catalog_partition.c.location).where(
-            _in_table(database, name), catalog_partition.c.partition_path == path
-        )
+        there = select(catalog_partition.c.location).where(_partition(database, name, values))
         with self.store.write() as connection:
             if _read(connection, database, name) is None:
                 raise no_table(database, name)
@@ -93,6 +92,21 @@ class Local:
                 connection.execute(insert(catalog_partition).values(row))
             return found is None
 
+    def place_of(self, database: str, name: str, values: Values) -> str | None:
+        query = select(catalog_partition.c.location).where(_partition(database, name, values))
+        with self.store.read() as connection:
+            found: str | None = connection.execute(query).scalar_one_or_none()
+        return None if found is None else fold_location(found)
+
+    def move_partition(self, database: str, name: str, values: Values, location: str) -> None:
+        here = _partition(database, name, values)
+        with self.store.write() as connection:
+            if (
+                connection.execute(update(catalog_partition).where(here).values(location=location)).rowcount
+                == 0
+            ):
+                raise no_partition(database, name, values)
+
     def partitions(self, database: str, name: str) -> list[Partition]:
         query = select(catalog_partition.c.part_values, catalog_partition.c.location).where(
             _in_table(database, name)
@@ -106,6 +120,11 @@ class Local:
 def _in_table(database: str, name: str) -> ColumnElement[bool]:
     part = catalog_partition.c
     return and_(part.database_name == database, part.table_name == name)
+
+
+def _partition(database: str, name: str, values: Values) -> ColumnElement[bool]:
+    path = partition_folder(values)
+    return and_(_in_table(database, name), catalog_partition.c.partition_path == path)
 
 
 def _read(connection: Connection, database: str, name: str) -> LiveTable | None:

@@ -77,6 +77,24 @@ def add(connection: Connection, raw: Raw, wanted: Sequence[Partition]) -> int:
     return new
 
 
+def move(connection: Connection, raw: Raw, one: Partition) -> bool:
+    """Gives a partition another place, and keeps all else that it says; False where there is none."""
+    values = ordered(raw, one.values)
+    try:
+        found = connection.client.get_partition(PartitionValues=values, **_table(connection, raw))[
+            "Partition"
+        ]
+    except aws.ClientError as error:
+        if code_of(error) != "EntityNotFoundException":
+            raise
+        return False
+    kept = {key: found[key] for key in ("Values", "Parameters") if found.get(key)}
+    storage = {**(found.get("StorageDescriptor") or {}), "Location": f"{fold_location(one.location)}/"}
+    entry = {"PartitionValueList": values, "PartitionInput": {**kept, "StorageDescriptor": storage}}
+    _update(connection, raw, [entry])
+    return True
+
+
 def fits(raw: Raw, after: TableSpec) -> bool:
     """Whether the partition keys stay what they are, names and types."""
     live = live_table(raw).spec
@@ -104,6 +122,10 @@ def follow(connection: Connection, raw: Raw, table: Raw, *, reader: bool) -> Non
         entries.append(
             {"PartitionValueList": one["Values"], "PartitionInput": made | {"StorageDescriptor": storage}}
         )
+    _update(connection, raw, entries)
+
+
+def _update(connection: Connection, raw: Raw, entries: Sequence[dict[str, Any]]) -> None:
     for start in range(0, len(entries), _BATCH):
         answer = connection.client.batch_update_partition(
             Entries=entries[start : start + _BATCH], **_table(connection, raw)

@@ -13,7 +13,15 @@ from botocore import exceptions as aws
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.types import NotAType
 from dq.registry.action import Action, ChangedField, LiveTable, Obstacle
-from dq.registry.catalog import Partition, StalePlan, Values, moved_partition, no_table, stale
+from dq.registry.catalog import (
+    Partition,
+    StalePlan,
+    Values,
+    moved_partition,
+    no_partition,
+    no_table,
+    stale,
+)
 from dq.registry.diff import changes, merged
 from dq.registry.glue import partitions as parts
 from dq.registry.glue.client import Connection
@@ -106,6 +114,17 @@ class Glue:
             if there is not None and there != fold_location(location):
                 raise moved_partition(database, name, values, there, location)
             return there is None and self.add_partitions(raw, [Partition(values, location)]) == 1
+
+    def place_of(self, database: str, name: str, values: Values) -> str | None:
+        with explained(f"read a partition of {database}.{name}"):
+            raw = self._raw(database, name)
+            return None if raw is None else parts.place_of(self.connection, raw, values)
+
+    def move_partition(self, database: str, name: str, values: Values, location: str) -> None:
+        with explained(f"move a partition of {database}.{name}"):
+            raw = self._raw(database, name)
+            if raw is None or not parts.move(self.connection, raw, Partition(values, location)):
+                raise no_partition(database, name, values)
 
     def add_partitions(self, raw: Raw, wanted: list[Partition]) -> int:
         """Adds these to a table as `GetTable` gave it, and gives how many were not there yet."""

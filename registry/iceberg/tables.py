@@ -100,6 +100,12 @@ class Iceberg:
             raise no_table(database, name)
         raise _by_commits(database, name)
 
+    def place_of(self, database: str, name: str, values: Values) -> str | None:
+        raise _by_commits(database, name)
+
+    def move_partition(self, database: str, name: str, values: Values, location: str) -> None:
+        raise _by_commits(database, name)
+
     def partitions(self, database: str, name: str) -> list[Partition]:
         if self.read(database, name) is None:
             return []

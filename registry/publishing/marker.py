@@ -61,6 +61,17 @@ def write_marker(folder: str, name: str) -> bool:
         return True
 
 
+def marker_is_there(folder: str, name: str) -> bool:
+    """Whether the file is there; nothing is written. Raises as `require_folder` does."""
+    with _explained(folder):
+        if not is_remote(folder):
+            return (_local(folder) / name).is_file()
+        from pyarrow.fs import FileType
+
+        files, path = _remote(folder)
+        return bool(files.get_file_info(f"{path.rstrip('/')}/{name}").type is FileType.File)
+
+
 def _local(folder: str) -> Path:
     return Path(re.sub(r"^file:(//)?", "", folder))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 import sys
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from dq.contracts.access import open_beneath
-from dq.contracts.shared.errors import Undeliverable
-from dq.registry.publishing.publication import DeliveryEvent
+from dq.registry.publishing.notices import ConsumerNotice
+from dq.registry.publishing.tell import PlaceDown
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +21,8 @@ class JsonLines:
 
     path: Path
 
-    def __call__(self, event: DeliveryEvent) -> None:
-        """Raises Undeliverable when the file cannot be written."""
+    def __call__(self, notice: ConsumerNotice) -> None:
+        """Raises PlaceDown when the file cannot be written."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with open(_opened(self.path), "a+b") as file:
@@ -34,16 +33,21 @@ class JsonLines:
                 half = lines.pop()
                 if half:
                     file.truncate(file.tell() - len(half))
-                wanted = f'"event_id": "{event.id}"'.encode()
-                if not any(wanted in line for line in lines):
-                    file.write(json.dumps(event.as_json(), ensure_ascii=False).encode() + b"\n")
+                beginnings = tuple(text.encode() for text in _beginnings(notice.event_id))
+                if not any(line.startswith(beginnings) for line in lines):
+                    file.write(notice.body.encode() + b"\n")
                     file.flush()
                     os.fsync(file.fileno())
         except OSError as error:
-            raise Undeliverable(
+            raise PlaceDown(
                 f"Consumers could not be told: {self.path} cannot be written ({error.strerror}).",
-                "Make it writable, then publish again; nothing is done twice.",
+                "Make it writable, then: dq publish --pending.",
             ) from error
+
+
+def _beginnings(event_id: str) -> tuple[str, str]:
+    """How the line of an event begins, now and before it was a CloudEvent."""
+    return f'{{"specversion":"1.0","id":"{event_id}"', f'{{"event_id": "{event_id}"'
 
 
 def _opened(path: Path) -> int:

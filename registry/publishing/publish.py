@@ -1,34 +1,51 @@
-"""Publishes a delivery: partition, marker, receipt, notification, in this order and each exactly once.
+"""Publishes a delivery: partition, marker, receipt, notices, in this order, each of them once.
 
-What makes a step happen once is that it can be seen to have happened (partition, marker, line in the file)
-or that it commits with the journal (receipt). So a kill at any point, and a retry, end in one of each.
+The journal says what was done, the catalog and the lake say what is: each step looks before it skips. The
+receipt, the notices and the journal's row commit together, and notices are sent afterwards (`tell`). So a
+kill at any point, and a retry, end in one of each; and what somebody removed since is put back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Insert, insert, select
+from sqlalchemy import Connection
 
 from dq.contracts.shared.errors import DqError
-from dq.registry.catalog import Catalog
-from dq.registry.publishing.marker import require_folder, write_marker
+from dq.registry.catalog import Catalog, no_table
+from dq.registry.publishing import journal, notices
+from dq.registry.publishing.journal import Revision
+from dq.registry.publishing.marker import marker_is_there, require_folder, write_marker
 from dq.registry.publishing.publication import DeliveryEvent, Publication
-from dq.registry.tables import publish_step
+from dq.registry.table import fold_location
 from dq.store.engine import Store
 
-_BEGUN = "begun"
 STEPS = ("partition", "marker", "receipt", "notify")
 
 
 @dataclass(frozen=True, slots=True)
+class ReceiptBook:
+    """Where receipts are kept: whether that of an event is there, and how it is written.
+
+    Both get an open transaction; what is written commits with the journal.
+    """
+
+    knows: Callable[[Connection, str], bool]
+    write: Callable[[Connection, DeliveryEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
 class Published:
-    """The event, and the steps that this run did; none when all had been done before."""
+    """The event, and the steps that this run did; none when all stands as it was published before.
+
+    `mended` says of a revision that was published before what was not there any more, a sentence each.
+    """
 
     event: DeliveryEvent
     done: tuple[str, ...]
+    mended: tuple[str, ...] = ()
 
 
 def publish(
@@ -37,84 +54,118 @@ def publish(
     catalog: Catalog,
     store: Store,
     now: datetime,
-    receipt: Callable[[Connection, DeliveryEvent], None],
-    notify: Callable[[DeliveryEvent], None],
+    receipts: ReceiptBook,
+    targets: Sequence[str] = (),
+    redelivery: bool = False,
+    run: str = "",
 ) -> Published:
     """Does what is still to be done for this delivery, and says what that was.
 
-    `receipt` writes in the open transaction that it is given, so that it commits together with the
-    journal. `notify` may be called again after a kill, and must know an event by its id. Raises DqError
-    when a step fails; the steps before it stay done, and the next call goes on from there.
+    A delivery that was published before is one of the same contract in one major, object, partition, cycle,
+    server and catalog. It gets a new revision where `rows` are given and are others than those of the newest
+    one, and with `redelivery`: each time, or once for each `run`, a word of the producer's scheduler.
+    `targets` are told of each revision: the notices wait in the store until `tell` has sent them.
+
+    Raises DqError when a step fails; the steps before it stay done, and the next call goes on from there.
     """
-    event_id = one.event_id
-    begun, done = _journal(store, event_id)
-    if not set(STEPS) - done:
-        assert begun is not None
-        return Published(DeliveryEvent(event_id, one, begun), ())
+
+    def wanted(tx: Connection, known: Revision | None) -> bool:
+        return _is_new(tx, one, known, redelivery, run)
+
+    found = _look(one, catalog)
+    with store.read() as tx:
+        known = journal.newest(tx, one.delivery)
+        old = None if known else journal.newest(tx, one.delivery_before)
+        lost = known is not None and not receipts.knows(tx, known.id)
+    if old is not None and found.anything:
+        with store.write() as tx:
+            known = journal.adopt(tx, one)
+            lost = known is not None and not receipts.knows(tx, known.id)
+    steps = _stand(one, catalog, found, store, now, first=known is None)
+    with store.read() as tx:
+        new = wanted(tx, known)
+    if not new and not lost:
+        assert known is not None
+        return Published(known.event(one), tuple(steps), tuple(steps.values()))
+    with store.write() as tx:
+        # Another process may have been here meanwhile: what is read now stays true until this commits.
+        newest = journal.newest(tx, one.delivery)
+        new = wanted(tx, newest)
+        made = journal.finish(tx, one, newest, run, now) if new or newest is None else newest
+        event = made.event(one)
+        again = made is newest
+        if not receipts.knows(tx, event.id):
+            receipts.write(tx, event)
+            steps["receipt"] = "the receipt was not in the store"
+        if not again:
+            notices.write(tx, event, targets, now)
+            steps["notify"] = "consumers were not told"
+    return Published(event, tuple(steps), tuple(steps.values()) if again else ())
+
+
+def _is_new(tx: Connection, one: Publication, known: Revision | None, redelivery: bool, run: str) -> bool:
+    if known is None:
+        return True
+    if one.rows is not None and one.rows != known.rows:
+        return True
+    return redelivery and not (run and journal.knows_run(tx, one.delivery, run))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Where the catalog has the partition, "" for nowhere; whether the marker stands in the folder."""
+
+    place: str
+    marker: bool
+    anything: bool
+
+
+def _look(one: Publication, catalog: Catalog) -> _Found:
+    """How it stands. Raises DqError where the catalog's table is not the contract's."""
     if not one.marker:
         # The table's own log holds its partitions and says when they are complete.
-        done |= {"partition", "marker"}
-    elif catalog.read(one.database, one.table) is None:
+        return _Found("", marker=True, anything=True)
+    live = catalog.read(one.database, one.table)
+    if live is None:
+        raise no_table(one.database, one.table)
+    name = f"{one.database}.{one.table}"
+    keys = [column.name for column in live.spec.partitions]
+    if keys != [key for key, _ in one.values]:
         raise DqError(
-            f"The catalog has no table {one.database}.{one.table}.", "Register it: dq register --apply."
+            f"The catalog has {name} by the keys {', '.join(keys) or 'none'}, and the contract has others.",
+            "Register the change: dq register --apply.",
         )
-    event = DeliveryEvent(event_id, one, begun or _begin(store, event_id, now))
-    did: list[str] = []
-    if "partition" not in done:
-        # Asked first, so that no reader is ever sent to a folder that is not there.
-        require_folder(one.folder, make=one.rows == 0)
-        if one.values:
-            catalog.add_partition(one.database, one.table, one.values, one.folder)
-        _note(store, event_id, "partition", now, did)
-    if "marker" not in done:
-        write_marker(one.folder, one.marker)
-        _note(store, event_id, "marker", now, did)
-    if "receipt" not in done:
-        with store.write() as connection:
-            # Two processes may get here at once; the second sees that the first has committed.
-            if not _noted(connection, event_id, "receipt"):
-                receipt(connection, event)
-                connection.execute(_row(event_id, "receipt", now))
-                did.append("receipt")
-    if "notify" not in done:
-        notify(event)
-        _note(store, event_id, "notify", now, did)
-    return Published(event, tuple(did))
-
-
-def _journal(store: Store, event_id: str) -> tuple[datetime | None, set[str]]:
-    """When publishing began, and the steps that are done."""
-    query = select(publish_step.c.step, publish_step.c.at).where(publish_step.c.event_id == event_id)
-    with store.read() as connection:
-        rows = {row.step: row.at for row in connection.execute(query)}
-    return rows.pop(_BEGUN, None), set(rows)
-
-
-def _begin(store: Store, event_id: str, now: datetime) -> datetime:
-    """Notes the begin, and gives the one that counts: another process may have been first."""
-    with store.write() as connection:
-        query = select(publish_step.c.at).where(
-            publish_step.c.event_id == event_id, publish_step.c.step == _BEGUN
+    there, wanted = fold_location(live.spec.location), fold_location(one.table_location)
+    if wanted and there and there != wanted:
+        raise DqError(
+            f"The catalog has {name} at {there}, and the contract at {wanted}.",
+            "Name that server with --server, or register the move: dq register --apply.",
         )
-        first: datetime | None = connection.execute(query).scalar_one_or_none()
-        if first is None:
-            connection.execute(_row(event_id, _BEGUN, now))
-        return first or now
+    place = (catalog.place_of(one.database, one.table, one.values) or "") if one.values else ""
+    marker = marker_is_there(one.folder, one.marker)
+    return _Found(place, marker, anything=marker or place == fold_location(one.folder))
 
 
-def _note(store: Store, event_id: str, step: str, now: datetime, did: list[str]) -> None:
-    with store.write() as connection:
-        if not _noted(connection, event_id, step):
-            connection.execute(_row(event_id, step, now))
-            did.append(step)
-
-
-def _noted(connection: Connection, event_id: str, step: str) -> bool:
-    query = select(publish_step.c.step).where(
-        publish_step.c.event_id == event_id, publish_step.c.step == step
-    )
-    return connection.execute(query).first() is not None
-
-
-def _row(event_id: str, step: str, now: datetime) -> Insert:
-    return insert(publish_step).values(event_id=event_id, step=step, at=now)
+def _stand(
+    one: Publication, catalog: Catalog, found: _Found, store: Store, now: datetime, *, first: bool
+) -> dict[str, str]:
+    """Puts partition and marker where they are missing; each step done, and what of an old one was gone."""
+    steps: dict[str, str] = {}
+    if not one.marker:
+        return steps
+    # Asked before anything else, so that no reader is ever sent to a folder that is not there, and nothing
+    # counts as begun before it is.
+    require_folder(one.folder, make=one.rows == 0)
+    if first:
+        with store.write() as tx:
+            journal.begin(tx, one.delivery, now)
+    if one.values and not found.place:
+        # False where another process was faster.
+        if catalog.add_partition(one.database, one.table, one.values, one.folder):
+            steps["partition"] = "the partition was not in the catalog"
+    elif one.values and found.place != fold_location(one.folder):
+        catalog.move_partition(one.database, one.table, one.values, one.folder)
+        steps["partition"] = f"the catalog had the partition at {found.place}"
+    if not found.marker and write_marker(one.folder, one.marker):
+        steps["marker"] = f"{one.marker} was not there"
+    return steps

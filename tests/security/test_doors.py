@@ -181,7 +181,10 @@ ALLOWED = {
         "pyarrow.fs.LocalFileSystem",
         "the files that Spark lists for a table",
     ),
-    ("registry/publishing/marker.py", "file"): (".is_dir .mkdir .touch", "door: the marker in a local lake"),
+    ("registry/publishing/marker.py", "file"): (
+        ".is_dir .is_file .mkdir .touch",
+        "door: the marker in a local lake",
+    ),
     ("registry/glue/client.py", "host"): (
         "boto3.Session botocore.config.Config botocore.credentials.AssumeRoleCredentialFetcher "
         "botocore.credentials.DeferredRefreshableCredentials botocore.session.get_session",

@@ -35,10 +35,27 @@ class DeliveryPlace:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a publish step wrote down: when it was done, and how many rows it brought, if known."""
+    """What a publish step wrote down: when it was done, and how many rows it brought, if known.
+
+    Of what was delivered again, the time is the first one and the rest is of the newest revision; `again`
+    are the later times.
+    """
 
     delivered_at: datetime
     rows: int | None
+    revision: int = 1
+    again: tuple[datetime, ...] = ()
+
+    def then(self, later: Receipt) -> Receipt:
+        """The same with what was delivered afterwards: it came when it came first."""
+        return Receipt(
+            self.delivered_at, later.rows, later.revision, (*self.again, later.delivered_at, *later.again)
+        )
+
+    def since(self, instant: datetime) -> Receipt | None:
+        """What it says of deliveries after an instant alone."""
+        times = [time for time in (self.delivered_at, *self.again) if time > instant]
+        return replace(self, delivered_at=times[0], again=tuple(times[1:])) if times else None
 
 
 # Receipts by partition label (see `label`); one that names its cycle stands under `due:<instant>` too.

@@ -25,15 +25,19 @@ def all_receipts(tx: Connection, contracts: Collection[str]) -> dict[tuple[str, 
     columns, names = receipt.c, sorted(contracts)
     for start in range(0, len(names), AT_ONCE):
         here = columns.contract.in_(names[start : start + AT_ONCE])
-        # Newest first, so that the first delivery of a partition is what remains.
-        for row in tx.execute(select(receipt).where(here).order_by(columns.delivered_at.desc())):
-            made = Receipt(row.delivered_at, row.rows)
+        for row in tx.execute(select(receipt).where(here).order_by(columns.delivered_at, columns.revision)):
             of = found.setdefault((row.contract, row.object), {})
-            if row.partition:
-                of[row.partition] = made
-            if row.due_at is not None:
-                of[f"due:{row.due_at.isoformat()}"] = made
+            cycle = f"due:{row.due_at.isoformat()}" if row.due_at is not None else ""
+            for name in filter(None, (row.partition, cycle)):
+                first = of.get(name)
+                made = Receipt(row.delivered_at, row.rows, row.revision)
+                of[name] = first.then(made) if first else made
     return found
+
+
+def is_written(tx: Connection, id: str) -> bool:
+    """Whether the receipt of this id is there."""
+    return tx.execute(select(receipt.c.id).where(receipt.c.id == id)).first() is not None
 
 
 def write_receipt(
@@ -47,9 +51,10 @@ def write_receipt(
     delivered_at: datetime,
     rows: int | None,
     version: str,
+    revision: int = 1,
 ) -> bool:
     """Writes a receipt once; the same id again changes nothing and gives False."""
-    if tx.execute(select(receipt.c.id).where(receipt.c.id == id)).first() is not None:
+    if is_written(tx, id):
         return False
     tx.execute(
         insert(receipt).values(
@@ -61,6 +66,7 @@ def write_receipt(
             delivered_at=delivered_at,
             rows=rows,
             contract_version=version,
+            revision=revision,
         )
     )
     return True

@@ -15,7 +15,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from dq.store.schema import Json, UtcDateTime, metadata
+from dq.store.schema import Count, Json, UtcDateTime, metadata
 
 contract_holder = Table(
     "contract_holder",
@@ -198,7 +198,9 @@ receipt = Table(
     Column("partition", Text, nullable=False),
     Column("due_at", UtcDateTime),
     Column("delivered_at", UtcDateTime, nullable=False),
-    Column("rows", Integer),
+    Column("rows", Count),
     Column("contract_version", Text, nullable=False),
+    # Grows by one when the same is delivered again.
+    Column("revision", Integer, nullable=False, server_default="1"),
     Index("ix_receipt_what", "contract", "object", "partition"),
 )

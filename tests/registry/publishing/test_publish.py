@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import textwrap
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes import children
@@ -16,10 +17,13 @@ from sqlalchemy import Connection, text
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
+from dq.registry.publishing.cloud_event import cloud_event
 from dq.registry.publishing.marker import require_folder, write_marker
+from dq.registry.publishing.notices import ConsumerNotice, unsent
 from dq.registry.publishing.notify import JsonLines
 from dq.registry.publishing.publication import DeliveryEvent, Publication, publication
-from dq.registry.publishing.publish import STEPS, Published, publish
+from dq.registry.publishing.publish import STEPS, Published, ReceiptBook, publish
+from dq.registry.publishing.tell import tell
 from dq.store.engine import Store
 
 NOW = datetime(2026, 11, 20, 6, 5, tzinfo=UTC)
@@ -45,33 +49,65 @@ def catalog(store: Store, lake: Path) -> Catalog:
     return made
 
 
-def receipt(connection: Connection, event: DeliveryEvent) -> None:
+def _knows(connection: Connection, id: str) -> bool:
+    found = connection.execute(text("SELECT 1 FROM receipts WHERE event_id = :id"), {"id": id})
+    return found.first() is not None
+
+
+def _write(connection: Connection, event: DeliveryEvent) -> None:
     connection.execute(text("INSERT INTO receipts VALUES (:id)"), {"id": event.id})
 
 
-def delivery(lake: Path, rows: int | None = 7, **partition: str) -> Publication:
+RECEIPTS = ReceiptBook(_knows, _write)
+
+
+def delivery(lake: Path, rows: int | None = 7, server: str = "lake", **partition: str) -> Publication:
     made = contract(str(lake))
-    spec = flights(str(lake))
-    return publication(made, made.objects[0], spec, partition=PARTITION | partition, cycle=CYCLE, rows=rows)
+    return publication(
+        made,
+        made.objects[0],
+        flights(str(lake)),
+        server=server,
+        environment="prod",
+        catalog="local",
+        partition=PARTITION | partition,
+        cycle=CYCLE,
+        rows=rows,
+    )
 
 
-def run(one: Publication, catalog: Catalog, store: Store, lake: Path, now: datetime = NOW) -> Published:
-    notify = JsonLines(lake.parent / "events.jsonl")
-    return publish(one, catalog=catalog, store=store, now=now, receipt=receipt, notify=notify)
+def run(
+    one: Publication,
+    catalog: Catalog,
+    store: Store,
+    lake: Path,
+    now: datetime = NOW,
+    **how: Any,
+) -> Published:
+    file = lake.parent / "events.jsonl"
+    place = f"file:{file}"
+    done = publish(one, catalog=catalog, store=store, now=now, receipts=RECEIPTS, targets=[place], **how)
+    # A short lease: who follows a killed one waits for it.
+    notifiers = {place: JsonLines(file)}
+    tell(store, notifiers, lambda: datetime.now(UTC), event_id=done.event.id, lease=timedelta(seconds=1))
+    return done
+
+
+def told(lake: Path) -> list[dict[str, Any]]:
+    file = lake.parent / "events.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def effects(catalog: Catalog, store: Store, lake: Path) -> tuple[int, bool, int, int]:
     """Partitions, whether the marker is there, receipts, lines told."""
     with store.read() as connection:
         receipts = connection.execute(text("SELECT count(*) FROM receipts")).scalar_one()
-    told = lake.parent / "events.jsonl"
-    lines = told.read_text().splitlines() if told.exists() else []
     marker = lake / FOLDER / "_SUCCESS"
     return (
         len(catalog.partitions("air_flights", "flights")),
         marker.exists() and marker.stat().st_size == 0,
         receipts,
-        len([json.loads(line) for line in lines]),
+        len(told(lake)),
     )
 
 
@@ -80,22 +116,35 @@ def test_a_delivery_is_published_in_order(catalog: Catalog, store: Store, lake: 
 
     assert published.done == STEPS == ("partition", "marker", "receipt", "notify")
     assert effects(catalog, store, lake) == (1, True, 1, 1)
-    told = json.loads((lake.parent / "events.jsonl").read_text())
-    assert told == {
-        "event_id": published.event.id,
-        "event": "delivered",
-        "contract": "air-flights",
-        "domain": "air",
-        "major_version": "1",
-        "contract_version": "1.0.0",
-        "object": "Flights",
-        "table": "air_flights.flights",
-        "partition": {"flight_date": "2026-11-20", "hour": "7"},
-        "location": f"{lake}/{FOLDER}",
-        "cycle": "2026-11-20T06:00:00+00:00",
-        "rows": 7,
-        "at": "2026-11-20T06:05:00+00:00",
-    }
+    assert told(lake) == [
+        {
+            "specversion": "1.0",
+            "id": published.event.id,
+            "source": "urn:dq:contract:air-flights:1",
+            "type": "dq.delivery.delivered",
+            "time": "2026-11-20T06:05:00.000000Z",
+            "subject": f"Flights/{FOLDER}",
+            "datacontenttype": "application/json",
+            "data": {
+                "event": "delivered",
+                "contract": "air-flights",
+                "domain": "air",
+                "major_version": "1",
+                "environment": "prod",
+                "contract_version": "1.0.0",
+                "object": "Flights",
+                "server": "lake",
+                "catalog": "local",
+                "table": "air_flights.flights",
+                "partition": {"flight_date": "2026-11-20", "hour": "7"},
+                "location": f"{lake}/{FOLDER}",
+                "cycle": "2026-11-20T06:00:00+00:00",
+                "rows": 7,
+                "revision": 1,
+                "previous_rows": None,
+            },
+        }
+    ]
 
 
 def test_publishing_twice_does_nothing_and_gives_the_same_event(
@@ -112,9 +161,9 @@ def test_publishing_twice_does_nothing_and_gives_the_same_event(
 
 def test_the_event_is_the_same_on_every_machine_and_another_for_another_partition(lake: Path) -> None:
     ids = {
-        delivery(lake, hour="7").event_id,
-        delivery(lake, hour="07").event_id,
-        delivery(lake, hour="8").event_id,
+        delivery(lake, hour="7").delivery,
+        delivery(lake, hour="07").delivery,
+        delivery(lake, hour="8").delivery,
     }
 
     assert len(ids) == 2
@@ -145,20 +194,28 @@ def test_an_open_table_has_neither_partition_nor_marker_to_write(
 ) -> None:
     made = contract(str(lake), format="iceberg")
     spec = flights(str(lake), format="iceberg")
-    one = publication(made, made.objects[0], spec, partition=PARTITION)
+    one = publication(made, made.objects[0], spec, server="lake", catalog="local", partition=PARTITION)
 
     assert run(one, catalog, store, lake).done == ("receipt", "notify")
     assert effects(catalog, store, lake) == (0, False, 1, 1)
 
 
-def test_a_failing_step_is_taken_up_where_it_stopped(catalog: Catalog, store: Store, lake: Path) -> None:
+def test_what_a_place_does_not_take_waits_and_the_delivery_stays_published(
+    catalog: Catalog, store: Store, lake: Path
+) -> None:
     blocked = lake.parent / "events.jsonl"
     blocked.mkdir()
-    with pytest.raises(DqError, match="Consumers could not be told"):
-        run(delivery(lake), catalog, store, lake)
+    first = run(delivery(lake), catalog, store, lake)
+    with store.read() as tx:
+        ((place, problem),) = unsent(tx, first.event.id)
     blocked.rmdir()
 
-    assert run(delivery(lake), catalog, store, lake).done == ("notify",)
+    again = run(delivery(lake), catalog, store, lake)
+
+    assert first.done == STEPS
+    assert place == f"file:{blocked}"
+    assert "Consumers could not be told" in problem
+    assert again.done == ()
     assert effects(catalog, store, lake) == (1, True, 1, 1)
 
 
@@ -175,7 +232,14 @@ def test_a_partition_must_fit_the_keys(lake: Path, partition: dict[str, str], me
     made = contract(str(lake))
 
     with pytest.raises(UsageError, match=message):
-        publication(made, made.objects[0], flights(str(lake)), partition=partition)
+        publication(
+            made,
+            made.objects[0],
+            flights(str(lake)),
+            server="lake",
+            catalog="local",
+            partition=partition,
+        )
 
 
 def test_a_marker_is_an_empty_object_in_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,12 +266,13 @@ def test_a_place_that_nobody_knows_is_said_in_one_sentence() -> None:
 def test_half_a_line_of_a_killed_writer_is_cut_away(lake: Path) -> None:
     file = lake / "events.jsonl"
     file.write_bytes(b'{"event_id": "other"}\n{"event_id": "ha')
-    event = DeliveryEvent("mine", delivery(lake), NOW)
+    body = json.dumps(cloud_event(DeliveryEvent("mine", delivery(lake), NOW)), separators=(",", ":"))
+    notice = ConsumerNotice(1, "mine", f"file:{file}", body, ())
 
-    JsonLines(file)(event)
-    JsonLines(file)(event)
+    JsonLines(file)(notice)
+    JsonLines(file)(notice)
 
-    assert [json.loads(line)["event_id"] for line in file.read_text().splitlines()] == ["other", "mine"]
+    assert [json.loads(line).get("id") for line in file.read_text().splitlines()] == [None, "mine"]
 
 
 # Runs one publish and dies, as by kill -9, just before or just after the n-th commit. Between two commits
@@ -238,7 +303,7 @@ CHILD = """
     event.listen(store.engine, "commit", die)
     run(delivery(folder), open_catalog("local", CatalogSettings(store=store)), store, folder)
 """
-COMMITS = 6  # begun; partition in the catalog; partition, marker, receipt, notify in the journal
+COMMITS = 5  # begun; partition in the catalog; receipt with journal and notice; taken; sent
 
 
 def child(store: Store, lake: Path, when: str, count: int) -> children.Child:
@@ -257,6 +322,7 @@ def test_a_kill_at_any_point_ends_in_exactly_one_of_each(
 
     assert (killed, retried) == ((9, ""), (0, ""))
     assert effects(catalog, store, lake) == (1, True, 1, 1)
+    assert told(lake)[0]["data"]["revision"] == 1
 
 
 def test_there_are_as_many_commits_as_are_killed(catalog: Catalog, store: Store, lake: Path) -> None:
