@@ -24,6 +24,7 @@ from dq.cli.world.settings import Settings
 from dq.cli.world.spark import session
 from dq.contracts.shared.errors import UsageError
 from dq.dataquality.delivery.lake.files import Storages
+from dq.dataquality.delivery.state import terms
 from dq.dataquality.delivery.watch import tick
 from dq.dataquality.results import check_runs
 from dq.registry.catalog import CatalogSettings as CatalogSettings
@@ -98,6 +99,8 @@ def _gate(path: Path) -> None:
 def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -> None:
     promises, _ = slos(loaded)
     watching = [watched(slo, None, world.reach, Storages(world.reach).of) for slo in promises]
+    with store.write() as tx:
+        terms.write(tx, terms.of(promises))
     looked_at: datetime | None = None
     objects = {one.name: (contract, one) for contract in loaded.contracts for one in contract.objects}
     with output.step("reading the source data"):
