@@ -11,6 +11,7 @@ import importlib
 import pkgutil
 import sys
 import traceback
+from keyword import iskeyword
 from typing import Any
 
 import typer
@@ -35,9 +36,12 @@ A contract is promised in YAML, gated by 'dq validate', made real by 'dq registe
 
 
 def names() -> list[str]:
-    """Every command, which is every module in the folder of commands; `test_alert` is `test-alert`."""
+    """Every command, which is every module in the folder of commands.
+
+    `test_alert` is `test-alert`, and `import_` is `import`, which no module of Python can be called.
+    """
     modules = [one.name for one in pkgutil.iter_modules(commands.__path__) if not one.name.startswith("_")]
-    return sorted(one.replace("_", "-") for one in modules)
+    return sorted(one.rstrip("_").replace("_", "-") for one in modules)
 
 
 def application(wanted: list[str], listed: list[str] | None = None) -> typer.Typer:
@@ -82,7 +86,7 @@ def _help_of(name: str) -> str:
 
 
 def _module(name: str) -> str:
-    return name.replace("-", "_")
+    return f"{name.replace('-', '_')}{'_' if iskeyword(name) else ''}"
 
 
 def _not_imported() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -19,7 +18,7 @@ from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
-from dq.contracts.yaml import scalar
+from dq.contracts.yaml.writing import quoted
 from dq.validators.lint import lint, rules_of
 from dq.validators.policy.policy import Policy
 
@@ -237,9 +236,3 @@ def rhythm(schedule: Schedule, now: datetime) -> Rhythm:
     if days < 7:
         return Rhythm(str(max(1, days)), "d", "1h", "due - 1d")
     return Rhythm(str(days), "d", "1h", "due - 1d", "90%", "365d")
-
-
-def quoted(text: str) -> str:
-    """The text as a YAML value, in quotes where it could be read as something else."""
-    safe = re.fullmatch(r"[A-Za-z][\w./@ -]*", text) and text == text.strip()
-    return text if safe and scalar.value(text, None, True) == text else json.dumps(text, ensure_ascii=False)

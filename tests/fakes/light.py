@@ -17,7 +17,9 @@ from pathlib import Path
 
 from fakes import wheel
 
-COMMANDS = sorted(file.stem.replace("_", "-") for file in (wheel.ROOT / "cli" / "commands").glob("[a-z]*.py"))
+COMMANDS = sorted(
+    file.stem.rstrip("_").replace("_", "-") for file in (wheel.ROOT / "cli/commands").glob("[a-z]*.py")
+)
 
 
 @dataclass(frozen=True)
@@ -227,6 +229,7 @@ LIGHT = (
     Command("validate nowhere", 3, "nowhere"),
     Command("fmt --check orders.odcs.yaml", 1, "orders.odcs.yaml"),
     Command(INIT, 0, "new"),
+    Command("import csv orders.csv", 0, "all are dates"),
     Command("schema contract", 0, "$schema"),
     Command("schema policy", 0, "$schema"),
     Command("schema findings", 0, "$schema"),
@@ -243,6 +246,7 @@ LIGHT = (
     _lacking("aws", "register orders.odcs.yaml --catalog glue"),
     _lacking("spark", "publish orders.odcs.yaml --partition day=2026-05-10 --catalog hive"),
     _lacking("spark,demo", "demo"),
+    _lacking("aws", "import parquet lake"),
     _lacking("aws", "emr --application a --role r --entry e --environment e -- check x"),
     _lacking("slack", f"{WATCH}1T07:00:00Z --channel slack:#sales", SLACK_BOT_TOKEN="xoxb-1"),
     _lacking("postgres", "status orders.odcs.yaml", DQ_STORE_URL="postgresql://dq@127.0.0.1:1/dq"),

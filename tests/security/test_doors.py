@@ -200,6 +200,11 @@ ALLOWED = {
         "the folder of an export, which the operator names",
     ),
     ("cli/commands/init.py", "file"): (".mkdir", "the folder of a new registry"),
+    ("registry/importing/lake_files.py", "file"): (
+        ".is_dir .is_file .open os.walk",
+        "the table that a contract is made from",
+    ),
+    ("registry/importing/lake_files.py", "host"): ("pyarrow.fs.FileSelector", "the same, behind a URI"),
     ("cli/commands/demo.py", "file"): (
         ".mkdir .resolve .touch shutil.copytree shutil.rmtree",
         "the demonstration's own folder, marked as such",

@@ -14,8 +14,8 @@ Good:
         customProperties:
           - {property: dataset, vendor: dq, value: {additionalColumns: forbid}}
 
-Mend: Correct the name, or move it: `delivery` stands on a service level, `dataset` on an object, `scope` on
-a quality rule, `route` on a support channel.
+Mend: Correct the name, or move it: `delivery` stands on a service level, `dataset` on an object, `csv` on a
+server, `scope` on a quality rule, `route` on a support channel, `inputs` on the contract or an object.
 """
 
 from __future__ import annotations
@@ -33,31 +33,33 @@ from dq.validators.rule import Fault, Rule, fault
 _PLACES = {
     "delivery": "a service level",
     "dataset": "an object",
+    "csv": "a server",
     "scope": "a quality rule",
     "route": "a support channel",
+    "inputs": "the contract or an object",
 }
 
 
 def check(contract: Contract, context: Context) -> Iterator[Fault]:
-    nodes: list[tuple[str, Sequence[Extensible]]] = [
-        ("", [contract]),
-        ("", contract.servers),
-        ("", [column.property for column in context.walk.columns]),
-        ("delivery", contract.sla_properties),
-        ("dataset", contract.objects),
-        ("scope", [clause.quality for clause in context.walk.clauses]),
-        ("route", contract.support),
+    nodes: list[tuple[Sequence[str], Sequence[Extensible]]] = [
+        (["inputs"], [contract]),
+        (["csv"], contract.servers),
+        ([], [column.property for column in context.walk.columns]),
+        (["delivery"], contract.sla_properties),
+        (["dataset", "inputs"], contract.objects),
+        (["scope"], [clause.quality for clause in context.walk.clauses]),
+        (["route"], contract.support),
     ]
     for own, listed in nodes:
         for node in listed:
             for custom in node.custom_properties:
-                if custom.vendor == extension.VENDOR and custom.property != own:
-                    yield from _judge(custom, own)
+                if custom.vendor == extension.VENDOR and custom.property not in own:
+                    yield from _judge(custom, node is contract)
 
 
-def _judge(custom: CustomProperty, own: str) -> Iterator[Fault]:
+def _judge(custom: CustomProperty, on_contract: bool) -> Iterator[Fault]:
     name = custom.property
-    if name.startswith("delivery:") and not own:
+    if name.startswith("delivery:") and on_contract:
         return
     if name in _PLACES:
         message = f"{name!r} does not belong here."

@@ -1,0 +1,110 @@
+"""dq import"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from dq.cli.loading.contracts import load
+from dq.cli.terminal import output
+from dq.cli.world.catalogs import ACCOUNT, ROLE, opened
+from dq.cli.world.environment import World, here
+from dq.contracts.access.files import create
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.spelling import nearest
+from dq.contracts.yaml.writing import commented
+from dq.registry.catalogs import catalogs
+from dq.registry.importing import kinds
+from dq.registry.importing.compare import differences
+from dq.registry.importing.contract_text import Imported, contract_text, identifier
+from dq.registry.importing.found import FoundTable
+from dq.registry.importing.from_catalog import of_spec
+
+
+def command(
+    kind: str = typer.Argument(help="parquet, csv, json, avro, sql, jsonschema; or a catalog: glue, hive, …"),
+    source: str = typer.Argument(help="A file, folder or URI; in a catalog: database, or database.table."),
+    file: Path = typer.Option(None, "--output", "-o", help="Where to write it; the terminal by default."),
+    id: str = typer.Option("", "--id", help="The contract's id; the table's name by default."),
+    domain: str = typer.Option("", "--domain", help="Domain that owns it."),
+    owner: str = typer.Option("", "--owner", help="Who answers for it."),
+    role_arn: str = ROLE,
+    catalog_id: str = ACCOUNT,
+) -> None:
+    """Write the contract of a table that exists.
+
+    A folder of partitions is one table. What the source declares is taken over; what is guessed says on
+    what it stands. Where the file is there already, it is left as it is, and what differs is shown.
+
+    Exit codes: 0 written, or nothing differs, 1 the source differs from the file that is there, 2 a mistake,
+    3 the source cannot be read.
+
+    Example: dq import parquet lake/orders --output registry/orders.odcs.yaml --owner ana@example.com
+    """
+    world = here()
+    tables = _tables(world, kind, source, role_arn, catalog_id)
+    for table in tables:
+        if not table.columns:
+            raise UsageError(f"{source}: {table.name} has no column.", "Name a table that has some.")
+    if file is not None and os.path.lexists(file):
+        raise typer.Exit(_compared(file, tables))
+    head = Imported(id or identifier(tables[0].name), domain, owner, f"{kind} {source}")
+    text = contract_text(head, tables)
+    if file is None:
+        output.block(text.rstrip("\n"))
+        return
+    create(file, text.encode())
+    count = sum(len(table.columns) + len(table.partitions) for table in tables)
+    output.line(f"Wrote {file}: {_counted(count, 'column')} of {_counted(len(tables), 'table')}.")
+    for one in (lost for table in tables for lost in table.lost):
+        output.note(f"The source says more: {commented(one)}.")
+    output.line("Next: read what is guessed, say what is promised, then run")
+    output.line(f"  dq validate {shlex.quote(str(file))}")
+
+
+def _tables(world: World, kind: str, source: str, role: str, account: str) -> list[FoundTable]:
+    shelf, known = kinds.load(), catalogs()
+    if kind in shelf:
+        return shelf[kind].read(source)
+    if kind not in known:
+        words = [*shelf, *known]
+        hint = nearest(kind, words)
+        raise UsageError(
+            f"dq import knows no {kind!r}.",
+            f"Did you mean {hint}?" if hint else f"It knows {', '.join(words)}.",
+        )
+    database, _, name = source.partition(".")
+    catalog = opened(world, world.store(), kind, role, account)
+    if name:
+        live = catalog.read(database.lower(), name.lower())
+        found = [live] if live is not None else []
+    else:
+        found = catalog.tables(database.lower())
+    if not found:
+        raise UsageError(f"the catalog {kind} has no table {source}.", "Write database.table, or a database.")
+    return [of_spec(one.spec) for one in found]
+
+
+def _compared(file: Path, tables: Sequence[FoundTable]) -> int:
+    loaded = load([file])
+    for finding in loaded.findings:
+        output.note(str(finding))
+    if not loaded.contracts:
+        raise UsageError(f"{file} is there already and is no contract.", "Name another --output.")
+    found = differences(loaded.contracts[0], tables)
+    for line in found:
+        output.line(f"  {line}")
+    output.line(
+        f"{file} is left as it is: {_counted(len(found), 'difference')}."
+        if found
+        else f"{file} says what its source says; it is left as it is."
+    )
+    return 1 if found else 0
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""From a table that exists to the contract that describes it."""

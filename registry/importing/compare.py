@@ -1,0 +1,50 @@
+"""A contract that a person has written on, against its source as it is now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dq.contracts.columns import catalog_type
+from dq.contracts.model import Contract, SchemaObject
+from dq.registry.importing.found import FoundColumn, FoundTable
+from dq.registry.importing.guess import GUESS
+
+
+def differences(contract: Contract, tables: Sequence[FoundTable]) -> list[str]:
+    """What the source has that the contract does not say, and the other way about, a line each.
+
+    Names are compared without case; of one object and one table they do not matter. A guessed type is no
+    difference where the contract says another one.
+    """
+    if len(contract.objects) == len(tables) == 1:
+        return list(_of_object(contract.objects[0], tables[0]))
+    found = {table.name.lower(): table for table in tables}
+    known = {one.column.lower(): one for one in contract.objects}
+    lines = [f"+ object {table.name}" for name, table in found.items() if name not in known]
+    lines += [f"- object {one.column}" for name, one in known.items() if name not in found]
+    for name, one in known.items():
+        if name in found:
+            lines += _of_object(one, found[name])
+    return lines
+
+
+def _of_object(one: SchemaObject, table: FoundTable) -> Iterator[str]:
+    keys = [column.name.lower() for column in table.partitions]
+    columns = {column.name.lower(): column for column in (*table.columns, *table.partitions)}
+    promised = {prop.column.lower(): prop for prop in one.properties}
+    for name, column in columns.items():
+        if name not in promised:
+            yield f"+ {one.column}.{column.name}: {column.type}{_why(column)}"
+    for name, prop in promised.items():
+        there, said = columns.get(name), catalog_type(prop)
+        if there is None:
+            yield f"- {one.column}.{prop.column}: {said}"
+        elif said != there.type and not there.evidence.startswith(GUESS):
+            yield f"~ {one.column}.{prop.column}: {said} → {there.type}{_why(there)}"
+    order = [prop.column.lower() for prop in one.partition_keys()]
+    if order != keys:
+        yield f"~ {one.column} partition keys: {', '.join(order) or 'none'} → {', '.join(keys) or 'none'}"
+
+
+def _why(column: FoundColumn) -> str:
+    return f" ({column.evidence})" if column.evidence else ""

@@ -1,0 +1,185 @@
+"""What values could be that come without a type: texts of CSV and folders, and values of JSON."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from dq.contracts.types import MAX_PRECISION, DataType
+
+GUESS = "a guess"
+"""How each evidence of a guess begins."""
+
+STRING, BIGINT, DOUBLE = DataType("string"), DataType("bigint"), DataType("double")
+BOOLEAN, DATE, TIMESTAMP = DataType("boolean"), DataType("date"), DataType("timestamp")
+
+# A zero in front is part of a code and not of a number: `007` stays a text.
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)", re.ASCII)
+_POINT = re.compile(r"-?(0|[1-9][0-9]*)\.([0-9]+)", re.ASCII)
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?",
+    re.ASCII,
+)
+_BIGINT_DIGITS = 18
+# More digits after the point than money has are a measurement.
+_MOST_SCALE = 6
+
+
+def _day(text: str) -> bool:
+    return _DAY.fullmatch(text) is not None and _exists(text)
+
+
+def _moment(text: str) -> bool:
+    return _MOMENT.fullmatch(text) is not None and _exists(text[:10])
+
+
+def _exists(day: str) -> bool:
+    try:
+        dt.date.fromisoformat(day)
+    except ValueError:
+        return False
+    return True
+
+
+_WORDS: dict[str, tuple[Callable[[str], object], str]] = {
+    "boolean": (lambda text: text in ("true", "false"), "true or false"),
+    "whole": (_WHOLE.fullmatch, "whole numbers"),
+    "number": (_NUMBER.fullmatch, "numbers"),
+    "date": (_day, "dates"),
+    "timestamp": (_moment, "instants"),
+}
+
+
+@dataclass(slots=True)
+class TextGuess:
+    """What all texts seen so far could be; an empty one and None are no value."""
+
+    numbers: bool = True
+    seen: int = 0
+    empty: int = 0
+    _left: dict[str, Callable[[str], object]] = field(default_factory=dict)
+    _scales: set[int] = field(default_factory=set)
+    _digits: int = 0
+
+    def __post_init__(self) -> None:
+        wanted = _WORDS if self.numbers else ("date", "timestamp")
+        self._left = {name: _WORDS[name][0] for name in wanted}
+
+    def add(self, text: str | None) -> None:
+        """Takes one value in."""
+        if not text:
+            self.empty += 1
+            return
+        self.seen += 1
+        for name in [name for name, fits in self._left.items() if not fits(text)]:
+            del self._left[name]
+        if "number" in self._left:
+            point = _POINT.fullmatch(text)
+            self._scales.add(len(point[2]) if point else 0 if "e" not in text.lower() else -1)
+            self._digits = max(self._digits, len(text.lstrip("-").partition(".")[0]))
+
+    def made(self) -> tuple[DataType, str]:
+        """The narrowest type that holds every value, and on what that stands."""
+        if not self.seen:
+            return STRING, f"{GUESS}: no value was seen"
+        kind, word = self._narrowest()
+        some = f", {self.empty:,} empty" if self.empty else ""
+        return kind, f"{GUESS} from {_values(self.seen)}{some}: {word}"
+
+    def _narrowest(self) -> tuple[DataType, str]:
+        if "whole" in self._left and self._digits <= MAX_PRECISION:
+            fits = self._digits <= _BIGINT_DIGITS
+            return (BIGINT if fits else DataType("decimal", (MAX_PRECISION, 0))), "all are whole numbers"
+        if "number" in self._left:
+            scale = next(iter(self._scales)) if len(self._scales) == 1 else 0
+            if 0 < scale <= _MOST_SCALE and self._digits + scale <= MAX_PRECISION:
+                precision = max(18, self._digits + scale)
+                return DataType("decimal", (precision, scale)), f"all have {scale} digits after the point"
+            return DOUBLE, "all are numbers"
+        for name, kind in (("boolean", BOOLEAN), ("date", DATE), ("timestamp", TIMESTAMP)):
+            if name in self._left:
+                return kind, f"all are {_WORDS[name][1]}"
+        return STRING, "they are texts"
+
+
+@dataclass(slots=True)
+class ValueGuess:
+    """What all values of JSON seen so far could be, at any depth; null is no value."""
+
+    kinds: Counter[str] = field(default_factory=Counter)
+    texts: TextGuess = field(default_factory=lambda: TextGuess(numbers=False))
+    fields: dict[str, ValueGuess] = field(default_factory=dict)
+    items: ValueGuess | None = None
+    wide: bool = False
+
+    def add(self, value: object) -> None:
+        """Takes one value in."""
+        if value is None:
+            return
+        self.kinds[_kind(value)] += 1
+        if isinstance(value, str):
+            self.texts.add(value)
+        elif isinstance(value, dict):
+            self.add_fields(value)
+        elif isinstance(value, list):
+            self.items = self.items or ValueGuess()
+            for one in value:
+                self.items.add(one)
+        elif isinstance(value, int) and len(str(abs(value))) > _BIGINT_DIGITS:
+            self.wide = True
+
+    def add_fields(self, value: dict[str, object]) -> None:
+        """Takes the fields of an object in."""
+        for name, inner in value.items():
+            self.fields.setdefault(name, ValueGuess()).add(inner)
+
+    def made(self) -> tuple[DataType, str]:
+        """The type that holds every value, and on what that stands."""
+        kinds = set(self.kinds)
+        count = f"{GUESS} from {_values(self.kinds.total())}: "
+        if not kinds:
+            return STRING, f"{GUESS}: no value was seen"
+        if kinds == {"text"}:
+            kind, _ = self.texts.made()
+            word = {"date": "all are dates", "timestamp": "all are instants"}.get(kind.name, "they are texts")
+            return kind, count + word
+        if kinds == {"whole number"}:
+            wide = DataType("decimal", (MAX_PRECISION, 0))
+            return (wide if self.wide else BIGINT), f"{count}all are whole numbers"
+        if kinds <= {"whole number", "number"}:
+            return DOUBLE, f"{count}all are numbers"
+        if kinds == {"true or false"}:
+            return BOOLEAN, f"{count}all are true or false"
+        if kinds == {"list"}:
+            item, _ = self.items.made() if self.items else (STRING, "")
+            return DataType("array", (), (item,)), f"{count}all are lists"
+        if kinds == {"object"} and self.fields and _apart(self.fields):
+            parts = tuple(inner.made()[0] for inner in self.fields.values())
+            return DataType("struct", (), parts, tuple(self.fields)), f"{count}all are objects"
+        return STRING, f"{count}they are of several kinds ({', '.join(sorted(kinds))})"
+
+
+def _values(count: int) -> str:
+    return "1 value" if count == 1 else f"{count:,} values"
+
+
+def _apart(names: Iterable[str]) -> bool:
+    """Whether a struct can have these fields: plain names, and none twice but for case."""
+    known = list(names)
+    plain = all(re.fullmatch(r"[A-Za-z_0-9$\-]+", name) for name in known)
+    return plain and len({name.lower() for name in known}) == len(known)
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int):
+        return "whole number"
+    if isinstance(value, float):
+        return "number"
+    return "text" if isinstance(value, str) else "list" if isinstance(value, list) else "object"

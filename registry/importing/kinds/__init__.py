@@ -1,0 +1,13 @@
+"""The shelf of sources that a contract can be made from: one file each."""
+
+from __future__ import annotations
+
+import sys
+
+from dq.contracts.shared import shelf
+from dq.registry.importing.found import ImportKind
+
+
+def load() -> dict[str, ImportKind]:
+    """Every kind on the shelf by its id."""
+    return shelf.load(sys.modules[__name__], "KIND", ImportKind)

@@ -1,0 +1,135 @@
+"""Avro: the schema of a file (.avsc), or the one that a data file carries."""
+
+from __future__ import annotations
+
+import json
+
+from dq.contracts.shared.errors import MissingTool, Unreadable, UsageError
+from dq.contracts.shared.install import install_command
+from dq.contracts.types import DataType
+from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Unfolding
+from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
+from dq.registry.importing.lake_files import LakeFolder, folder, reading
+
+_MOST_BYTES = 16 << 20
+_MOST_DEPTH = 32
+_PLAIN = {
+    "boolean": BOOLEAN,
+    "int": DataType("int"),
+    "long": BIGINT,
+    "float": DataType("float"),
+    "double": DOUBLE,
+    "bytes": DataType("binary"),
+    "fixed": DataType("binary"),
+    "string": STRING,
+}
+_LOGICAL = {
+    "date": DATE,
+    "timestamp-millis": TIMESTAMP,
+    "timestamp-micros": TIMESTAMP,
+    "local-timestamp-millis": DataType("timestamp_ntz"),
+    "local-timestamp-micros": DataType("timestamp_ntz"),
+}
+
+
+def read(source: str) -> list[FoundTable]:
+    """One table: the fields of the record. Of a folder of data files the last one's schema counts.
+
+    Raises UsageError for a schema that is no record.
+    """
+    if source.endswith(".avsc"):
+        lake = LakeFolder(source, ())
+        with reading(source) as held:
+            data = held.read(_MOST_BYTES)
+        try:
+            schema = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise Unreadable(f"{source} is no JSON: {str(error)[:200]}.", "Name a schema of Avro.") from error
+    else:
+        lake = folder(source, (".avro",))
+        schema = _carried(lake.files[-1].path)
+    if not isinstance(schema, dict) or schema.get("type") != "record" or not _fields(schema):
+        raise UsageError(f"{source} is no record of Avro.", "Name the schema of one row.")
+    reader = _AvroReader(source)
+    columns = tuple(reader.column(field) for field in _fields(schema))
+    partitions = lake.partitions() if lake.files else ()
+    place, form = (lake.place, "avro") if lake.files else ("", "")
+    description = str(schema.get("doc") or "")
+    return [FoundTable(str(schema.get("name") or lake.name), columns, partitions, place, form, description)]
+
+
+def _carried(path: str) -> object:
+    try:
+        import fastavro
+    except ImportError as error:
+        raise MissingTool(
+            "Avro needs fastavro, which is not installed.", install_command("lakehouse")
+        ) from error
+    with reading(path) as file:
+        try:
+            return fastavro.reader(file).writer_schema
+        except (ValueError, KeyError, EOFError, StopIteration) as error:
+            raise Unreadable(f"{path} is not an Avro file.", "Name a file of Avro.") from error
+
+
+class _AvroReader:
+    def __init__(self, source: str) -> None:
+        self.known: dict[str, object] = {}
+        self.unfolding = Unfolding(source)
+
+    def column(self, field: dict[str, object]) -> FoundColumn:
+        """A field of the record."""
+        kind, nullable, note = self.type(field.get("type"), 0)
+        return FoundColumn(str(field.get("name")), kind, str(field.get("doc") or ""), not nullable, note)
+
+    def type(self, schema: object, depth: int) -> tuple[DataType, bool, str]:
+        """The type, whether it may be NULL, and what has to be said of it."""
+        self.unfolding.step()
+        if depth > _MOST_DEPTH:
+            return STRING, True, "nested too deep"
+        if isinstance(schema, list):
+            others = [one for one in schema if one != "null"]
+            if len(others) == 1:
+                kind, _, note = self.type(others[0], depth + 1)
+                return kind, "null" in schema, note
+            return STRING, "null" in schema, f"declared as {' or '.join(_name(one) for one in others)}"
+        if isinstance(schema, dict):
+            if "name" in schema:
+                self.known[str(schema["name"])] = schema
+            return self._made(schema, depth)
+        word = str(schema)
+        if word in self.known:
+            return self.type(self.known[word], depth + 1)
+        return _PLAIN.get(word, STRING), False, "" if word in _PLAIN else f"declared as {word}"
+
+    def _made(self, schema: dict[str, object], depth: int) -> tuple[DataType, bool, str]:
+        kind, logical = schema.get("type"), str(schema.get("logicalType", ""))
+        precision, scale = schema.get("precision"), schema.get("scale", 0)
+        if logical == "decimal" and isinstance(precision, int) and isinstance(scale, int) and precision <= 38:
+            return DataType("decimal", (precision, scale)), False, ""
+        if logical in _LOGICAL:
+            return _LOGICAL[logical], False, ""
+        note = f"declared as {logical}" if logical else ""
+        fields = _fields(schema)
+        if kind == "record" and fields:
+            parts = tuple(self.type(one.get("type"), depth + 1)[0] for one in fields)
+            return DataType("struct", (), parts, tuple(str(one.get("name")) for one in fields)), False, note
+        if kind == "array":
+            return DataType("array", (), (self.type(schema.get("items"), depth + 1)[0],)), False, note
+        if kind == "map":
+            value = self.type(schema.get("values"), depth + 1)[0]
+            return DataType("map", (), (STRING, value)), False, note
+        made, nullable, inner = self.type("string" if kind == "enum" else kind, depth + 1)
+        return made, nullable, note or inner
+
+
+def _fields(schema: dict[str, object]) -> list[dict[str, object]]:
+    fields = schema.get("fields")
+    return [one for one in fields if isinstance(one, dict)] if isinstance(fields, list) else []
+
+
+def _name(schema: object) -> str:
+    return str(schema.get("type")) if isinstance(schema, dict) else str(schema)
+
+
+KIND = ImportKind("avro", "a schema (.avsc), a data file, or the folder of a table", read)

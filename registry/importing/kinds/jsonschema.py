@@ -1,0 +1,112 @@
+"""JSON Schema: the properties of the object that it describes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.types import DataType
+from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Unfolding
+from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
+from dq.registry.importing.lake_files import reading
+
+_MOST_BYTES = 16 << 20
+_MOST_DEPTH = 32
+_FORMATS = {"date": DATE, "date-time": TIMESTAMP}
+_SCALARS = {"integer": BIGINT, "number": DOUBLE, "boolean": BOOLEAN}
+# What says what a value is, and what only tells about it.
+_READ = {"type", "format", "properties", "items", "required", "description", "$ref", "additionalProperties"}
+_TOLD = {"title", "examples", "default", "$comment", "$id", "$schema", "$defs", "definitions", "deprecated"}
+
+
+def read(source: str) -> list[FoundTable]:
+    """One table. What limits values (enum, pattern, minimum …) is told and not taken over.
+
+    Raises Unreadable for what is no JSON, UsageError for a schema that describes no object with properties.
+    """
+    with reading(source) as held:
+        data = held.read(_MOST_BYTES)
+    try:
+        schema = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"{source} is no JSON: {str(error)[:200]}.", "Name a JSON Schema.") from error
+    whole = schema
+    if isinstance(schema, dict):
+        schema = _SchemaReader(source, schema).followed(schema)
+    if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
+        raise UsageError(f"{source} describes no object with properties.", "Name the schema of one row.")
+    reader = _SchemaReader(source, whole)
+    required = schema.get("required")
+    must = {str(name) for name in required} if isinstance(required, list) else set()
+    columns = []
+    for name, inner in schema["properties"].items():
+        kind, evidence = reader.type(inner, name, 0)
+        said = inner.get("description") if isinstance(inner, dict) else None
+        columns.append(FoundColumn(name, kind, str(said or ""), name in must, evidence))
+    title = str(schema.get("title") or source.rpartition("/")[2].partition(".")[0])
+    return [FoundTable(title, tuple(columns), description=str(schema.get("description") or ""),
+                       lost=tuple(reader.lost))]  # fmt: skip
+
+
+class _SchemaReader:
+    lost: list[str]
+
+    def __init__(self, source: str, root: Mapping[str, object]) -> None:
+        self.root, self.lost, self.unfolding = root, [], Unfolding(source)
+
+    def followed(self, schema: Mapping[str, object]) -> Mapping[str, object]:
+        """The schema that a `$ref` into the same document leads to."""
+        for _ in range(_MOST_DEPTH):
+            reference = schema.get("$ref")
+            if not isinstance(reference, str) or not re.match("#(/|$)", reference):
+                return schema
+            found: object = self.root
+            for step in reference.split("/")[1:]:
+                found = (
+                    found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+                )
+            if not isinstance(found, dict):
+                return schema
+            schema = found
+        return schema
+
+    def type(
+        self, schema: object, name: str, depth: int, above: frozenset[str] = frozenset(["#"])
+    ) -> tuple[DataType, str]:
+        """The type of a value, and what has to be said of it."""
+        self.unfolding.step()
+        if not isinstance(schema, dict) or depth > _MOST_DEPTH:
+            return STRING, "declared as anything"
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            if reference in above:
+                return STRING, "refers to itself"
+            above |= {reference}
+            schema = self.followed(schema)
+            if "$ref" in schema:
+                return STRING, f"declared by {reference}, which is not here"
+        for word in sorted(set(schema) - _READ - _TOLD):
+            self.lost.append(f"{name}: {word} {json.dumps(schema[word])[:100]}")
+        declared = schema.get("type")
+        kinds = [one for one in (declared if isinstance(declared, list) else [declared]) if one != "null"]
+        if len(kinds) != 1:
+            return STRING, f"declared as {' or '.join(str(one) for one in kinds) or 'anything'}"
+        fields = schema.get("properties")
+        if kinds == ["object"] and isinstance(fields, dict) and fields:
+            parts = tuple(self.type(one, f"{name}.{key}", depth + 1, above)[0] for key, one in fields.items())
+            return DataType("struct", (), parts, tuple(fields)), ""
+        if kinds == ["object"] and isinstance(schema.get("additionalProperties"), dict):
+            value, why = self.type(schema["additionalProperties"], f"{name}.*", depth + 1, above)
+            return DataType("map", (), (STRING, value)), why
+        if kinds == ["array"]:
+            item, why = self.type(schema.get("items"), f"{name}[]", depth + 1, above)
+            return DataType("array", (), (item,)), why
+        if kinds == ["string"]:
+            return _FORMATS.get(str(schema.get("format")), STRING), ""
+        made = _SCALARS.get(str(kinds[0]))
+        return (made, "") if made else (STRING, f"declared as {kinds[0]}")
+
+
+KIND = ImportKind("jsonschema", "a file with the schema of one row", read)

@@ -1,0 +1,62 @@
+"""Parquet: what the footers of its files declare."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dq.contracts.shared.errors import MissingTool, Unreadable
+from dq.contracts.shared.install import install_command
+from dq.contracts.types import DataType
+from dq.registry.importing.arrow_types import of_arrow
+from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
+from dq.registry.importing.guess import TIMESTAMP
+from dq.registry.importing.lake_files import folder, reading
+
+# How Spark and Impala wrote instants before Parquet had a type for them.
+_OLD = "INT96"
+
+
+def read(source: str) -> list[FoundTable]:
+    """One table; where its files differ in a type, that of most of them, and a word about the others."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingTool("Parquet needs pyarrow, which is not installed.", install_command("aws")) from error
+    lake = folder(source, (".parquet", ".parq"))
+    keys = lake.partitions()
+    apart = {key.name.lower() for key in keys}
+    said: dict[str, Counter[tuple[DataType, str]]] = {}
+    nullable: set[str] = set()
+    sample = lake.sample()
+    for one in sample:
+        with reading(one.path) as file:
+            try:
+                opened = parquet.ParquetFile(file)
+                schema, stored = opened.schema_arrow, opened.schema
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+                raise Unreadable(f"{one.path} is not a Parquet file.", "Name a table's folder.") from error
+        old = {stored.column(at).path for at in range(len(stored)) if stored.column(at).physical_type == _OLD}
+        for column in schema:
+            made = (TIMESTAMP, "") if column.name in old else of_arrow(column.type)
+            said.setdefault(column.name, Counter())[made] += 1
+            if column.nullable:
+                nullable.add(column.name)
+    columns = []
+    for name, kinds in said.items():
+        if name.lower() in apart:
+            continue
+        (kind, note), _ = kinds.most_common(1)[0]
+        everywhere = kinds.total() == len(sample)
+        evidence = [note] if note else []
+        if len(kinds) > 1:
+            told = ", ".join(f"{count} × {one}" for (one, _), count in kinds.most_common())
+            evidence.append(f"of {len(sample)} files: {told}")
+        if not everywhere:
+            evidence.append(f"in {kinds.total()} of {len(sample)} files")
+        required = everywhere and name not in nullable
+        columns.append(FoundColumn(name, kind, required=required, evidence="; ".join(evidence)))
+    return [FoundTable(lake.name, tuple(columns), keys, lake.place, "parquet")]
+
+
+KIND = ImportKind("parquet", "a file, or the folder of a table", read)

@@ -1,0 +1,66 @@
+"""SQL: what `CREATE TABLE` statements of a file declare."""
+
+from __future__ import annotations
+
+from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
+from dq.registry.importing.guess import STRING
+from dq.registry.importing.lake_files import reading
+
+_MOST_BYTES = 16 << 20
+_SPARK = "spark"
+
+
+def read(source: str) -> list[FoundTable]:
+    """Every table of the file. `FILE@DIALECT` names a dialect that is not Spark's, such as `@postgres`.
+
+    A type that Spark does not have is a text. Raises UsageError for a file that creates no table.
+    """
+    from dq.contracts.sql import ddl
+
+    file, _, dialect = source.rpartition("@")
+    if not file or dialect not in ddl.dialects():
+        file, dialect = source, _SPARK
+    with reading(file) as held:
+        data = held.read(_MOST_BYTES)
+    try:
+        made = ddl.tables(data.decode(), dialect)
+    except (ddl.NotDdl, UnicodeDecodeError) as error:
+        told = ", ".join(ddl.dialects())
+        raise Unreadable(
+            f"{file} is no SQL of {dialect}: {error}.", f"Name its dialect, such as {file}@postgres: {told}."
+        ) from error
+    if not made:
+        raise UsageError(f"{file} creates no table with columns.", "Export it with its columns.")
+    return [_table(one) for one in made]
+
+
+def _table(one: object) -> FoundTable:
+    from dq.contracts.sql.ddl import DdlTable
+
+    assert isinstance(one, DdlTable)
+    columns = {
+        each.name: FoundColumn(
+            each.name,
+            each.type or STRING,
+            each.comment,
+            each.required or each.name in one.keys,
+            "" if each.type else f"declared as {each.written or 'nothing'}, which Spark does not have",
+        )
+        for each in one.columns
+    }
+    by_name = {name.lower(): column for name, column in columns.items()}
+    partitions = tuple(by_name[name.lower()] for name in one.partitions if name.lower() in by_name)
+    return FoundTable(
+        one.name,
+        tuple(column for column in columns.values() if column not in partitions),
+        partitions,
+        one.location,
+        one.format,
+        one.comment,
+        one.keys,
+        lost=one.unsaid,
+    )
+
+
+KIND = ImportKind("sql", "a file with CREATE TABLE statements; FILE@DIALECT where it is not Spark's", read)

@@ -1,0 +1,144 @@
+"""The files of one table in a folder, with the partition that each lies in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import unquote
+
+from dq.contracts.access.filesystem import is_remote, opened, split
+from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.registry.importing.found import FoundColumn
+from dq.registry.importing.guess import STRING, TextGuess
+
+MOST_FILES = 20
+"""Of so many files, spread over all, the head is read."""
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True, slots=True)
+class LakeFile:
+    """A file, and the (key, value) pairs of the folders that it lies in."""
+
+    path: str
+    keys: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LakeFolder:
+    """A table's place and all its files, sorted; `place` is the file itself where it is one."""
+
+    place: str
+    files: tuple[LakeFile, ...]
+
+    @property
+    def name(self) -> str:
+        """What to call the table: the folder's name, or the file's without its ending."""
+        last = self.place.rstrip("/").rpartition("/")[2]
+        return last.partition(".")[0] if self.files and self.files[0].path == self.place else last
+
+    def sample(self) -> Sequence[LakeFile]:
+        """At most `MOST_FILES` of its files, the first and the last among them."""
+        count = len(self.files)
+        if count <= MOST_FILES:
+            return self.files
+        return [self.files[round(at * (count - 1) / (MOST_FILES - 1))] for at in range(MOST_FILES)]
+
+    def partitions(self) -> tuple[FoundColumn, ...]:
+        """The keys of the folders. Raises UsageError where the files do not all have the same ones."""
+        names = {tuple(key for key, _ in one.keys): one.path for one in self.files}
+        if len(names) > 1:
+            told = "; ".join(f"{'/'.join(keys) or 'none'} ({path})" for keys, path in sorted(names.items()))
+            raise UsageError(
+                f"{self.place}: its files do not all have the same partition keys: {told}.",
+                "Name the folder of one table.",
+            )
+        found = []
+        for at, name in enumerate(next(iter(names))):
+            guess = TextGuess()
+            for value in {one.keys[at][1] for one in self.files}:
+                guess.add(None if value == _NULL else value)
+            kind, evidence = guess.made()
+            # How numbers with a point and instants are spelled in folders, engines disagree on.
+            plain = kind.name in ("bigint", "date", "string")
+            found.append(FoundColumn(name, kind if plain else STRING, evidence=f"{evidence} of folders"))
+        return tuple(found)
+
+
+def folder(source: str, endings: Sequence[str]) -> LakeFolder:
+    """The files below a folder or URI whose name ends so, or the one file that it names.
+
+    Hidden names and those that begin with `_` are passed over. Raises UsageError where there is none,
+    Unreadable where the place does not answer.
+    """
+    try:
+        paths = sorted(_remote(source) if is_remote(source) else _local(source))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0][:200]
+        raise Unreadable(f"{source} cannot be read: {reason}.", "Check the place, and its rights.") from error
+    wanted = [path for path in paths if path.lower().endswith(tuple(endings)) or path == source]
+    if not wanted:
+        raise UsageError(
+            f"{source} holds no file whose name ends in {' or '.join(endings)}.",
+            "Name the folder of one table, or its file.",
+        )
+    return LakeFolder(source.rstrip("/"), tuple(LakeFile(path, _keys(source, path)) for path in wanted))
+
+
+@contextmanager
+def reading(path: str) -> Iterator[BinaryIO]:
+    """The file's bytes. Raises Unreadable when it cannot be read."""
+    try:
+        if is_remote(path):
+            root, inner = split(path)
+            system, before = opened(root)
+            with system.open_input_file(before + inner) as file:
+                yield file
+        else:
+            with Path(path).open("rb") as file:
+                yield file
+    except OSError as error:
+        reason = error.strerror or str(error).splitlines()[0][:200]
+        raise Unreadable(f"{path} cannot be read: {reason}.", "Check the file, and its rights.") from error
+
+
+def _keys(source: str, path: str) -> tuple[tuple[str, str], ...]:
+    between = path[len(source) :].strip("/").split("/")[:-1]
+    pairs = (step.partition("=") for step in between)
+    return tuple((unquote(key), unquote(value)) for key, equals, value in pairs if equals)
+
+
+def _local(source: str) -> Iterator[str]:
+    place = Path(source)
+    if place.is_file():
+        yield source
+        return
+    if not place.is_dir():
+        raise FileNotFoundError(2, "there is no such file or folder")
+    for folder, inside, names in os.walk(place):
+        inside[:] = sorted(name for name in inside if _shown(name))
+        # A pipe of such a name would never end.
+        yield from (f"{folder}/{name}" for name in names if _shown(name) and Path(folder, name).is_file())
+
+
+def _remote(source: str) -> Iterator[str]:
+    from pyarrow.fs import FileSelector, FileType
+
+    root, path = split(source.rstrip("/"))
+    system, before = opened(root)
+    if system.get_file_info(before + path).type is FileType.File:
+        yield source
+        return
+    for one in system.get_file_info(FileSelector(before + path, recursive=True)):
+        inner = one.path.removeprefix(before + path).removeprefix((before + path).lstrip("/"))
+        if one.type is FileType.File and all(_shown(step) for step in inner.strip("/").split("/")):
+            yield f"{source.rstrip('/')}/{inner.strip('/')}"
+
+
+def _shown(name: str) -> bool:
+    return not name.startswith(("_", "."))

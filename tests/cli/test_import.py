@@ -1,0 +1,408 @@
+"""`dq import`: a table that exists becomes a contract that passes, and says what is a guess."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import boto3
+import pyarrow as pa
+import pytest
+from fakes.late_s3 import LateS3, environment
+from pyarrow import parquet
+
+from dq.contracts.columns import catalog_type
+from dq.contracts.yaml.parse import parse
+
+TYPES = [
+    "string", "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(9,2)",
+    "decimal(38,0)", "date", "timestamp", "timestamp_ntz", "binary", "char(3)", "varchar(20)",
+    "array<int>", "array<array<string>>", "map<string,double>", "map<int,array<date>>",
+    "struct<a:int,b:array<struct<c:decimal(5,1),d:string>>>", "array<map<string,struct<x:binary>>>",
+]  # fmt: skip
+
+
+def types(path):
+    contract = parse(path.read_bytes(), path.name).contract
+    [one] = contract.objects
+    return {prop.column: str(catalog_type(prop)) for prop in one.properties}
+
+
+def keys(path):
+    contract = parse(path.read_bytes(), path.name).contract
+    return [prop.column for prop in contract.objects[0].partition_keys()]
+
+
+def imported(dq, folder, *words):
+    """The contract that the command writes, which the gate has nothing to say about."""
+    made = folder / "made.odcs.yaml"
+    ran = dq("import", *words, "--output", made.name)
+    assert ran.code == 0, ran.err
+    assert dq("validate", made.name).code == 0, dq("validate", made.name).out
+    return made
+
+
+@pytest.mark.parametrize("form", ["parquet", "json"])
+def test_what_is_registered_and_imported_again_has_the_same_schema(dq, folder, form):
+    columns = "".join(
+        f"      - {{name: c{number}, logicalType: {logical(kind)}, physicalType: '{kind}',"
+        f" description: 'Column: {number}'}}\n"
+        for number, kind in enumerate(TYPES)
+    )
+    (folder / "orders.odcs.yaml").write_text(
+        "apiVersion: v3.2.0\nkind: DataContract\nid: all\nversion: 1.0.0\nstatus: active\ndomain: sales\n"
+        f"servers:\n  - {{server: lake, type: local, path: lake/all, format: {form}}}\n"
+        f"schema:\n  - name: everything\n    properties:\n{columns}"
+        "      - {name: day, logicalType: date, physicalType: date, partitioned: true,"
+        " partitionKeyPosition: 2}\n"
+        "      - {name: area, logicalType: string, physicalType: string, partitioned: true,"
+        " partitionKeyPosition: 1}\n"
+    )
+    assert dq("register", ".", "--apply").code == 0
+
+    made = imported(dq, folder, "local", "sales.everything")
+
+    assert types(made) == types(folder / "orders.odcs.yaml")
+    assert keys(made) == ["area", "day"]
+    assert 'description: "Column: 3"' in made.read_text()
+    again = dq("import", "local", "sales", "--output", "orders.odcs.yaml")
+    assert (again.code, "left as it is" in again.out) == (0, True)
+
+
+def logical(kind):
+    name = kind.partition("<")[0].partition("(")[0]
+    return {
+        "boolean": "boolean", "float": "number", "double": "number", "decimal": "number", "date": "date",
+        "timestamp": "timestamp", "timestamp_ntz": "timestamp", "array": "array", "map": "map",
+        "struct": "object", "string": "string", "binary": "string", "char": "string", "varchar": "string",
+    }.get(name, "integer")  # fmt: skip
+
+
+def test_a_folder_of_partitions_is_one_table(dq, folder):
+    for day, area in (("2026-05-01", "007"), ("2026-05-02", "012")):
+        place = folder / f"lake/sales/day={day}/area={area}"
+        place.mkdir(parents=True)
+        table = pa.table(
+            {
+                "id": pa.array([1], pa.int64()),
+                "amount": pa.array([Decimal("1.50")], pa.decimal128(9, 2)),
+                "at": pa.array([datetime(2026, 5, 1, tzinfo=UTC)], pa.timestamp("us", "UTC")),
+                "tags": pa.array([["a"]], pa.list_(pa.string())),
+                "big": pa.array([1], pa.uint64()),
+                "born": pa.array([date(2000, 1, 1)]),
+            },
+            schema=None,
+        )
+        required = pa.field("id", pa.int64(), nullable=False)
+        parquet.write_table(table.cast(table.schema.set(0, required)), place / "part-0.parquet")
+        (place / "_SUCCESS").touch()
+
+    made = imported(dq, folder, "parquet", "lake/sales")
+
+    assert types(made) == {
+        "id": "bigint", "amount": "decimal(9,2)", "at": "timestamp", "tags": "array<string>",
+        "big": "decimal(20,0)", "born": "date", "day": "date", "area": "string",
+    }  # fmt: skip
+    assert keys(made) == ["day", "area"]
+    text = made.read_text()
+    assert "path: lake/sales" in text
+    assert "# A guess from 2 values: all are dates of folders." in text
+    assert "# Stored as uint64." in text
+    assert text.count("required: true") == 1
+
+
+def test_files_that_differ_are_told(dq, folder):
+    (folder / "t").mkdir()
+    for number, kind in enumerate((pa.int32(), pa.int64(), pa.int64())):
+        parquet.write_table(pa.table({"id": pa.array([1], kind)}), folder / f"t/{number}.parquet")
+    parquet.write_table(pa.table({"id": [1], "new": [1]}), folder / "t/9.parquet")
+
+    made = imported(dq, folder, "parquet", "t")
+
+    assert types(made) == {"id": "bigint", "new": "bigint"}
+    assert "# Of 4 files: 3 × bigint, 1 × int." in made.read_text()
+    assert "# In 1 of 4 files." in made.read_text()
+
+
+ROWS = """\
+id;amount;rate;day;code;at;ok;note;none
+1;12.50;0.1;2026-01-01;007;2026-01-01 10:00:00;true;"a
+b";
+22;-3.10;12.25;2026-02-28;12;2026-01-01T10:00:01Z;false;x;
+"""
+
+
+def test_csv_is_guessed_with_its_evidence_and_its_delimiter(dq, folder):
+    (folder / "orders.csv").write_text(ROWS)
+
+    made = imported(dq, folder, "csv", "orders.csv")
+
+    assert types(made) == {
+        "id": "bigint", "amount": "decimal(18,2)", "rate": "double", "day": "date", "code": "string",
+        "at": "timestamp", "ok": "boolean", "note": "string", "none": "string",
+    }  # fmt: skip
+    text = made.read_text()
+    assert "# A guess from 2 values: all have 2 digits after the point." in text
+    assert "# A guess: no value was seen." in text
+    assert dq("sample", made.name, "orders.csv").code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a,b\n1\n", "row 1 has 1 values for 2 columns"),
+        ("a,a\n1,2\n", "does not name each column once"),
+        ("a,\n1,2\n", "does not name each column once"),
+        ("", "does not name each column once"),
+        ('a,b\n"1,2\n', "no CSV"),
+        (b"a\n\xff\n", "not UTF-8"),
+    ],
+)
+def test_what_is_no_csv_is_refused(dq, folder, text, reason):
+    (folder / "x.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    ran = dq("import", "csv", "x.csv")
+
+    assert (ran.code, ran.out) == (3, "")
+    assert reason in ran.err
+
+
+@pytest.mark.parametrize("array", [False, True])
+def test_json_is_guessed_at_any_depth(dq, folder, array):
+    rows = [
+        {"id": 1, "price": 1, "who": {"name": "a", "since": "2026-01-01"}, "tags": ["x"], "odd": 1},
+        {"id": 2, "price": 1.5, "who": {"name": None, "age": 3}, "tags": [], "odd": "text", "late": True},
+        {"id": 1 << 70},
+    ]
+    text = json.dumps(rows) if array else "\n".join(json.dumps(row) for row in rows)
+    (folder / "orders.json").write_text(text)
+
+    made = imported(dq, folder, "json", "orders.json")
+
+    assert types(made) == {
+        "id": "decimal(38,0)", "price": "double", "who": "struct<name:string,since:date,age:bigint>",
+        "tags": "array<string>", "odd": "string", "late": "boolean",
+    }  # fmt: skip
+    assert "of several kinds (text, whole number)" in made.read_text()
+
+
+def test_sql_says_what_it_declares_and_what_a_contract_cannot(dq, folder):
+    (folder / "shop.sql").write_text(
+        "CREATE TABLE shop.orders (\n"
+        "  id BIGINT PRIMARY KEY, amount NUMERIC(12, 2) NOT NULL CHECK (amount > 0),\n"
+        "  at TIMESTAMP WITH TIME ZONE, who JSONB, place POINT, note VARCHAR(20)\n);\n"
+        "CREATE TABLE shop.lines (order_id BIGINT, line INT, PRIMARY KEY (order_id, line));\n"
+        "INSERT INTO shop.lines VALUES (1, 2);\n"
+    )
+
+    made = imported(dq, folder, "sql", "shop.sql@postgres")
+
+    contract = parse(made.read_bytes(), made.name).contract
+    orders, lines = contract.objects
+    assert [str(catalog_type(prop)) for prop in orders.properties][:3] == [
+        "bigint",
+        "decimal(12,2)",
+        "timestamp",
+    ]
+    assert [prop.column for prop in lines.primary_key()] == ["order_id", "line"]
+    assert orders.properties[1].required is True
+    assert "CHECK" in made.read_text()
+    assert "# Declared as POINT, which Spark does not have." in made.read_text()
+
+
+def test_sql_of_spark_has_partitions_a_place_and_comments(dq, folder):
+    (folder / "t.sql").write_text(
+        "CREATE TABLE s.t (a INT COMMENT 'It\\'s a', b STRUCT<x: INT, y: ARRAY<STRING>>, day DATE)\n"
+        "USING parquet PARTITIONED BY (day) LOCATION 's3://lake/t' COMMENT 'All t'"
+    )
+
+    made = imported(dq, folder, "sql", "t.sql")
+
+    assert types(made) == {"a": "int", "b": "struct<x:int,y:array<string>>", "day": "date"}
+    assert keys(made) == ["day"]
+    text = made.read_text()
+    assert "location: s3://lake/t" in text or 'location: "s3://lake/t"' in text
+    assert "It's a" in text
+    assert "All t" in text
+
+
+def test_json_schema_says_what_it_declares(dq, folder):
+    text = {"type": "string"}
+    schema = {
+        "title": "orders",
+        "type": "object",
+        "required": ["id"],
+        "$defs": {"money": {"type": "number"}},
+        "properties": {
+            "id": {"type": "integer", "description": "Its number.", "minimum": 1},
+            "at": {"type": "string", "format": "date-time"},
+            "price": {"$ref": "#/$defs/money"},
+            "lines": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"sku": {"type": "string"}}},
+            },
+            "labels": {"type": "object", "additionalProperties": text},
+            "any": {"type": ["string", "integer", "null"]},
+            "parent": {"$ref": "#"},
+            "other": {"$ref": "other.json"},
+        },
+    }
+    (folder / "orders.schema.json").write_text(json.dumps(schema))
+
+    made = imported(dq, folder, "jsonschema", "orders.schema.json")
+
+    assert types(made) == {
+        "id": "bigint", "at": "timestamp", "price": "double", "lines": "array<struct<sku:string>>",
+        "labels": "map<string,string>", "any": "string", "parent": "string", "other": "string",
+    }  # fmt: skip
+    assert "# The source says more: id: minimum 1." in made.read_text()
+    assert "# Declared as string or integer." in made.read_text()
+    assert "# Refers to itself." in made.read_text()
+    assert "# Declared by other.json, which is not here." in made.read_text()
+
+
+def test_avro_says_what_it_declares(dq, folder):
+    money = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+    number = [{"name": "n", "type": "int"}]
+    schema = {
+        "type": "record",
+        "name": "orders",
+        "doc": "All of them.",
+        "fields": [
+            {"name": "id", "type": "long"},
+            {"name": "amount", "type": money},
+            {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}]},
+            {"name": "kind", "type": {"type": "enum", "name": "kind", "symbols": ["A"]}},
+            {"name": "other", "type": ["null", "kind"]},
+            {"name": "who", "type": {"type": "record", "name": "who", "fields": number}},
+            {"name": "counts", "type": {"type": "map", "values": "float"}},
+            {"name": "mixed", "type": ["int", "string"]},
+        ],
+    }
+    (folder / "orders.avsc").write_text(json.dumps(schema))
+
+    made = imported(dq, folder, "avro", "orders.avsc")
+
+    assert types(made) == {
+        "id": "bigint", "amount": "decimal(9,2)", "at": "timestamp", "kind": "string", "other": "string",
+        "who": "struct<n:int>", "counts": "map<string,float>", "mixed": "string",
+    }  # fmt: skip
+    assert "description: All of them." in made.read_text()
+
+
+# Each level names the next one twice, so that twenty levels are a million fields.
+LEVELS = {
+    f"l{level}": {
+        "type": "object",
+        "properties": {side: {"$ref": f"#/$defs/l{level + 1}"} for side in "ab"},
+    }
+    for level in range(30)
+}
+NESTED = {"type": "record", "name": "n", "fields": [{"name": side, "type": ["null", "n"]} for side in "ab"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "text"),
+    [
+        ("jsonschema", "x.json", json.dumps({"$defs": LEVELS, **LEVELS["l0"]})),
+        ("jsonschema", "x.json", json.dumps({"$ref": "#/$ref"})),
+        ("jsonschema", "x.json", "[" * 100_000),
+        ("avro", "x.avsc", json.dumps({"type": "record", "fields": [{"name": "n", "type": NESTED}]})),
+        ("avro", "x.avsc", '{"type": "record", "fields": 7}'),
+        ("avro", "x.avsc", '{"type": "record", "fields": [7]}'),
+        ("avro", "x.avro", "Obj"),
+        ("sql", "x.sql", "CREATE TABLE"),
+        ("sql", "x.sql", "SELECT " + "(" * 5_000),
+        ("sql", "x.sql", "SELECT 1"),
+        ("json", "x.json", "{"),
+        ("json", "x.json", "7"),
+        ("json", "x.json", "[" * 100_000),
+        ("parquet", "x.parquet", "PAR1"),
+        ("parquet", "nothing", ""),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_a_sentence(dq, folder, kind, name, text):
+    (folder / name).write_text(text)
+
+    ran = dq("import", kind, name if name != "nothing" else "no/such")
+
+    assert ran.code in (2, 3)
+    assert (ran.out, "Traceback" in ran.err) == ("", False)
+
+
+def test_names_and_texts_that_steer_stay_texts(dq, folder):
+    evil = 'a: [x]\n# - "b'
+    table = pa.table({evil: [1], "\x85\u2028\U0001f600": [1], "no": [1], "1e3": [1]})
+    parquet.write_table(table, folder / "t.parquet")
+
+    ran = dq("import", "parquet", "t.parquet", "--output", "t.odcs.yaml", "--owner", "x: {y")
+
+    assert ran.code == 0
+    assert set(types(folder / "t.odcs.yaml")) == {evil, "\x85\u2028\U0001f600", "no", "1e3"}
+
+
+def test_a_file_that_is_there_is_left_and_compared(dq, folder):
+    parquet.write_table(pa.table({"id": [1], "new": [1.5]}), folder / "orders.parquet")
+    written = (folder / "orders.odcs.yaml").read_bytes()
+
+    ran = dq("import", "parquet", "orders.parquet", "--output", "orders.odcs.yaml")
+
+    assert ran.code == 1
+    assert ran.out.splitlines() == [
+        "  + orders.new: double",
+        "  - orders.day: date",
+        "  ~ orders partition keys: day → none",
+        "orders.odcs.yaml is left as it is: 3 differences.",
+    ]
+    assert (folder / "orders.odcs.yaml").read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("parqet", "x"), "Did you mean parquet?"),
+        (("local", "no.such"), "the catalog local has no table no.such"),
+        (("parquet", "s3://"), "cannot be read"),
+        (("parquet", "nosuch://x/y"), "cannot be read"),
+    ],
+)
+def test_what_is_not_there_is_said(dq, folder, words, reason):
+    ran = dq("import", *words)
+
+    assert ran.code in (2, 3)
+    assert reason in ran.err
+
+
+def test_a_table_in_an_object_store_is_read_there(folder):
+    server = LateS3()
+    try:
+        server.put([f"lake/sales/day=2026-05-0{day}/{name}" for day in (1, 2) for name in ("_SUCCESS", "x")])
+        client = boto3.client(
+            "s3", endpoint_url=server.url, region_name="us-east-1", aws_access_key_id="test",
+            aws_secret_access_key="test",
+        )  # fmt: skip
+        for day in (1, 2):
+            held = io.BytesIO()
+            parquet.write_table(pa.table({"id": [1]}), held)
+            client.put_object(Bucket="lake", Key=f"sales/day=2026-05-0{day}/p.parquet", Body=held.getvalue())
+        ran = subprocess.run(
+            [Path(sys.executable).parent / "dq", "import", "parquet", "s3://lake/sales", "-o", "x.odcs.yaml"],
+            cwd=folder,
+            env={**os.environ, **environment(server.url)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    finally:
+        server.close()
+
+    assert ran.returncode == 0, ran.stderr
+    assert types(folder / "x.odcs.yaml") == {"id": "bigint", "day": "date"}
+    assert 'location: "s3://lake/sales"' in (folder / "x.odcs.yaml").read_text()
