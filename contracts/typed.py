@@ -48,6 +48,7 @@ def typed(model: type[N], top: dict[str, Any]) -> tuple[N | None, list[Finding],
             if len(details) > MAX_ERRORS:
                 return None, [*findings, _hopeless(top, len(details))], cut
         removals: list[tuple[Any, int | str]] = []
+        rootless = False
         misspelt = _misspelt(details)
         lists = Counter(one["loc"][:-1] for one in details if one["type"] in _NO_MAPPING)
         for detail in details:
@@ -70,13 +71,15 @@ def typed(model: type[N], top: dict[str, Any]) -> tuple[N | None, list[Finding],
                     )
             cut.add(path)
             if missing and len(steps) == 1:
-                if detail["loc"][0] not in _ROOT_STAND_INS:
-                    return None, findings, cut
+                # The rest is looked at all the same: the key may be misspelt, which is said of its twin.
+                rootless = rootless or detail["loc"][0] not in _ROOT_STAND_INS
                 continue
             if missing:
                 # What lacks a key goes as a whole.
                 cut.add(steps[-1][0][PLACE].path)
             removals.append(steps[-2] if missing else steps[-1])
+        if rootless:
+            return None, findings, cut
         _remove(removals)
         for key, stand_in in _ROOT_STAND_INS.items():
             if key in cut and model is Contract:

@@ -16,9 +16,11 @@ from dq.contracts.access.files import FileRefused
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Location, Severity
+from dq.contracts.subscriptions.subscription import Subscription
 from dq.contracts.versions import Version
 from dq.validators.context import Argument, Context
 from dq.validators.registry import Entry, Registry
+from dq.validators.subscribed import Subscribed
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class RuleScope(StrEnum):
     `form`: the text; such a fault is found by the loader, is always an error and has no check here.
     `contract`: one contract. `registry`: one contract among all that were read. `policy`: the policy
     itself; such a fault is found while it is applied. `change`: what a branch makes of the policy.
+    `subscription`: one subscription among all, with the contract that it names.
     """
 
     FORM = "form"
@@ -72,10 +75,12 @@ class RuleScope(StrEnum):
     REGISTRY = "registry"
     POLICY = "policy"
     CHANGE = "change"
+    SUBSCRIPTION = "subscription"
 
 
 Check = Callable[[Contract, Context], Iterator[Fault]]
 AmongOthers = Callable[[Entry, Registry], Iterator[Fault]]
+OfSubscription = Callable[[Subscription, Subscribed], Iterator[Fault]]
 
 
 def _nothing(*_: object) -> Iterator[Fault]:
@@ -86,7 +91,8 @@ def _nothing(*_: object) -> Iterator[Fault]:
 class Rule:
     """One rule: its id, how much its fault matters by default, its page, and its check.
 
-    `check` judges one contract, `among` one among all that were read, whichever the scope names.
+    `check` judges one contract, `among` one among all that were read, `subscribed` one subscription,
+    whichever the scope names.
     Of a rule of `consequences`, a fault is told only where no other rule found anything in the same element.
     A `wish` is one of our own, which the standard does not have: only a policy turns it on.
     `first` and `last` are the versions of ODCS, both included, to whose contracts it applies. `after` names
@@ -101,6 +107,7 @@ class Rule:
     check: Check = _nothing
     scope: RuleScope = RuleScope.CONTRACT
     among: AmongOthers = _nothing
+    subscribed: OfSubscription = _nothing
     first: Version = (3, 0, 0)
     last: Version | None = None
     arguments: tuple[Argument[Any], ...] = ()
@@ -133,3 +140,14 @@ def of_policy(id_: str, severity: Severity, page: str | None) -> Rule:
 def of_change(id_: str, severity: Severity, page: str | None) -> Rule:
     """A rule about what a branch makes of the policy."""
     return Rule(id_, severity, page, scope=RuleScope.CHANGE, policies=True)
+
+
+def of_subscription(
+    id_: str,
+    severity: Severity,
+    page: str | None,
+    subscribed: OfSubscription,
+    arguments: tuple[Argument[Any], ...] = (),
+) -> Rule:
+    """A rule about a subscription."""
+    return Rule(id_, severity, page, scope=RuleScope.SUBSCRIPTION, subscribed=subscribed, arguments=arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 SECTIONS = ("Why", "Bad", "Good", "Mend")
@@ -30,6 +31,26 @@ BASE = {
     ),
 }
 BASE_FILE = "orders.odcs.yaml"
+
+# The same for the fragments of rules about subscriptions, and the contract that they are held against.
+SUBSCRIPTION_BASE = {
+    "contract": "contract: orders\n",
+    "major": "major: 1\n",
+    "consumer": "consumer: {team: billing, account: '210987654321', contact: '#billing'}\n",
+    "purpose": "purpose: The invoices of each month.\n",
+    "columns": "columns: [orders.order_id, orders.amount]\n",
+    "startDate": "startDate: 2026-01-01\n",
+}
+SUBSCRIPTION_FILE = "subscriptions/billing.yaml"
+SUBSCRIBED = (
+    "schema:\n"
+    "  - name: orders\n"
+    "    properties:\n"
+    "      - {name: order_id, logicalType: string}\n"
+    "      - {name: amount, logicalType: number, tags: [finance]}\n"
+    "      - {name: country, logicalType: string}\n"
+    "      - {name: email, logicalType: string, classification: pii}\n"
+)
 
 _HEADING = re.compile(rf"^({'|'.join(SECTIONS)}):[ \t]*(.*)$", re.MULTILINE)
 _TOP_KEY = re.compile(r"^([A-Za-z]\w*):", re.MULTILINE)
@@ -65,8 +86,8 @@ def parse(docstring: str | None) -> Page:
     return page
 
 
-def document(fragment: str) -> tuple[str, int]:
-    """A fragment laid over the base contract, and the line in which it begins.
+def document(fragment: str, laid_over: Mapping[str, str] = BASE) -> tuple[str, int]:
+    """A fragment laid over the base contract, or another base, and the line in which it begins.
 
     Top-level keys of the fragment replace those of the base. A fragment that begins with `---` is a whole
     document already.
@@ -74,7 +95,7 @@ def document(fragment: str) -> tuple[str, int]:
     if fragment.startswith("---"):
         return fragment, 1
     own = set(_TOP_KEY.findall(fragment))
-    base = "".join(block for key, block in BASE.items() if key not in own)
+    base = "".join(block for key, block in laid_over.items() if key not in own)
     return base + fragment, base.count("\n") + 1
 
 

@@ -9,17 +9,21 @@ from pathlib import Path
 import typer
 
 from dq.cli.gating import changes_markdown
+from dq.cli.loading.subscriptions import contents
 from dq.cli.terminal import output
-from dq.cli.world.environment import here
-from dq.contracts.access.files import Absent, listed, read
+from dq.cli.world.environment import here, registry_root
+from dq.contracts.access.discovery import YAML
+from dq.contracts.access.files import Absent, FileRefused, listed, read
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Finding
+from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.subscriptions.subscription import read as read_subscription
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat import Comparison, Judged, Mode, Subscription, Verdict, diff
+from dq.validators.compat import Comparison, Judged, Mode, Verdict, diff
 from dq.validators.compat.findings import asked, summary
 from dq.validators.compat.judged import Aspect
 from dq.validators.compat.judgement.setting import DEFAULT_ENGINES
-from dq.validators.compat.subscribers import read as read_subscriptions
 from dq.validators.git.base import at
 from dq.validators.reports.markdown import code, escaped
 
@@ -42,7 +46,9 @@ def command(
     table_format: str = typer.Option(
         None, "--table-format", help="How the data lies, such as iceberg-v3; by default the contract's."
     ),
-    subscriptions: Path = typer.Option(None, "--subscriptions", help="A folder of subscription files."),
+    subscriptions: Path = typer.Option(
+        None, "--subscriptions", help="A folder of subscription files; by default that of the registry."
+    ),
     today: str = typer.Option(None, "--today", help="Judge as of this date, such as 2026-05-01."),
     format: DiffFormat = typer.Option(
         DiffFormat.TEXT, "--format", help="text for people, json for machines, markdown for a comment."
@@ -59,6 +65,9 @@ def command(
     """
     day = _date(today) if today else here().now().date()
     old, new = _contract(before), _contract(after)
+    consumers, unclear = _subscriptions(subscriptions, after)
+    for one in unclear:
+        output.note(f"dq: {one.at}: {one.message} The subscription is left out.")
     found = diff(
         old,
         new,
@@ -66,7 +75,8 @@ def command(
         mode=mode,
         engines=[one.strip() for one in engines.split(",") if one.strip()],
         format=table_format,
-        subscriptions=_subscriptions(subscriptions) if subscriptions else (),
+        subscriptions=consumers,
+        unclear=bool(unclear),
     )
     if format is DiffFormat.JSON:
         output.as_json(found.as_dict())
@@ -102,16 +112,28 @@ def _contract(place: str) -> Contract:
     return parsed.contract
 
 
-def _subscriptions(folder: Path) -> list[Subscription]:
-    import yaml
+def _subscriptions(folder: Path | None, after: str) -> tuple[list[Subscription], list[Finding]]:
+    """Who consumes what, and what is wrong with files that do not tell.
 
+    By the files of this folder, else of the registry around the new version.
+    """
+    if folder is None:
+        root = registry_root(Path(after))
+        files = contents(root)
+    else:
+        files = {str(one): read(one) for one in listed(folder, YAML)}
     found: list[Subscription] = []
-    for file in listed(folder, (".yaml", ".yml")):
-        try:
-            found += read_subscriptions(yaml.safe_load(read(file)))
-        except yaml.YAMLError as error:
-            raise Unreadable(f"{file} is not YAML.", "Mend it, or leave --subscriptions out.") from error
-    return found
+    unclear: list[Finding] = []
+    for name, data in files.items():
+        if isinstance(data, FileRefused):
+            raise data
+        made, wrong = read_subscription(data, name)
+        first = next((one for one in wrong if one.severity.blocks), None)
+        if first is not None:
+            unclear.append(first)
+        elif made is not None:
+            found.append(made)
+    return found, unclear
 
 
 def _print(old: Contract, new: Contract, found: Comparison, today: date) -> None:
@@ -135,7 +157,7 @@ def _print_change(change: Judged, today: date) -> None:
     if change.verdict is Verdict.OK:
         return
     if change.part is Aspect.COMPATIBILITY:
-        output.line(f"        It hits {', '.join(change.who)}.{asked(change)}")
+        output.line(f"        It hits {', '.join(change.who)}.{change.subscribed}{asked(change)}")
     output.line(f"        {change.instead}")
     output.line("        To accept it, put this into the policy:")
     for line in change.waiver(today).splitlines():

@@ -38,12 +38,19 @@ def _policy() -> Schema:
     return json_schema(rules_of())
 
 
+def _subscription() -> Schema:
+    from dq.contracts.subscriptions.subscription import json_schema
+
+    return json_schema()
+
+
 # What the schema is of -> what gives it, importing nothing that the others need.
 SCHEMAS: dict[str, Callable[[], Schema]] = {
     "contract": _contract,
     "extension": _extension,
     "findings": _findings,
     "policy": _policy,
+    "subscription": _subscription,
 }
 
 
@@ -57,6 +64,7 @@ def command(
     extension: one custom property of dq: delivery, dataset, scope or route.
     findings: what 'dq validate --format json' prints.
     policy: the registry's dq-policy.yaml.
+    subscription: a file below the registry's folder subscriptions.
 
     Example: dq schema contract > .vscode/dq.schema.json
     """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dq.cli.gating.subscriptions import gathered, split
 from dq.cli.gating.unenforced import unenforced
 from dq.cli.world.environment import World, processors, registry_root
 from dq.contracts.access.files import POLICY_FILE, Absent, exists, read
@@ -39,14 +40,16 @@ def judge(world: World, paths: list[Path], policy_file: Path | None = None) -> L
     rules = rules_of()
     root = registry_root(paths[0])
     policy = policy_of(written(root, policy_file), rules)
+    contracts, _ = split(paths, root)
     return lint_paths(
-        paths,
+        contracts,
         root=root,
         rules=rules,
         policy=policy,
         today=world.now().date(),
         processes=processors(),
         unenforced=unenforced,
+        subscriptions=gathered(root, paths),
     )
 
 

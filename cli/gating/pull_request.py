@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dq.cli.gating import subscriptions
 from dq.cli.gating.gate import Gated, policy_of, written
 from dq.cli.gating.unenforced import unenforced
+from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.contracts.access import files
 from dq.contracts.access.files import POLICY_FILE, Found
@@ -19,6 +21,7 @@ from dq.contracts.shared.outcome import Finding
 from dq.validators.compat import Comparison, DiffTerms, Waiver, findings
 from dq.validators.git import base_root, tree, work_tree
 from dq.validators.git.base import Base, Changed, base, compare_with
+from dq.validators.git.subscriptions import at_base
 from dq.validators.lint import Linted, Rules, lint_files, rules_of
 from dq.validators.policy import changes as policy_changes
 from dq.validators.policy import stricter
@@ -55,7 +58,10 @@ def compared(
     else:
         laws, more = _named(found, policy_file, rules)
         changes += more
-    terms = DiffTerms(today, mode=mode, subscriptions=tuple(found.subscriptions()))
+    consumers, unclear = at_base(found)
+    for file in unclear:
+        output.note(f"dq: {file} at the base cannot be read: its consumer is not named.")
+    terms = DiffTerms(today, mode=mode, subscriptions=tuple(consumers), unclear=bool(unclear))
     changed = found.changed()
     linted, comparison = _judged(found, changed, laws[0], terms, rules)
     wrong: list[Finding] = list(linted.findings)
@@ -138,7 +144,14 @@ def _judged(
     comparison = compare_with(found, replace(terms, waivers=waivers), changed)
     names = {posixpath.relpath(file, law.folder): file for file in changed.contents}
     contents = [(name, changed.contents[file]) for name, file in names.items()]
-    linted = lint_files(contents, rules=rules, policy=law.policy, today=terms.today, unenforced=unenforced)
+    linted = lint_files(
+        contents,
+        rules=rules,
+        policy=law.policy,
+        today=terms.today,
+        unenforced=unenforced,
+        subscriptions=subscriptions.changed(found.root, found),
+    )
     return _renamed(linted, names), comparison
 
 

@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dq.contracts.access import open_beneath
-from dq.contracts.access.file_refusal import FileRefused, Found, explained, named, shown, unreadable
+from dq.contracts.access.file_refusal import (
+    FileRefused,
+    Found,
+    NotPlain,
+    explained,
+    named,
+    shown,
+    unreadable,
+)
 from dq.contracts.access.files import MAX_BYTES, POLICY_FILE, looked_at
 from dq.contracts.shared.document_kind import OTHER, is_contract, looks_like
 from dq.contracts.shared.errors import Unreadable
@@ -27,7 +35,7 @@ YAML = (".yaml", ".yml")
 # What a package manager unpacks is not the registry's, and may be a hundred thousand files.
 NOT_ENTERED = frozenset(("node_modules", "site-packages", "__pycache__"))
 # What dq itself reads there, and is no contract.
-_OUR_FOLDER = "subscriptions"
+SUBSCRIPTIONS = "subscriptions"
 
 # A registry has thousands of contracts, a few folders deep; what is beyond is a mistake or an attack.
 MAX_DEPTH = 64
@@ -138,6 +146,23 @@ def called(root: Path, name: str) -> list[Found]:
     return sorted((one for one, _, _ in _walk(root, lambda other: other == name)), key=_steps)
 
 
+def subscriptions(root: Path) -> list[Found]:
+    """The subscription files of a registry, by their names below its root, in order; none without a folder.
+
+    A folder that is a link comes as one refused file: it may lead anywhere.
+    """
+    if not os.path.lexists(root / SUBSCRIPTIONS):
+        return []
+    if (root / SUBSCRIPTIONS).is_symlink():
+        message = f"{shown(root / SUBSCRIPTIONS)} is a link."
+        return [Found(root, SUBSCRIPTIONS, NotPlain(message, "Put the folder itself there."))]
+    if not (root / SUBSCRIPTIONS).is_dir():
+        return []
+    inside = _walk(root / SUBSCRIPTIONS, lambda name: name.endswith(YAML) and not called_contract(name))
+    found = [Found(root, f"{SUBSCRIPTIONS}/{one.name}", one.refused) for one, _, _ in inside]
+    return sorted(found, key=_steps)
+
+
 def called_contract(name: str) -> bool:
     """Whether a file is a contract by its name alone."""
     return name.endswith(ENDINGS)
@@ -158,7 +183,7 @@ def _steps(one: Found) -> list[str]:
 
 
 def _is_ours(one: Found) -> bool:
-    return one.name.split("/")[-1] == POLICY_FILE or _OUR_FOLDER in one.name.split("/")[:-1]
+    return one.name.split("/")[-1] == POLICY_FILE or SUBSCRIPTIONS in one.name.split("/")[:-1]
 
 
 def _is_folder(path: Path) -> bool:

@@ -103,7 +103,9 @@ def test_consumers_come_from_a_folder_of_subscriptions(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "subscriptions").mkdir()
-    (folder / "subscriptions" / "billing.yaml").write_text("consumer: billing\ncontract: orders\n")
+    (folder / "subscriptions" / "billing.yaml").write_text(
+        "contract: orders\nmajor: 1\nconsumer: {team: billing}\npurpose: Invoices.\nstartDate: 2020-01-01\n"
+    )
     arguments = ["diff", "before.odcs.yaml", "broken.odcs.yaml", "--format", "json"]
 
     run([*arguments, "--subscriptions", "subscriptions"])

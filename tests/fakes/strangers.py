@@ -287,7 +287,14 @@ def world(folder: Path, text: str) -> None:
     _write(
         folder / "refused" / "dq-policy.yaml", {"profile": text, text: text, "rules": {text: {text: text}}}
     )
-    _write(folder / "subscriptions" / "a.yaml", {"subscriber": text, "contract": "orders", "columns": [text]})
+    agreed = {"major": 1, "purpose": text, "startDate": "2020-01-01", "approvers": [text]}
+    hostile = {
+        "contract": text,
+        "consumer": {"team": text, "account": text, "principal": text, "contact": text},
+    }
+    _write(folder / "subscriptions" / "a.yaml", {**agreed, **hostile, "columns": [text], "rowFilter": text})
+    _write(folder / "subscriptions" / "b.yaml", {**agreed, "contract": "orders", "consumer": {"team": text}})
+    _write(folder / "subscriptions" / "c.yaml", {text: text, "contract": {text: text}, "startDate": text})
     sample = f'day,note,"{_quoted(text)}"\n2026-05-01,,x\nx,"{_quoted(text)}","{_quoted(text)}"\n'
     (folder / "orders.csv").write_bytes(sample.encode("utf-8", "surrogateescape"))
     part = folder / "lake" / "day=2026-05-10"

@@ -13,10 +13,12 @@ import pytest
 from dq.cli.gating.unenforced import unenforced
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.shared.shelf import BrokenShelf
+from dq.contracts.yaml.parse import parse
 from dq.validators import rule_page
 from dq.validators import rules as shelf
 from dq.validators.context import nothing
 from dq.validators.lint import lint, lint_files, rules_of
+from dq.validators.lint.subscriptions import SubscriptionFiles
 from dq.validators.policy import changes
 from dq.validators.policy.file import read
 from dq.validators.policy.policy import Policy, RuleSetting
@@ -25,6 +27,7 @@ from dq.validators.rule import Rule, RuleScope
 RULES = rules_of()
 TODAY = date(2026, 11, 21)
 BASE = rule_page.document("")[0].encode()
+SUBSCRIPTION = rule_page.document("", rule_page.SUBSCRIPTION_BASE)[0].encode()
 SHELF = Path(__file__).parents[2] / "validators" / "rules"
 
 
@@ -37,6 +40,8 @@ def _findings(rule: Rule, document: bytes) -> list[Finding]:
         policy, wrong = read(document, "dq-policy.yaml", RULES)
         base = [(rule_page.BASE_FILE, BASE)]
         return [*wrong, *lint_files(base, rules=RULES, policy=policy, today=TODAY).findings]
+    if rule.scope is RuleScope.SUBSCRIPTION:
+        return _of_subscription(rule, document)
     files = [(rule_page.BASE_FILE, document)]
     if rule.scope is RuleScope.REGISTRY:
         files = [("a/" + rule_page.BASE_FILE, BASE), ("b/" + rule_page.BASE_FILE, document)]
@@ -46,8 +51,21 @@ def _findings(rule: Rule, document: bytes) -> list[Finding]:
     return list(found.findings)
 
 
+def _of_subscription(rule: Rule, document: bytes) -> list[Finding]:
+    files: dict[str, bytes] = {rule_page.SUBSCRIPTION_FILE: document}
+    if rule.id == "subscription-duplicate":
+        files = {"subscriptions/another.yaml": SUBSCRIPTION, **files}
+    text, _ = rule_page.document(rule_page.SUBSCRIBED)
+    contract = parse(text.encode(), rule_page.BASE_FILE).contract
+    assert contract is not None
+    given = SubscriptionFiles(files, frozenset(files), {contract.identity: contract})
+    return list(lint_files([], rules=RULES, today=TODAY, subscriptions=lambda _: given).findings)
+
+
 def _document(rule: Rule, fragment: str) -> tuple[str, int]:
-    """The fragment as a whole document: laid over a contract, or a policy as it is."""
+    """The fragment as a whole document: laid over a contract or a subscription, or a policy as it is."""
+    if rule.scope is RuleScope.SUBSCRIPTION:
+        return rule_page.document(fragment, rule_page.SUBSCRIPTION_BASE)
     return (fragment, 1) if rule.policies else rule_page.document(fragment)
 
 

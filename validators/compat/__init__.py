@@ -6,11 +6,12 @@ from dq.validators.compat.judged import Comparison, Judged
 from dq.validators.compat.judgement.words import Bump, Effect, Level, Mode, Verdict
 from dq.validators.compat.registry import History, compare
 from dq.validators.compat.rules import RULES
-from dq.validators.compat.subscribers import Subscription
+from dq.validators.compat.subscribers import AffectedConsumer
 from dq.validators.compat.waive import Waiver
 
 __all__ = [
     "RULES",
+    "AffectedConsumer",
     "Bump",
     "Comparison",
     "DiffTerms",
@@ -19,7 +20,6 @@ __all__ = [
     "Judged",
     "Level",
     "Mode",
-    "Subscription",
     "Verdict",
     "Waiver",
     "compare",

@@ -11,13 +11,13 @@ from dq.contracts.diff import Change, ElementKind, FlatElement
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
+from dq.contracts.subscriptions.subscription import Subscription
 from dq.validators.compat import lifecycle, subscribers, version, waive
 from dq.validators.compat.judged import ChangePlace, Comparison, Judged, comparison, judged, lowered
 from dq.validators.compat.judgement import table
 from dq.validators.compat.judgement.setting import DEFAULT_ENGINES, NOTICE_DAYS, Setting, engine, formats_of
 from dq.validators.compat.judgement.words import Bump, Judgement, Mode, Verdict, neutral
 from dq.validators.compat.judgement.words import replace as replaced
-from dq.validators.compat.subscribers import Subscription
 from dq.validators.compat.waive import Waiver
 from dq.validators.registry import identity
 
@@ -26,6 +26,7 @@ from dq.validators.registry import identity
 class DiffTerms:
     """By what changes are judged; all of it handed in, and in a pull request read at the base.
 
+    `unclear`: there are subscriptions that cannot be read, so that nobody can say that none names a change.
     `mode` None takes that of each object's `dataset` terms at the base, else FORWARD. `format` None takes
     what the contract says. `engines` are names as people write them (`spark<=3.5`, `trino`).
     """
@@ -38,6 +39,7 @@ class DiffTerms:
     deprecated_since: Mapping[str, date] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
     subscriptions: tuple[Subscription, ...] = ()
+    unclear: bool = False
 
     def setting(self, before: Contract, after: Contract, normal: FlatElement | None = None) -> Setting:
         """What the classification looks at; `normal` is the old contract in normal form."""
@@ -64,6 +66,7 @@ def diff(
     deprecated_since: Mapping[str, date] | None = None,
     waivers: Sequence[Waiver] = (),
     subscriptions: Iterable[Subscription] = (),
+    unclear: bool = False,
     earlier: Sequence[Contract] = (),
 ) -> Comparison:
     """What changed from one version to the next, judged. None stands for a contract that is not there.
@@ -80,6 +83,7 @@ def diff(
         deprecated_since=deprecated_since or {},
         waivers=tuple(waivers),
         subscriptions=tuple(subscriptions),
+        unclear=unclear,
     )
     if before is not None and after is not None:
         return both(before, after, terms, earlier)
@@ -158,9 +162,8 @@ def _of(change: Change, judgement: Judgement, contract: Contract, terms: DiffTer
 def _judged(
     judgement: Judgement, place: ChangePlace, contract: Contract, terms: DiffTerms, mode: Mode
 ) -> Judged:
-    major = identity(contract)[1]
-    hit = subscribers.names(terms.subscriptions, contract.id, major, place.path)
-    return judged(judgement, place, mode, hit)
+    hit = subscribers.affected(terms.subscriptions, contract, place.path, terms.today)
+    return judged(judgement, place, mode, hit, asked=bool(terms.subscriptions) and not terms.unclear)
 
 
 def _mode(contract: Contract, object_name: str, terms: DiffTerms) -> Mode:

@@ -28,7 +28,7 @@ def _finding(change: Judged, today: date) -> Finding:
     if change.part is Aspect.VERSION_POLICY:
         message = f"Version policy: {message}"
     elif change.verdict is not Verdict.OK:
-        message += f" It hits {', '.join(change.who)}.{asked(change)}"
+        message += f" It hits {', '.join(change.who)}.{change.subscribed}{asked(change)}"
     if change.waived:
         message += f" Waived: {change.waived}."
     mend = change.instead

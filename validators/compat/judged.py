@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from enum import StrEnum
@@ -11,6 +11,7 @@ from hashlib import sha256
 
 from dq.contracts.diff import Change
 from dq.contracts.shared.outcome import Location
+from dq.validators.compat import subscribers
 from dq.validators.compat.judgement.words import (
     Bump,
     Effect,
@@ -22,6 +23,7 @@ from dq.validators.compat.judgement.words import (
     verdict,
 )
 from dq.validators.compat.rules import RULES, VERSION_POLICY
+from dq.validators.compat.subscribers import AffectedConsumer
 
 _WAIVER_DAYS = 30
 _HIT = {
@@ -46,7 +48,8 @@ class Judged:
 
     `before` and `after` are as the files have them. `at` is in the new file, or where the removed part's
     nearest surviving parent stands there; `at_before` in the old one. `who` are those that are hit, with
-    the engine that fails and the consumers that subscribed. `against` is the earlier version that a
+    the engine that fails and the teams that subscribed, of whom `consumers` tells more; with `asked`, an
+    empty one says that nobody did. `against` is the earlier version that a
     transitive mode found it against. `waived` is the reason of the waiver that let it pass.
     `required_version` announces all changes of this contract, where its old version is one, and
     `own_version` this change alone.
@@ -72,6 +75,16 @@ class Judged:
     waived: str = ""
     required_version: str = ""
     own_version: str = ""
+    consumers: tuple[AffectedConsumer, ...] = ()
+    asked: bool = False
+
+    @property
+    def subscribed(self) -> str:
+        """Who subscribed to what is hit, or that nobody did, as a sentence with a space before it.
+
+        Empty where consumers are not hit, and in a registry without subscriptions.
+        """
+        return subscribers.said(self.consumers, asked=self.asked)
 
     @property
     def part(self) -> Aspect:
@@ -120,6 +133,7 @@ class Judged:
             "verdict": self.verdict.value,
             "part": self.part.value,
             "who": list(self.who),
+            "consumers": [one.as_dict() for one in self.consumers],
             "bump": self.bump.value,
             "message": self.problem,
             "instead": self.instead,
@@ -166,10 +180,21 @@ class ChangePlace:
         )
 
 
-def judged(judgement: Judgement, place: ChangePlace, mode: Mode, consumers: Iterable[str] = ()) -> Judged:
-    """A judgement of something, in a mode. Consumers are named where consumers are hit."""
+def judged(
+    judgement: Judgement,
+    place: ChangePlace,
+    mode: Mode,
+    consumers: tuple[AffectedConsumer, ...] = (),
+    *,
+    asked: bool = False,
+) -> Judged:
+    """A judgement of something, in a mode. Consumers are named where consumers are hit.
+
+    `asked`: there are subscriptions, so that it means something when none names it.
+    """
     hit = _HIT[judgement.effect]
-    named = [f"consumer {name}" for name in consumers] if "consumers" in hit else []
+    consumers = consumers if "consumers" in hit else ()
+    named = list(dict.fromkeys(f"consumer {one.team}" for one in consumers))
     engine = [f"engine {judgement.engine}"] if judgement.engine else []
     return Judged(
         rule=judgement.rule,
@@ -185,6 +210,8 @@ def judged(judgement: Judgement, place: ChangePlace, mode: Mode, consumers: Iter
         bump=required_bump(judgement, mode),
         note=judgement.note,
         who=(*hit, *engine, *named),
+        consumers=consumers,
+        asked="consumers" in hit and asked,
         at=place.at,
         at_before=place.at_before,
         pointer=place.pointer,

@@ -1,63 +1,69 @@
-"""Who consumes what, from the subscription files of a registry: handed in as parsed values."""
+"""Whom a change hits among those who subscribed, and whom to ask about it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from datetime import date
+
+from dq.contracts.model import Contract
+from dq.contracts.subscriptions.coverage import reaches
+from dq.contracts.subscriptions.subscription import Subscription
+
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
-    """One consumer of a contract. No `major` means every one; no `paths` means all of it."""
+class AffectedConsumer:
+    """One subscription that a change reaches. `contact` may be empty, and so may `approvers`."""
 
-    consumer: str
-    contract: str
-    major: str = ""
-    paths: tuple[str, ...] = ()
+    team: str
+    purpose: str
+    contact: str = ""
+    approvers: tuple[str, ...] = ()
+    file: str = ""
 
-    def concerns(self, contract: str, major: str, path: str) -> bool:
-        """Whether a change at this path reaches the consumer."""
-        if self.contract != contract or self.major not in ("", major):
-            return False
-        return not self.paths or not path or any(_overlap(own, path) for own in self.paths)
+    @property
+    def sentence(self) -> str:
+        """The consumer in a few words: `billing (The invoices; ask #billing, ana@example.com)`."""
+        ask = ", ".join(dict.fromkeys(filter(None, (self.contact, *self.approvers))))
+        return f"{self.team} ({self.purpose.strip().rstrip('.')}{f'; ask {ask}' if ask else ''})"
+
+    def as_dict(self) -> dict[str, object]:
+        """The consumer as plain values."""
+        return {
+            "team": self.team,
+            "purpose": self.purpose,
+            "contact": self.contact or None,
+            "approvers": list(self.approvers),
+            "subscription": self.file,
+        }
 
 
-def _overlap(first: str, second: str) -> bool:
-    """Whether one path is at, above or below the other: `orders` and `orders.id` are."""
-    short, long = sorted((first, second), key=len)
-    return long == short or long.startswith((f"{short}.", f"{short}["))
+def affected(
+    subscriptions: Iterable[Subscription], contract: Contract, path: str, today: date
+) -> tuple[AffectedConsumer, ...]:
+    """The consumers that a change at this path of the contract reaches, by team and purpose.
 
-
-def read(value: Any) -> list[Subscription]:
-    """The subscriptions in one parsed file: a mapping or a list of mappings with `consumer` and `contract`.
-
-    `version` (or `major`) narrows to a major, `elements` to paths such as `orders.amount`. Entries without
-    the two names are left out: they subscribe to nothing that we could name.
+    Only subscriptions to the contract's major that hold on the day count.
     """
-    entries = value if isinstance(value, list) else [value]
-    if isinstance(value, Mapping) and isinstance(value.get("subscriptions"), list):
-        entries = [{**value, **one} for one in value["subscriptions"] if isinstance(one, Mapping)]
-    found = []
-    for entry in entries:
-        if not isinstance(entry, Mapping):
-            continue
-        consumer, contract = _named(entry.get("consumer")), _named(entry.get("contract"))
-        if consumer and contract:
-            version = str(entry.get("major", entry.get("version", "")) or "")
-            paths = entry.get("elements") or entry.get("columns") or ()
-            major = version.removeprefix("v").partition(".")[0]
-            found.append(Subscription(consumer, contract, major, tuple(str(path) for path in paths)))
-    return found
+    found = {
+        AffectedConsumer(
+            one.consumer.team, one.purpose, one.consumer.contact or "", tuple(one.approvers), one.file
+        )
+        for one in subscriptions
+        if one.identity == contract.identity and one.active(today) and reaches(one, contract, path)
+    }
+    return tuple(sorted(found, key=lambda one: (one.team, one.purpose, one.file)))
 
 
-def _named(value: Any) -> str:
-    """A name, given as text or as the `name` or `id` of a mapping."""
-    if isinstance(value, Mapping):
-        value = value.get("name") or value.get("id")
-    return str(value) if value else ""
+def said(consumers: tuple[AffectedConsumer, ...], *, asked: bool) -> str:
+    """Who subscribed, as a sentence with a space before it.
 
-
-def names(subscriptions: Iterable[Subscription], contract: str, major: str, path: str) -> list[str]:
-    """The consumers that a change reaches, sorted, each once."""
-    return sorted({one.consumer for one in subscriptions if one.concerns(contract, major, path)})
+    That nobody did is only said where it can be known: `asked`.
+    """
+    if not consumers:
+        return " No subscription names it." if asked else ""
+    named = "; ".join(one.sentence for one in consumers[:_SHOWN])
+    more = f"; and {len(consumers) - _SHOWN} more" if len(consumers) > _SHOWN else ""
+    return f" Subscribed: {named}{more}."

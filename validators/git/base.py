@@ -18,8 +18,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.document_kind import is_contract
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat import Comparison, DiffTerms, History, Subscription, compare
-from dq.validators.compat.subscribers import read as read_subscriptions
+from dq.validators.compat import Comparison, DiffTerms, History, compare
 from dq.validators.git import base_root, tree, work_tree
 from dq.validators.git.history import logged, tagged
 from dq.validators.git.objects import (
@@ -112,23 +111,14 @@ class Base:
         contents = {file: data for file, data in touched.items() if data is not None}
         return Changed(tuple(before), tuple(after), tuple(invalid), tuple(broken), contents)
 
-    def subscriptions(self, folder: str = "subscriptions/") -> list[Subscription]:
-        """Who consumes what, as the files of a folder at the base say."""
-        import yaml
-
-        inside = {
-            file: one
-            for name, one in self.then.items()
-            if (file := self._outside(name)) and one.kind is EntryKind.FILE
+    def below(self, folder: str) -> dict[str, TreeEntry]:
+        """The plain YAML files at the base below a folder of the registry, in order."""
+        inside = {file: one for name, one in self.then.items() if (file := self._candidate(name))}
+        return {
+            file: inside[file]
+            for file in sorted(inside)
+            if file.startswith(f"{folder}/") and inside[file].kind is EntryKind.FILE
         }
-        wanted = {file: inside[file] for file in sorted(inside) if file.startswith(folder) and entered(file)}
-        found: list[Subscription] = []
-        for file, data in tree.contents(self.repo, wanted):
-            try:
-                found += read_subscriptions(yaml.safe_load(data or b""))
-            except yaml.YAMLError as error:
-                raise Unreadable(f"{file} at the base is not YAML.", "Mend it on the base branch.") from error
-        return found
 
     def history(self, contract: Contract, *, always: bool = False) -> History:
         """The past of a contract up to the base: its tags `<id>/vX.Y.Z`, else first-parent history.

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from dq.contracts.access import files
-from dq.contracts.access.discovery import PassedOver, discover
+from dq.contracts.access.discovery import Discovery, PassedOver, discover
 from dq.contracts.access.files import FileRefused, Found, shown
 from dq.contracts.shared import shelf
 from dq.contracts.shared.outcome import Finding
@@ -19,6 +19,7 @@ from dq.validators.context import Unenforced, nothing
 from dq.validators.lint import bulk
 from dq.validators.lint.consequences import ancestors
 from dq.validators.lint.judge import Gate, JudgedFile, among_others, judge
+from dq.validators.lint.subscriptions import Gather, judge_subscriptions, no_subscriptions
 from dq.validators.policy import waivers
 from dq.validators.policy.policy import DEFAULT, Policy
 from dq.validators.rule import Rule, RuleScope
@@ -76,18 +77,21 @@ def lint_paths(
     today: date,
     processes: int = 1,
     unenforced: Unenforced = nothing,
+    subscriptions: Gather = no_subscriptions,
 ) -> Linted:
     """What is wrong with the contracts at these paths, and with the registry that they form.
 
-    `root` is the registry's root. Many contracts are shared out to `processes` where the system can fork.
-    A file that cannot be read has a finding that says why, and the others are judged. Raises Unreadable for
+    `root` is the registry's root, and `subscriptions` gives those that are judged with the contracts. Many
+    contracts are shared out to `processes` where the system can fork. A file that cannot be read has a
+    finding that says why, and the others are judged. Raises Unreadable for
     a path that does not exist, and for a folder without a contract: nothing was validated there, which is
     not the same as fine.
     """
-    found = discover(paths)
+    found = discover(paths) if paths else Discovery(())
     unique = sorted(_named(found.contracts, root).items())
     gate = Gate(rules, policy, today, unenforced)
-    return replace(_linted(gate, bulk.each(unique, _Reader(gate), processes)), passed=found.passed)
+    judged = bulk.each(unique, _Reader(gate), processes)
+    return replace(_linted(gate, judged, subscriptions), passed=found.passed)
 
 
 def lint_files(
@@ -97,13 +101,14 @@ def lint_files(
     policy: Policy = DEFAULT,
     today: date,
     unenforced: Unenforced = nothing,
+    subscriptions: Gather = no_subscriptions,
 ) -> Linted:
     """What is wrong with contracts that are handed in as (file, bytes), taken as one registry.
 
     A file that cannot be read comes with the reason instead of its bytes.
     """
     gate = Gate(rules, policy, today, unenforced)
-    return _linted(gate, bulk.each(list(contents), lambda one: judge(gate, *one), processes=1))
+    return _linted(gate, bulk.each(list(contents), lambda one: judge(gate, *one), processes=1), subscriptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,22 +125,28 @@ class _Reader:
             return judge(self.gate, file, refused)
 
 
-def _linted(gate: Gate, judged: Iterable[JudgedFile]) -> Linted:
+def _linted(gate: Gate, judged: Iterable[JudgedFile], subscriptions: Gather) -> Linted:
     every = list(judged)
     found = [finding for one in every for finding in one.findings]
     found += among_others(gate, every)
+    ids = {one.entry.identity[0] for one in every if one.entry is not None}
+    subscribed = subscriptions(ids)
+    found += judge_subscriptions(gate, subscribed, ids)
     found = _without_consequences(found, gate)
     found = waivers.apply(
         found,
         gate.policy.waivers,
         rules=gate.rules,
-        contracts={one.entry.identity[0] for one in every if one.entry is not None},
+        contracts=ids,
         today=gate.today,
     )
     findings = [finding for one in found if (finding := _of_the_policy(one, gate)) is not None]
     findings.sort(key=lambda finding: (finding.at, finding.rule, finding.path))
     files = {finding.at.file for finding in findings}
     sources = {one.file: one.data for one in every if one.data is not None and one.file in files}
+    sources |= {
+        file: data for file, data in subscribed.files.items() if file in files and isinstance(data, bytes)
+    }
     return Linted(tuple(_brief(one) for one in findings), tuple(one.file for one in every), sources)
 
 

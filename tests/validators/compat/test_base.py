@@ -15,6 +15,7 @@ from dq.contracts.shared.outcome import Severity
 from dq.contracts.yaml.parse import parse
 from dq.validators.compat import Comparison, DiffTerms, Mode, Verdict, findings
 from dq.validators.git.base import Base, BaseRefInvalid, BaseUnavailable, at, base, compare_with
+from dq.validators.git.subscriptions import at_base
 
 TODAY = date(2026, 1, 15)
 HEAD = "apiVersion: v3.2.0\nkind: DataContract\n"
@@ -189,12 +190,15 @@ def test_a_registry_in_a_folder_of_the_repository_sees_only_itself(registry: Reg
 
 
 def test_consumers_are_named_from_the_subscriptions_of_the_base(registry: Registry) -> None:
-    subscription = "consumer: billing\ncontract: orders\nelements: [orders.note]\n"
+    subscription = (
+        "contract: orders\nmajor: 1\nconsumer: {team: billing}\npurpose: Invoices.\n"
+        "columns: [orders.note]\nstartDate: 2020-01-01\n"
+    )
     registry.commit({"orders.odcs.yaml": orders(), "subscriptions/billing.yaml": subscription})
     registry.branch("feature")
     registry.commit({"orders.odcs.yaml": orders("2.0.0", "id")})
 
-    known = base(registry.folder, "main").subscriptions()
+    known, _ = at_base(base(registry.folder, "main"))
     found = compared(registry.folder, subscriptions=tuple(known))
 
     (removed,) = [one for one in found.changes if one.rule == "column-removed"]

@@ -9,10 +9,10 @@ import pytest
 import yaml
 from fragments.compat import TODAY, contract, document
 
-from dq.validators.compat import Bump, Judged, Mode, Subscription, Verdict, Waiver, diff
+from dq.contracts.subscriptions.subscription import Subscription, read
+from dq.validators.compat import Bump, Judged, Mode, Verdict, Waiver, diff
 from dq.validators.compat.judgement.setting import engine
 from dq.validators.compat.rules import RULES
-from dq.validators.compat.subscribers import read
 
 
 def only(before: dict[str, Any], after: dict[str, Any], rule: str, **more: Any) -> Judged:
@@ -38,35 +38,56 @@ def test_an_engine_of_which_nothing_is_known_cannot_read() -> None:
     assert "engine homemade" in found.who
 
 
+def subscription(team: str, columns: str = "", major: int = 1, **more: str) -> Subscription:
+    """One of the contract `orders`, which holds on the day of the tests."""
+    lines = {
+        "contract": more.get("contract", "orders"),
+        "major": major,
+        "consumer": f"{{team: {team}, contact: '#{team}'}}",
+        "purpose": more.get("purpose", "Invoices."),
+        "columns": f"[{columns}]",
+        "startDate": more.get("start", "2025-01-01"),
+        "endDate": more.get("end", "2030-12-31"),
+        "approvers": "[ana@example.com]",
+    }
+    text = "".join(f"{key}: {value}\n" for key, value in lines.items())
+    made, wrong = read(text.encode(), f"subscriptions/{team}.yaml")
+    assert made is not None
+    assert wrong == []
+    return made
+
+
 def test_a_consumer_is_named_where_the_change_reaches_what_it_reads() -> None:
     known = [
-        Subscription("billing", "orders", "1", ("orders.b",)),
-        Subscription("search", "orders", "", ()),
-        Subscription("audit", "orders", "1", ("orders.a",)),
-        Subscription("other", "lines"),
+        subscription("billing", "orders.b"),
+        subscription("search"),
+        subscription("audit", "orders.a"),
+        subscription("other", contract="lines"),
+        subscription("next", "orders.b", major=2),
+        subscription("past", "orders.b", end="2026-01-14"),
+        subscription("later", "orders.b", start="2026-01-16"),
+        subscription("last", "orders.b", end="2026-01-15"),
     ]
 
     found = only(TWO, ONE, "column-removed", subscriptions=known)
 
-    assert found.who == ("consumers", "consumer billing", "consumer search")
+    assert found.who == ("consumers", "consumer billing", "consumer last", "consumer search")
+    assert found.verdict is Verdict.BREAK
+    assert found.subscribed == (
+        " Subscribed: billing (Invoices; ask #billing, ana@example.com); "
+        "last (Invoices; ask #last, ana@example.com); search (Invoices; ask #search, ana@example.com)."
+    )
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        ({"consumer": "a", "contract": "c"}, [Subscription("a", "c")]),
-        (
-            {"consumer": {"name": "a"}, "contract": {"id": "c"}, "version": "2.1.0"},
-            [Subscription("a", "c", "2")],
-        ),
-        ([{"consumer": "a", "contract": "c", "elements": ["t.x"]}], [Subscription("a", "c", "", ("t.x",))]),
-        ({"consumer": "a", "subscriptions": [{"contract": "c"}]}, [Subscription("a", "c")]),
-        (["nonsense", None, {"consumer": "a"}], []),
-        (None, []),
-    ],
-)
-def test_subscription_files_are_read_in_their_usual_forms(written: Any, expected: list[Subscription]) -> None:
-    assert read(written) == expected
+def test_that_no_subscription_names_a_column_is_said_and_changes_no_verdict() -> None:
+    found = only(TWO, ONE, "column-removed", subscriptions=[subscription("audit", "orders.a")])
+
+    assert (found.verdict, found.who) == (Verdict.BREAK, ("consumers",))
+    assert found.subscribed == " No subscription names it."
+
+
+def test_a_registry_without_subscriptions_says_nothing_of_them() -> None:
+    assert only(TWO, ONE, "column-removed").subscribed == ""
 
 
 def test_the_waiver_that_is_offered_lets_exactly_this_change_pass() -> None:

@@ -1,0 +1,259 @@
+"""Subscriptions at the command line: the gate judges them, and a change names who subscribed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dq.cli.main import run
+
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+schema:
+  - name: orders
+    physicalName: tbl_orders
+    properties:
+      - {name: id, logicalType: integer, physicalType: bigint}
+      - {name: total, physicalName: amount, logicalType: number, tags: [finance]}
+      - name: address
+        logicalType: object
+        properties:
+          - {name: city, logicalType: string}
+      - {name: email, logicalType: string, classification: Confidential}
+"""
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A registry with one contract, and no subscription."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dq-policy.yaml").write_text("profile: default\n")
+    (tmp_path / "orders.odcs.yaml").write_text(CONTRACT)
+    return tmp_path
+
+
+def subscribe(folder: Path, name: str, **other: str) -> None:
+    lines = {
+        "contract": "orders",
+        "major": "1",
+        "consumer": f"{{team: {name}, contact: '#{name}'}}",
+        "purpose": "Invoices.",
+        "columns": "[orders.id]",
+        "startDate": "2020-01-01",
+        **other,
+    }
+    file = folder / "subscriptions" / "teams" / f"{name}.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(f"{key}: {value}\n" for key, value in lines.items() if value))
+
+
+def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[tuple[str, str, int]]:
+    run(["validate", *arguments, "--format", "json"])
+    rows = json.loads(capsys.readouterr().out)["findings"]
+    return [(row["rule"], row["file"], row["line"]) for row in rows]
+
+
+def test_mistakes_of_contracts_and_of_subscriptions_come_together(registry, capsys):
+    (registry / "orders.odcs.yaml").write_text(CONTRACT.replace("active", "activ"))
+    subscribe(registry, "billing", columns="[orders.id, orders.totl]", major="1", endDate="2019-01-01")
+    subscribe(registry, "search", contract="order")
+    (registry / "subscriptions" / "odd.yaml").write_text("contract: orders\nmajr: 1\n")
+
+    assert found(capsys) == [
+        ("status-unknown", "orders.odcs.yaml", 5),
+        *[("missing-key", "subscriptions/odd.yaml", 1)] * 3,
+        ("unknown-key", "subscriptions/odd.yaml", 2),
+        ("subscription-column-unknown", "subscriptions/teams/billing.yaml", 5),
+        ("subscription-dates-reversed", "subscriptions/teams/billing.yaml", 7),
+        ("subscription-contract-unknown", "subscriptions/teams/search.yaml", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    "columns",
+    ["[orders]", "[tbl_orders.amount, orders.total]", "[orders.address.city, tbl_orders.address]", ""],
+)
+def test_columns_are_known_by_every_name_that_the_contract_gives_them(registry, capsys, columns):
+    subscribe(registry, "billing", columns=columns, approvers="[ana@example.com]")
+
+    assert found(capsys) == []
+
+
+@pytest.mark.parametrize(
+    "covering", [{"columns": ""}, {"columns": "[orders]"}, {"columns": "[orders.email]"}]
+)
+def test_classified_columns_ask_for_an_approver_however_they_are_reached(registry, capsys, covering):
+    subscribe(registry, "billing", **covering)
+
+    assert [rule for rule, _, _ in found(capsys)] == ["subscription-without-approver"]
+
+
+def test_a_tag_stands_for_the_columns_that_have_it(registry, capsys):
+    subscribe(registry, "billing", columns="", tags="[finance, sales]")
+
+    assert [rule for rule, _, _ in found(capsys)] == ["subscription-column-unknown"]
+
+
+@pytest.mark.parametrize(
+    "filter_",
+    [
+        "id IN (SELECT 1)",
+        "upper(email) = 'A'",
+        "id + 1 = 2",
+        "nme = 1",
+        "true; DROP TABLE x",
+        "o.id = 1",
+        "''",
+    ],
+)
+def test_a_row_filter_that_could_not_be_applied_is_refused(registry, capsys, filter_):
+    subscribe(registry, "billing", rowFilter=json.dumps(filter_))
+
+    assert [rule for rule, _, _ in found(capsys)] == ["subscription-row-filter-invalid"]
+
+
+def test_an_ordinary_row_filter_is_taken(registry, capsys):
+    subscribe(
+        registry, "billing", rowFilter="\"id BETWEEN 1 AND 9 AND NOT (amount <= -1.5 OR email LIKE 'a%')\""
+    )
+
+    assert found(capsys) == []
+
+
+def test_one_contract_alone_is_judged_with_its_own_subscriptions(registry, capsys):
+    (registry / "lines.odcs.yaml").write_text(CONTRACT.replace("id: orders\n", "id: lines\n"))
+    subscribe(registry, "billing", columns="[orders.nothing]")
+    subscribe(registry, "search", contract="lines", columns="[orders.nothing]")
+
+    assert [file for _, file, _ in found(capsys, "lines.odcs.yaml")] == ["subscriptions/teams/search.yaml"]
+
+
+def test_a_subscription_that_is_named_is_judged_alone(registry, capsys):
+    subscribe(registry, "billing", columns="[orders.nothing]")
+    subscribe(registry, "search", columns="[orders.nothing]")
+
+    assert [file for _, file, _ in found(capsys, "subscriptions/teams/search.yaml")] == [
+        "subscriptions/teams/search.yaml"
+    ]
+
+
+def test_what_is_waived_for_one_subscription_is_not_for_another(registry, capsys):
+    subscribe(registry, "billing", columns="[orders.email]")
+    subscribe(registry, "search", columns="[orders.email]")
+    waiver = {
+        "rule": "subscription-without-approver",
+        "contract": "orders",
+        "path": "subscriptions/teams/billing.yaml#columns",
+        "reason": "It is old.",
+        "by": "Ana",
+        "expires": "2120-01-01",
+    }
+    (registry / "dq-policy.yaml").write_text(json.dumps({"waivers": [waiver]}))
+
+    assert [file for _, file, _ in found(capsys)] == ["subscriptions/teams/search.yaml"]
+
+
+def test_a_link_is_a_finding_and_its_target_is_not_read(registry, capsys, tmp_path_factory):
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret.yaml"
+    secret.write_text("contract: orders\ncanary: 1\n")
+    subscribe(registry, "billing")
+    (registry / "subscriptions" / "link.yaml").symlink_to(secret)
+
+    assert run(["validate"]) == 1
+
+    out = capsys.readouterr().out
+    assert "not-a-plain-file" in out
+    assert "canary" not in out
+
+
+def test_a_folder_of_subscriptions_that_is_a_link_is_a_finding(registry, capsys, tmp_path_factory):
+    other = tmp_path_factory.mktemp("elsewhere")
+    subscribe(other, "billing", contract="nothing")
+    (registry / "subscriptions").symlink_to(other / "subscriptions")
+
+    assert [rule for rule, _, _ in found(capsys)] == ["not-a-plain-file"]
+
+
+def git(*arguments: str) -> None:
+    subprocess.run(
+        ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", *arguments],
+        check=True,
+        capture_output=True,
+    )
+
+
+@pytest.fixture
+def branch(registry: Path) -> Path:
+    """The registry as a repository, on a branch after a commit with two subscriptions."""
+    subscribe(registry, "billing", columns="[orders.total]", approvers="[ana@example.com]")
+    subscribe(registry, "search", columns="[orders.nothing]")
+    git("init", "-q", "-b", "main")
+    git("add", "-A")
+    git("commit", "-q", "-m", "all")
+    git("checkout", "-q", "-b", "feature")
+    return registry
+
+
+def test_a_branch_is_told_of_the_subscriptions_that_it_changes(branch, capsys):
+    subscribe(branch, "audit", columns="[orders.nothing]")
+    subscribe(branch, "again", consumer="{team: billing, contact: '#billing'}")
+
+    assert found(capsys, "--base", "main") == [
+        ("subscription-duplicate", "subscriptions/teams/again.yaml", 4),
+        ("subscription-column-unknown", "subscriptions/teams/audit.yaml", 5),
+    ]
+
+
+def test_the_gate_names_whom_a_change_hits_and_whom_to_ask(branch, capsys):
+    without = CONTRACT.replace("1.0.0", "2.0.0").replace(", physicalName: amount", ", physicalName: total")
+    (branch / "orders.odcs.yaml").write_text(without)
+    # What a branch says of subscriptions changes nothing of who is named.
+    (branch / "subscriptions" / "teams" / "billing.yaml").unlink()
+
+    assert run(["validate", "--base", "main"]) == 1
+
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Subscribed: billing (Invoices; ask #billing, ana@example.com)" in out
+
+
+def test_a_diff_takes_the_subscriptions_of_the_registry(branch, capsys):
+    (branch / "orders.odcs.yaml").write_text(
+        CONTRACT.replace("  - {name: id, logicalType", "  - {name: key, logicalType")
+    )
+    arguments = ["diff", "main:orders.odcs.yaml", "orders.odcs.yaml"]
+
+    assert run([*arguments, "--format", "json"]) == 1
+    changes = json.loads(capsys.readouterr().out)["changes"]
+    run([*arguments, "--format", "markdown"])
+
+    assert changes[0]["consumers"] == []
+    assert "No subscription names it." in capsys.readouterr().out
+
+
+def test_what_cannot_be_read_at_the_base_stops_nobody_and_is_not_taken_for_nobody(branch, capsys):
+    (branch / "subscriptions" / "odd.yaml").write_text("contract: [")
+    git("add", "-A")
+    git("commit", "-q", "-m", "odd")
+    (branch / "orders.odcs.yaml").write_text(CONTRACT.replace("{name: id, logical", "{name: key, logical"))
+
+    assert run(["validate", "--base", "HEAD"]) == 1
+
+    said = capsys.readouterr()
+    assert "column-removed" in said.out
+    assert "No subscription names it." not in said.out
+    assert "subscriptions/odd.yaml at the base cannot be read" in said.err
+
+
+def test_the_schema_of_a_subscription_is_printed(capsys):
+    assert run(["schema", "subscription"]) == 0
+
+    made = json.loads(capsys.readouterr().out)
+    assert set(made["required"]) == {"contract", "major", "consumer", "purpose", "startDate"}
+    assert not made["additionalProperties"]
