@@ -112,6 +112,35 @@ def guarded_predicate(text: str) -> Guarded | Refused:
         return _refused(error)
 
 
+_JUDGES = (
+    exp.And, exp.Or, exp.Not, exp.Paren,
+    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Like, exp.Is,
+)  # fmt: skip
+_COMPARED = (exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Neg)
+_FILTER = (
+    "Compare columns with literals by =, <>, <, <=, >, >=, BETWEEN, IN, LIKE and IS NULL; join them by AND,"
+    " OR and NOT."
+)
+
+
+def guarded_filter(text: str) -> Guarded | Refused:
+    """A row filter of a subscription, which dq and AWS's data filters read alike, or why it may be none.
+
+    Never raises for what is in the text. Source: "PartiQL support in row filter expressions" of the Lake
+    Formation guide, which has no function, no arithmetic and no query.
+    """
+    found = guarded_predicate(text)
+    if isinstance(found, Refused):
+        return found
+    tree = _condition(text)
+    for node in tree.walk():
+        if not isinstance(node, (*_JUDGES, *_COMPARED)):
+            return Refused(f"{node.key.upper()} is not known to data filters", _FILTER)
+        if isinstance(node, exp.Column) and len(node.parts) > 1:
+            return Refused(f"{node.sql()!r} is not a column of the object", _FILTER)
+    return found if isinstance(tree, _JUDGES) else Refused("it is no comparison", _FILTER)
+
+
 def _refused(error: Exception) -> Refused:
     if isinstance(error, Forbidden):
         return Refused(str(error), error.instead, error.reads)

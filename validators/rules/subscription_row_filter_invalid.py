@@ -31,10 +31,9 @@ def subscribed(one: Subscription, among: Subscribed) -> Iterator[Fault]:
     if one.row_filter is None:
         return
     # Imported here: the parser of SQL takes time to start, and few subscriptions filter rows.
-    from dq.contracts.sql.guard import Refused
-    from dq.contracts.sql.row_filter import row_filter
+    from dq.contracts.sql.guard import Refused, guarded_filter
 
-    found = row_filter(one.row_filter)
+    found = guarded_filter(one.row_filter)
     if isinstance(found, Refused):
         yield fault(one, _KEY, f"the row filter is refused: {found.reason}.", found.instead)
         return
