@@ -257,3 +257,52 @@ def test_the_schema_of_a_subscription_is_printed(capsys):
     made = json.loads(capsys.readouterr().out)
     assert set(made["required"]) == {"contract", "major", "consumer", "purpose", "startDate"}
     assert not made["additionalProperties"]
+
+
+def test_subscriptions_are_listed_and_those_that_end_soon(registry, capsys):
+    subscribe(registry, "billing", columns="[orders.id, orders.total]", endDate="2026-12-20")
+    subscribe(registry, "search", columns="", tags="[finance]")
+    subscribe(registry, "past", endDate="2026-11-22")
+    subscribe(registry, "later", startDate="2027-01-01")
+    day = ["--as-of", "2026-11-23T23:00:00Z"]
+
+    assert run(["subscriptions", "--format", "json", *day]) == 0
+    every = json.loads(capsys.readouterr().out)["subscriptions"]
+    assert run(["subscriptions", "--within", "30d", *day]) == 0
+    soon = capsys.readouterr().out
+    assert run(["subscriptions", "--within", "4w", "--format", "markdown", *day]) == 0
+    shown = capsys.readouterr().out
+
+    assert [(one["consumer"]["team"], one["state"]) for one in every] == [
+        ("billing", "ending"),
+        ("later", "coming"),
+        ("past", "over"),
+        ("search", "active"),
+    ]
+    assert soon.split()[6:] == [
+        "orders",
+        "1",
+        "billing",
+        "orders.id,",
+        "orders.total",
+        "2020-01-01",
+        "2026-12-20",
+        "ending",
+    ]
+    assert "| orders 1 | billing |" in shown
+
+
+def test_a_list_with_a_file_that_cannot_be_read_is_not_taken_for_whole(registry, capsys):
+    subscribe(registry, "billing")
+    subscribe(registry, "odd", major="one")
+
+    assert run(["subscriptions"]) == 3
+
+    said = capsys.readouterr()
+    assert "billing" in said.out
+    assert "subscriptions/teams/odd.yaml:2:8" in said.err
+
+
+@pytest.mark.parametrize("within", ["soon", "1mo", "30"])
+def test_a_time_that_cannot_be_understood_is_a_mistake_of_usage(registry, within):
+    assert run(["subscriptions", "--within", within]) == 2

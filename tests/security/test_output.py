@@ -108,6 +108,9 @@ COMMANDS: dict[str, Callable[[str], list[str]]] = {
     "too many arguments": lambda text: ["schema", "policy", text],
     "diff": lambda _: ["diff", "one.odcs.yaml", "two.odcs.yaml"],
     "diff, json": lambda _: ["diff", "one.odcs.yaml", "two.odcs.yaml", "--format", "json"],
+    "subscriptions": lambda _: ["subscriptions"],
+    "subscriptions, json": lambda _: ["subscriptions", "--format", "json"],
+    "subscriptions, markdown": lambda _: ["subscriptions", "--format", "markdown"],
     "diff with a subscriber": lambda _: [
         "diff", "one.odcs.yaml", "two.odcs.yaml", "--subscriptions", "subscriptions",
     ],

@@ -1,0 +1,138 @@
+"""dq subscriptions"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from enum import StrEnum
+from pathlib import Path
+
+import typer
+
+from dq.cli.loading.refusal import as_row
+from dq.cli.loading.subscriptions import load_subscriptions
+from dq.cli.terminal import output
+from dq.cli.world.environment import here, registry_root
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.units import parse_duration
+from dq.contracts.subscriptions.subscription import Subscription
+from dq.validators.reports.markdown import escaped, table
+
+_HEADER = ("contract", "consumer", "columns", "since", "until", "state")
+
+
+class SubscriptionsFormat(StrEnum):
+    """How the list is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+class SubscriptionState(StrEnum):
+    """Where a subscription stands on a day."""
+
+    ACTIVE = "active"
+    ENDING = "ending"
+    COMING = "coming"
+    OVER = "over"
+
+
+def command(
+    path: Path = typer.Argument(Path(), help="A folder or file of the registry; the working folder."),
+    contract: str = typer.Option(None, "--contract", help="Only those of this contract, by its id."),
+    team: str = typer.Option(None, "--team", help="Only those of this consumer."),
+    within: str = typer.Option(None, "--within", help="Only those that end within this time, such as 30d."),
+    as_of: str = output.AS_OF,
+    format: SubscriptionsFormat = typer.Option(
+        SubscriptionsFormat.TEXT, "--format", help="text for people, json for machines, markdown for a page."
+    ),
+) -> None:
+    """List who consumes what, since when and until when.
+
+    With --within, those that are active and end within that time. Whether a subscription is used, dq cannot
+    tell: it does not see who reads the data.
+
+    Exit codes: 0 listed, 2 an option cannot be understood, 3 a subscription cannot be read.
+
+    Example: dq subscriptions --within 30d
+    """
+    world = here(as_of, [path])
+    today = world.now().date()
+    root = registry_root(path)
+    soon = _span(within) if within is not None else timedelta(days=30)
+    every, findings = load_subscriptions(root)
+    wanted = _wanted(contract, team)
+    rows = [(one, _state(one, today, soon)) for one in every if wanted(one)]
+    if within is not None:
+        rows = [row for row in rows if row[1] is SubscriptionState.ENDING]
+    rows.sort(key=lambda row: (row[0].identity, row[0].consumer.team, row[0].start_date, row[0].file))
+    for finding in findings:
+        output.note(str(finding))
+    if format is SubscriptionsFormat.JSON:
+        listed = [_as_dict(one, state) for one, state in rows]
+        output.as_json({"subscriptions": listed, "findings": [as_row(one) for one in findings]})
+    elif format is SubscriptionsFormat.MARKDOWN:
+        cells = [[escaped(cell) for cell in _cells(one, state)] for one, state in rows]
+        output.block(table(_HEADER, cells) + "\n")
+    elif rows:
+        output.table(_HEADER, [_cells(one, state) for one, state in rows])
+    else:
+        output.line(f"No subscription of {root} is {'ending' if within else 'asked for'} here.")
+    raise typer.Exit(3 if findings else 0)
+
+
+def _span(text: str) -> timedelta:
+    duration = parse_duration(text)
+    elapsed = duration if isinstance(duration, TextFault) else duration.timedelta()
+    if isinstance(elapsed, TextFault):
+        raise UsageError(f"--within: {elapsed.message}", elapsed.mend)
+    return elapsed
+
+
+def _wanted(contract: str | None, team: str | None) -> Callable[[Subscription], bool]:
+    def wanted(one: Subscription) -> bool:
+        return contract in (None, one.contract) and team in (None, one.consumer.team)
+
+    return wanted
+
+
+def _state(one: Subscription, today: date, soon: timedelta) -> SubscriptionState:
+    if one.over(today):
+        return SubscriptionState.OVER
+    if not one.active(today):
+        return SubscriptionState.COMING
+    ending = one.end_date is not None and one.end_date - today <= soon
+    return SubscriptionState.ENDING if ending else SubscriptionState.ACTIVE
+
+
+def _cells(one: Subscription, state: SubscriptionState) -> tuple[str, ...]:
+    used = [*one.columns, *(f"tag {tag}" for tag in one.tags)]
+    shown = ", ".join(used) or "all"
+    consumer = f"{one.consumer.team} ({one.reader})" if one.reader else one.consumer.team
+    until = str(one.end_date) if one.end_date else "no end"
+    return f"{one.contract} {one.major}", consumer, shown, str(one.start_date), until, state.value
+
+
+def _as_dict(one: Subscription, state: SubscriptionState) -> dict[str, object]:
+    consumer = one.consumer
+    return {
+        "contract": one.contract,
+        "major": one.major,
+        "consumer": {
+            "team": consumer.team,
+            "account": consumer.account,
+            "principal": consumer.principal,
+            "contact": consumer.contact,
+        },
+        "purpose": one.purpose,
+        "columns": one.columns,
+        "tags": one.tags,
+        "row_filter": one.row_filter,
+        "since": one.start_date.isoformat(),
+        "until": one.end_date.isoformat() if one.end_date else None,
+        "approvers": one.approvers,
+        "state": state.value,
+        "file": one.file,
+    }
