@@ -1,5 +1,7 @@
 """dq from Python: `import dq`, then `dq.check("orders.odcs.yaml", frame).raise_for_status()`.
 
+`load`, `validate` and `diff` need no extra and no Spark.
+
 Nothing heavy is imported before it is used.
 """
 
@@ -10,8 +12,13 @@ import importlib
 # As typing has it: under `python -m dq`, a typing.py of the working folder would come first.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dq.cli.gating.library import diff, validate
+    from dq.contracts.model import Contract
     from dq.contracts.shared.errors import DqError
+    from dq.contracts.shared.outcome import Finding
     from dq.contracts.sql.text import text as sql_text
+    from dq.contracts.yaml.load import BrokenContract
+    from dq.contracts.yaml.load import read as load
     from dq.dataquality.api import check, split
     from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
     from dq.dataquality.local.pandera.export import left_out, schema
@@ -19,13 +26,23 @@ if TYPE_CHECKING:
     from dq.dataquality.model.metric import aggregate
     from dq.dataquality.report import Report, Violated
 
+    __version__: str
+
 __all__ = [
-    "Broken", "Column", "DqError", "Given", "Measure", "Question", "Report", "Violated", "aggregate", "check",
-    "left_out", "schema", "split", "sql_text",
+    "Broken", "BrokenContract", "Column", "Contract", "DqError", "Finding", "Given", "Measure",
+    "Question", "Report", "Violated", "aggregate", "check", "diff", "left_out", "load", "schema",
+    "split", "sql_text", "validate",
 ]  # fmt: skip
 
 _HOMES = {
     "DqError": "dq.contracts.shared.errors",
+    # A contract, and what the gate says of it.
+    "Contract": "dq.contracts.model",
+    "BrokenContract": "dq.contracts.yaml.load",
+    "Finding": "dq.contracts.shared.outcome",
+    "load": "dq.contracts.yaml.load",
+    "validate": "dq.cli.gating.library",
+    "diff": "dq.cli.gating.library",
     # What a pipeline calls.
     "Report": "dq.dataquality.report",
     "Violated": "dq.dataquality.report",
@@ -40,10 +57,16 @@ _HOMES = {
     "aggregate": "dq.dataquality.model.metric",
     "sql_text": "dq.contracts.sql.text",
 }
-_THERE = {"sql_text": "text"}
+_THERE = {"sql_text": "text", "load": "read"}
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        from dq.contracts.shared.install import NAME
+
+        return version(NAME)
     if name not in _HOMES:
         raise AttributeError(f"module 'dq' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), _THERE.get(name, name))

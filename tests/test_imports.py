@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -30,6 +31,23 @@ def _imported(program: str) -> set[str]:
 @pytest.fixture(scope="module")
 def imported() -> set[str]:
     return _imported(GATE)
+
+
+LIBRARY = (
+    "import dq\n"
+    "text = 'apiVersion: v3.2.0\\nkind: DataContract\\nid: a\\nversion: 1.0.0\\nstatus: active\\n'\n"
+    "assert dq.validate(text) == [] and dq.diff(text, text) and dq.load(text).id == 'a' and dq.__version__\n"
+)
+
+
+@pytest.mark.parametrize("module", HEAVY)
+def test_the_light_half_of_the_library_does_not_import(module: str) -> None:
+    assert module not in _imported_by_library()
+
+
+@cache
+def _imported_by_library() -> set[str]:
+    return _imported(LIBRARY)
 
 
 @pytest.mark.parametrize("module", HEAVY)
