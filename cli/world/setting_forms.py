@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from dq.contracts.shared.outcome import Severity
 
+_TOPIC = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:(?:[A-Za-z0-9_-]|\{domain\}){1,256}"
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -59,6 +61,12 @@ def _text(value: object) -> str:
     return value.strip()
 
 
+def _topic(value: object) -> str:
+    if not re.fullmatch(_TOPIC, _text(value)):
+        raise ValueError(value)
+    return _text(value)
+
+
 def _folder(value: object) -> str:
     return "" if value is False or value == "off" else _text(value)
 
@@ -74,6 +82,12 @@ ROOTS = Form("a list of folders and URI prefixes", '["s3://lake", "/data"]', _li
 TEXTS = Form("a list of texts", '["…"]', _listed, _texts)
 SECONDS = Form("a whole number of seconds from 1 up", "1800", _seconds, _seconds)
 NUMBER = Form("a number", "10", _number, _number)
+TOPIC = Form(
+    "the ARN of a standard topic of SNS, in which {domain} may stand for the contract's domain",
+    '"arn:aws:sns:eu-central-1:123456789012:dq-{domain}"',
+    _topic,
+    _topic,
+)
 TEXT = Form("a text", '"…"', _text, _text)
 SEVERITY = Form('a severity, or "off"', '"error"', _mention, _mention)
 TARGET = Form("a file or a URL", '"/var/log/dq/lineage.jsonl"', _text, _text, paths=True)

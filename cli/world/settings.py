@@ -25,6 +25,7 @@ from dq.cli.world.setting_forms import (
     TARGET,
     TEXT,
     TEXTS,
+    TOPIC,
     Form,
 )
 from dq.contracts.access.address import is_uri
@@ -86,6 +87,12 @@ class Settings:
     rule_seconds: int = _is(1800, SECONDS, "How long one rule may run on Spark.")
     store_url: str = _is(
         "", TEXT, "The state store. By default an SQLite file in `.dq` of the working folder."
+    )
+    topic: str = _is(
+        "",
+        TOPIC,
+        "The topic of SNS on which consumers hear of deliveries; `{domain}` is the contract's domain. By "
+        "default they read `.dq/published.jsonl`.",
     )
     slack_url: str = _is("", TEXT, "Another address of Slack's Web API, such as a gateway's.")
     slack_timeout_seconds: str = _is("", NUMBER, "Of a call to Slack, at most 30. By default 10.")

@@ -364,3 +364,53 @@ def test_what_consumers_could_not_be_told_waits_for_the_next_publish_or_for_pend
 
 def test_publish_without_a_contract_and_pending_with_one_are_not_understood(dq):
     assert (dq("publish").code, dq("publish", "orders.odcs.yaml", "--pending").code) == (2, 2)
+
+
+TOPIC = "arn:aws:sns:eu-central-1:123456789012:dq-{domain}"
+
+
+def test_a_topic_that_cannot_be_reached_undoes_nothing_and_is_told_by_the_next_publish(
+    publish, dq, folder, monkeypatch
+):
+    edit(folder, "version: 1.0.0", "version: 1.0.0\ndomain: sales")
+    assert dq("register", "--apply").code == 0
+    for name, value in {
+        "DQ_TOPIC": TOPIC,
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "nobody-sees-this",
+    }.items():
+        monkeypatch.setenv(name, value)
+
+    down = publish("--rows", "3", "--format", "json")
+    again = publish("--rows", "3")
+    pending = dq("publish", "--pending")
+
+    assert (down.code, again.code, pending.code) == (4, 4, 4)
+    assert down.json["done"] == ["partition", "marker", "receipt", "notify"]
+    assert down.json["waiting"] == [TOPIC.replace("{domain}", "sales")]
+    assert "Published, and consumers are not told yet" in again.err
+    assert "0 sent, 1 waiting." in pending.out
+    assert "nobody-sees-this" not in down.err + again.err + pending.out + pending.err
+    assert not (folder / ".dq" / "published.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("domain", "topic", "code"),
+    [
+        pytest.param("", TOPIC, 2, id="no domain"),
+        pytest.param("a/b", TOPIC, 2, id="no name"),
+        pytest.param("sales", "arn:aws:sns:eu-central-1:123456789012:dq.fifo", 2, id="fifo"),
+        pytest.param("sales", "https://example.com", 2, id="no topic"),
+    ],
+)
+def test_a_topic_that_is_none_is_refused_before_anything_is_done(
+    publish, folder, monkeypatch, domain, topic, code
+):
+    edit(folder, "version: 1.0.0", f"version: 1.0.0\ndomain: '{domain}'")
+    monkeypatch.setenv("DQ_TOPIC", topic)
+
+    refused = publish()
+
+    assert refused.code == code
+    assert not (folder / "lake" / DAY / "_SUCCESS").exists()

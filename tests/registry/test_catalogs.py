@@ -407,6 +407,26 @@ def test_a_partition_is_added_once(place: Place) -> None:
         place.catalog.add_partition(*spec.key, values, "/elsewhere")
 
 
+@of_folders
+def test_a_partition_is_found_and_moved(place: Place) -> None:
+    spec = place.flights()
+    place.register(spec)
+    values = (("flight_date", "2026-11-20"), ("hour", "7"))
+    folder, moved = (f"{place.folder}/{name}/flight_date=2026-11-20/hour=7" for name in ("a", "b"))
+
+    nowhere = place.catalog.place_of(*spec.key, values)
+    with pytest.raises(DqError, match="no partition flight_date=2026-11-20/hour=7 any more"):
+        place.catalog.move_partition(*spec.key, values, moved)
+    place.catalog.add_partition(*spec.key, values, folder)
+    there = place.catalog.place_of(*spec.key, values)
+    place.catalog.move_partition(*spec.key, values, moved)
+
+    assert (nowhere, there) == (None, folder)
+    assert place.catalog.place_of(*spec.key, values) == moved
+    assert place.catalog.partitions(*spec.key) == [Partition(values, moved)]
+    assert place.catalog.place_of("air_flights", "nope", values) is None
+
+
 def test_a_partition_of_a_table_that_nobody_registered_is_refused(place: Place) -> None:
     with pytest.raises(DqError, match=r"no table air_flights\.nope\. Register it"):
         place.catalog.add_partition("air_flights", "nope", (("a", "1"),), "/x")

@@ -190,6 +190,10 @@ ALLOWED = {
         "botocore.credentials.DeferredRefreshableCredentials botocore.session.get_session",
         "door: AWS Glue, as boto3's own chain finds it",
     ),
+    ("registry/sns/topic.py", "host"): (
+        "boto3.Session botocore.config.Config",
+        "door: the operator's topic of SNS, as boto3's own chain finds it",
+    ),
     ("cli/checking/emr.py", "host"): (
         "botocore.session.Session botocore.validate.ParamValidator",
         "the forms of AWS as they ship; nothing is sent",

@@ -1,0 +1,1 @@
+"""Consumers told by a topic of Amazon SNS."""
