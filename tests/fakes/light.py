@@ -230,6 +230,7 @@ LIGHT = (
     Command("fmt --check orders.odcs.yaml", 1, "orders.odcs.yaml"),
     Command(INIT, 0, "new"),
     Command("import csv orders.csv", 0, "all are dates"),
+    Command("export sql orders.odcs.yaml", 0, "CREATE TABLE"),
     Command("schema contract", 0, "$schema"),
     Command("schema policy", 0, "$schema"),
     Command("schema findings", 0, "$schema"),

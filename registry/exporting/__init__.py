@@ -1,0 +1,1 @@
+"""From a contract to the same schema in the words of others."""

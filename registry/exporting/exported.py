@@ -1,0 +1,52 @@
+"""What an export is: a text, and what it could not say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from dq.contracts.columns import catalog_type
+from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The text of a file, and a sentence for each thing of the schema that its form cannot say."""
+
+    text: str
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExportKind:
+    """One file on the shelf `kinds/`: a form, and how objects of a contract are written in it.
+
+    `write` gets the contract and the objects that are wanted, at least one. Quality rules, service levels
+    and teams are no schema: no form is asked to say them.
+    """
+
+    id: str
+    summary: str
+    write: Callable[[Contract, list[SchemaObject]], Exported]
+
+
+@dataclass(slots=True)
+class Losses:
+    """What is lost on the way, each once, with where and as what it is written instead."""
+
+    said: dict[str, None] = field(default_factory=dict)
+
+    def note(self, where: str, what: object, instead: str, *, several: bool = False) -> None:
+        """`what` of the contract, one thing or `several`, becomes `instead`."""
+        self.said[f"{where}: {what} {'are' if several else 'is'} written as {instead}"] = None
+
+    def all(self) -> tuple[str, ...]:
+        return tuple(self.said)
+
+
+def columns(one: SchemaObject) -> Iterator[tuple[Property, DataType]]:
+    """The columns of an object in the order of a table: those of the files, then its partition keys."""
+    keys = one.partition_keys()
+    for prop in [*(prop for prop in one.properties if not prop.partitioned), *keys]:
+        yield prop, catalog_type(prop)

@@ -1,0 +1,13 @@
+"""The shelf of forms that a contract's schema can be written in: one file each."""
+
+from __future__ import annotations
+
+import sys
+
+from dq.contracts.shared import shelf
+from dq.registry.exporting.exported import ExportKind
+
+
+def load() -> dict[str, ExportKind]:
+    """Every kind on the shelf by its id."""
+    return shelf.load(sys.modules[__name__], "KIND", ExportKind)
