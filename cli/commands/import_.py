@@ -26,7 +26,9 @@ from dq.registry.importing.from_catalog import of_spec
 
 
 def command(
-    kind: str = typer.Argument(help="parquet, csv, json, avro, sql, jsonschema; or a catalog: glue, hive, …"),
+    kind: str = typer.Argument(
+        help="parquet, csv, json, avro, delta, sql or jsonschema; or a catalog: glue, hive …"
+    ),
     source: str = typer.Argument(help="A file, folder or URI; in a catalog: database, or database.table."),
     file: Path = typer.Option(None, "--output", "-o", help="Where to write it; the terminal by default."),
     id: str = typer.Option("", "--id", help="The contract's id; the table's name by default."),

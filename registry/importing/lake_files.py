@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,17 @@ from dq.registry.importing.guess import STRING, TextGuess
 MOST_FILES = 20
 """Of so many files, spread over all, the head is read."""
 
+DELTA_LOG = "_delta_log"
+
+# What lies in the folder of a table whose files are not all its rows -> what it is, and how it is imported.
+_LAKEHOUSE = {
+    re.compile(f"/{DELTA_LOG}/"): ("a Delta table", "dq import delta"),
+    re.compile(r"/metadata/[^/]*\.metadata\.json$"): (
+        "an Iceberg table",
+        "Name it in its catalog: dq import iceberg, glue or hive",
+    ),
+    re.compile(r"/\.hoodie/"): ("a Hudi table", "Name it in its catalog: dq import glue, or hive"),
+}
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -76,18 +88,34 @@ def folder(source: str, endings: Sequence[str]) -> LakeFolder:
     Hidden names and those that begin with `_` are passed over. Raises UsageError where there is none,
     Unreadable where the place does not answer.
     """
-    try:
-        paths = sorted(_remote(source) if is_remote(source) else _local(source))
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0][:200]
-        raise Unreadable(f"{source} cannot be read: {reason}.", "Check the place, and its rights.") from error
-    wanted = [path for path in paths if path.lower().endswith(tuple(endings)) or path == source]
+    paths = sorted(inside(source))
+    for sign, (what, mend) in _LAKEHOUSE.items():
+        if any(sign.search(path, len(source.rstrip("/"))) for path in paths):
+            raise UsageError(f"{source} is {what}: not all of its files are its rows.", f"{mend}.")
+    wanted = [
+        path
+        for path in paths
+        if path == source
+        or (path.lower().endswith(tuple(endings)) and _shown(path[len(source) :].strip("/")))
+    ]
     if not wanted:
         raise UsageError(
             f"{source} holds no file whose name ends in {' or '.join(endings)}.",
             "Name the folder of one table, or its file.",
         )
     return LakeFolder(source.rstrip("/"), tuple(LakeFile(path, _keys(source, path)) for path in wanted))
+
+
+def inside(source: str) -> list[str]:
+    """Every file below a folder or URI, or the one file that it names.
+
+    Raises Unreadable where the place does not answer.
+    """
+    try:
+        return list(_remote(source) if is_remote(source) else _local(source))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0][:200]
+        raise Unreadable(f"{source} cannot be read: {reason}.", "Check the place, and its rights.") from error
 
 
 @contextmanager
@@ -120,10 +148,9 @@ def _local(source: str) -> Iterator[str]:
         return
     if not place.is_dir():
         raise FileNotFoundError(2, "there is no such file or folder")
-    for folder, inside, names in os.walk(place):
-        inside[:] = sorted(name for name in inside if _shown(name))
+    for folder, _, names in os.walk(place):
         # A pipe of such a name would never end.
-        yield from (f"{folder}/{name}" for name in names if _shown(name) and Path(folder, name).is_file())
+        yield from (f"{folder}/{name}" for name in names if Path(folder, name).is_file())
 
 
 def _remote(source: str) -> Iterator[str]:
@@ -136,9 +163,9 @@ def _remote(source: str) -> Iterator[str]:
         return
     for one in system.get_file_info(FileSelector(before + path, recursive=True)):
         inner = one.path.removeprefix(before + path).removeprefix((before + path).lstrip("/"))
-        if one.type is FileType.File and all(_shown(step) for step in inner.strip("/").split("/")):
+        if one.type is FileType.File:
             yield f"{source.rstrip('/')}/{inner.strip('/')}"
 
 
-def _shown(name: str) -> bool:
-    return not name.startswith(("_", "."))
+def _shown(path: str) -> bool:
+    return not any(step.startswith(("_", ".")) for step in path.split("/"))

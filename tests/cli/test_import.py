@@ -336,6 +336,35 @@ def test_what_cannot_be_read_is_said_in_a_sentence(dq, folder, kind, name, text)
     assert (ran.out, "Traceback" in ran.err) == ("", False)
 
 
+@pytest.mark.parametrize("log", ["", "{", '{"metaData": 7}', '{"metaData": {"schemaString": "["}}'])
+def test_a_log_of_delta_that_says_nothing_is_no_table_without_columns(dq, folder, log):
+    (folder / "t/_delta_log").mkdir(parents=True)
+    (folder / "t/_delta_log/00000000000000000000.json").write_text(log)
+
+    ran = dq("import", "delta", "t")
+
+    assert ran.code in (2, 3)
+    assert (ran.out, "Traceback" in ran.err) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("sign", "what"),
+    [
+        ("_delta_log/00000000000000000000.json", "a Delta table"),
+        ("metadata/00000-x.metadata.json", "an Iceberg table"),
+        (".hoodie/hoodie.properties", "a Hudi table"),
+    ],
+)
+def test_files_of_a_lakehouse_table_are_not_taken_for_its_rows(dq, folder, sign, what):
+    (folder / "t" / sign).parent.mkdir(parents=True)
+    (folder / "t" / sign).touch()
+    parquet.write_table(pa.table({"id": [1]}), folder / "t/gone.parquet")
+
+    ran = dq("import", "parquet", "t")
+
+    assert (ran.code, what in ran.err) == (2, True)
+
+
 def test_names_and_texts_that_steer_stay_texts(dq, folder):
     evil = 'a: [x]\n# - "b'
     table = pa.table({evil: [1], "\x85\u2028\U0001f600": [1], "no": [1], "1e3": [1]})

@@ -1,0 +1,146 @@
+"""Delta Lake: the newest metadata in the log of a table.
+
+Source: the Delta transaction log protocol, "Change Metadata" and "Schema Serialization Format".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from dq.contracts.shared.errors import MissingTool, Unreadable, UsageError
+from dq.contracts.shared.install import install_command
+from dq.contracts.types import DataType, NotAType, parse
+from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Unfolding
+from dq.registry.importing.guess import STRING
+from dq.registry.importing.lake_files import DELTA_LOG, inside, reading
+
+_COMMIT = re.compile(r"[0-9]{20}\.json")
+_CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\..*parquet")
+_MOST_BYTES = 256 << 20
+
+JsonObject = dict[str, object]
+
+
+def read(source: str) -> list[FoundTable]:
+    """One table, as its log describes it; no data file is opened.
+
+    Raises UsageError for a folder without a log, Unreadable for a log that does not say.
+    """
+    place = source.rstrip("/")
+    names = sorted(path.rpartition("/")[2] for path in inside(f"{place}/{DELTA_LOG}"))
+    if not any(_COMMIT.fullmatch(name) or _CHECKPOINT.fullmatch(name) for name in names):
+        raise UsageError(f"{source} is no Delta table: it has no {DELTA_LOG}.", "Name the folder of one.")
+    found = _of_commits(place, names) or _of_checkpoint(place, names)
+    if found is None:
+        raise Unreadable(f"{source}: its log names no columns.", "Write a checkpoint of it, and try again.")
+    schema = _object(found.get("schemaString"))
+    keys = found.get("partitionColumns")
+    partitions = [str(key) for key in keys] if isinstance(keys, list | tuple) else []
+    types = _DeltaTypes(source)
+    columns = {one.name: one for one in types.columns(schema)}
+    name = str(found.get("name") or place.rpartition("/")[2])
+    return [
+        FoundTable(
+            name,
+            tuple(one for one in columns.values() if one.name not in partitions),
+            tuple(columns[key] for key in partitions if key in columns),
+            place,
+            "delta",
+            str(found.get("description") or ""),
+        )
+    ]
+
+
+def _of_commits(place: str, names: Iterable[str]) -> JsonObject | None:
+    """The newest metadata that a commit brought, where its file is still there."""
+    for name in sorted((name for name in names if _COMMIT.fullmatch(name)), reverse=True):
+        path = f"{place}/{DELTA_LOG}/{name}"
+        with reading(path) as file:
+            lines = file.read(_MOST_BYTES).splitlines()
+        for line in reversed(lines):
+            # Most lines are files, and there may be a million of them.
+            if b'"metaData"' not in line:
+                continue
+            try:
+                action = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise Unreadable(f"{path} is no JSON.", "The log is damaged: restore the table.") from error
+            if isinstance(action, dict) and isinstance(action.get("metaData"), dict):
+                return dict(action["metaData"])
+    return None
+
+
+def _of_checkpoint(place: str, names: Iterable[str]) -> JsonObject | None:
+    try:
+        import pyarrow as pa
+        from pyarrow import compute, parquet
+    except ImportError as error:
+        mend = install_command("aws")
+        raise MissingTool("A checkpoint of Delta needs pyarrow, which is not installed.", mend) from error
+    there = [name for name in names if _CHECKPOINT.fullmatch(name)]
+    newest = max((name[:20] for name in there), default="")
+    for name in (name for name in there if name.startswith(newest)):
+        path = f"{place}/{DELTA_LOG}/{name}"
+        with reading(path) as file:
+            try:
+                column = parquet.read_table(file, columns=["metaData"]).column("metaData")
+                rows = column.filter(compute.is_valid(column)).to_pylist()
+            except (pa.ArrowException, OSError, KeyError) as error:
+                raise Unreadable(f"{path} is no checkpoint.", "The log is damaged: restore it.") from error
+        for row in rows:
+            if row.get("schemaString"):
+                return dict(row)
+    return None
+
+
+def _object(text: object) -> JsonObject:
+    try:
+        made = json.loads(str(text))
+    except (ValueError, RecursionError):
+        return {}
+    return made if isinstance(made, dict) else {}
+
+
+class _DeltaTypes:
+    def __init__(self, source: str) -> None:
+        self.unfolding = Unfolding(source)
+
+    def columns(self, schema: JsonObject) -> Iterable[FoundColumn]:
+        """The fields of a struct."""
+        for field in _fields(schema):
+            kind, note = self.type(field.get("type"))
+            metadata = field.get("metadata")
+            comment = metadata.get("comment") if isinstance(metadata, dict) else None
+            required = field.get("nullable") is False
+            yield FoundColumn(str(field.get("name")), kind, str(comment or ""), required, note)
+
+    def type(self, written: object) -> tuple[DataType, str]:
+        """The type, and what has to be said of it."""
+        self.unfolding.step()
+        if isinstance(written, str):
+            try:
+                return parse(written), ""
+            except NotAType:
+                return STRING, f"declared as {written}"
+        if not isinstance(written, dict):
+            return STRING, "declared as nothing"
+        if written.get("type") == "struct":
+            fields = _fields(written)
+            parts = tuple(self.type(one.get("type"))[0] for one in fields)
+            return DataType("struct", (), parts, tuple(str(one.get("name")) for one in fields)), ""
+        if written.get("type") == "array":
+            return DataType("array", (), (self.type(written.get("elementType"))[0],)), ""
+        if written.get("type") == "map":
+            parts = self.type(written.get("keyType"))[0], self.type(written.get("valueType"))[0]
+            return DataType("map", (), parts), ""
+        return STRING, f"declared as {written.get('type')}"
+
+
+def _fields(schema: JsonObject) -> list[JsonObject]:
+    fields = schema.get("fields")
+    return [one for one in fields if isinstance(one, dict)] if isinstance(fields, list) else []
+
+
+KIND = ImportKind("delta", "the folder of a Delta table", read)
