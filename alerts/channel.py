@@ -121,6 +121,33 @@ class Sender(Protocol):
         ...
 
 
+class PressedButton(StrEnum):
+    """What people can press below a message."""
+
+    ACK = "ack"
+    SILENCE = "silence"
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """Somebody pressed a button below an incident's message; `at` is an instant of the channel's clock."""
+
+    incident: str
+    button: PressedButton
+    who: str
+    at: datetime
+
+
+Listen = Callable[
+    [Mapping[str, str], Callable[[Press], str], Callable[[str], object]], Callable[[], None] | None
+]
+"""Hears presses in the background, and gives what ends that; None where the settings do not want it.
+
+It takes the settings, what writes a press down and gives what whoever pressed is told ('' where the message
+shows it), and what tells the operator.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a channel can do: replies below a message, changing a message, finding one by its key.
@@ -180,6 +207,7 @@ class Channel:
     `make` takes the settings by name and a function that writes text to the terminal. It raises UsageError
     for settings that are missing or wrong, and MissingTool for a library that is not installed. `inspect`
     asks whoever is there whether it would take a message, and sends none; it raises as `make` does.
+    `listen`, where there are buttons below its messages, hears them.
     """
 
     id: str
@@ -188,6 +216,7 @@ class Channel:
     make: Callable[[Mapping[str, str], Callable[[str], object]], Sender]
     settings: tuple[ChannelSetting, ...] = ()
     inspect: Callable[[Mapping[str, str]], Sequence[Inspection]] | None = None
+    listen: Listen | None = None
 
     def open(self, settings: Mapping[str, str], write: Callable[[str], object]) -> Open:
         """The channel, ready to send; raises what `make` raises."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import (
@@ -52,14 +52,15 @@ _SIDE_BY_SIDE = ("promised", SINCE, "delivered", "usually", "last good", "blocks
 _MENTION = re.compile("[UWS][A-Z0-9]{5,20}")
 
 
-def rich(message: Message) -> dict[str, object]:
+def rich(message: Message, actions: Sequence[dict[str, object]] = ()) -> dict[str, object]:
     """Header, facts beside a bar in the colour of the state, and a last line of steps and budget.
 
     A command stands by itself, as it is to be copied. Whom the contract names is called beside the owner.
+    `actions` are blocks of buttons.
     """
     small = [*message.steps, message.budget, f"promise {promise(message)}", *repeat_note(message)]
     context = escape("\n".join(line for line in small if line), _CONTEXT)
-    blocks = [*_blocks(message), {"type": "context", "elements": [_text(context)]}]
+    blocks = [*_blocks(message), *actions, {"type": "context", "elements": [_text(context)]}]
     title = {"type": "plain_text", "text": cut(headline(message), HEADER), "emoji": False}
     return {
         # What a notification on a phone shows.

@@ -21,7 +21,7 @@ from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
 
 _MOST_BYTES = 8 * 1024 * 1024
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 # What is not written here is read in two ways by somebody: users, backslashes, queries, escapes.
 _ADDRESS = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:]+\]|[A-Za-z0-9.\-]+)(?::[0-9]{1,5})?(?:/[A-Za-z0-9._\-]+)*/?"
@@ -37,7 +37,7 @@ def address(text: str) -> str:
         raise UsageError(
             "The address of Slack is no plain URL.", "Write https://host/api/ in DQ_SLACK_URL, or unset it."
         )
-    if match["scheme"] != "https" and match["host"] not in _LOOPBACK:
+    if match["scheme"] != "https" and match["host"] not in LOOPBACK:
         raise UsageError("The token would be sent to Slack in the clear.", "Write https:// in DQ_SLACK_URL.")
     return text.rstrip("/") + "/"
 

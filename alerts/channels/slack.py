@@ -29,12 +29,14 @@ from dq.alerts.channel import (
     MessagePlace,
     NotHeld,
     NotSent,
+    Press,
     Rejected,
     Sender,
     Sent,
 )
 from dq.alerts.channels._slack_answers import Failure, classify
 from dq.alerts.channels._slack_blocks import plain, reply, rich
+from dq.alerts.channels._slack_buttons import actions, app_token
 from dq.alerts.message import Message
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
@@ -68,15 +70,19 @@ Data = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Slack:
-    """Sends through slack-sdk; `ids` are Slack's channel ids by name, learnt on the way."""
+    """Sends through slack-sdk; `ids` are Slack's channel ids by name, learnt on the way.
+
+    `buttons`: somebody listens to them.
+    """
 
     client: WebClient = field(repr=False)
+    buttons: bool = False
     ids: dict[str, str] = field(default_factory=dict, repr=False)
 
     def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
         to = {"channel": below.place, "thread_ts": below.root} if below else {"channel": target}
         # Where it stands in the thread of a digest, it calls nobody: it is one of many.
-        return self._post(to, rich(replace(message, mentions=()) if below else message), message, key)
+        return self._post(to, self._rich(replace(message, mentions=()) if below else message), message, key)
 
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         to = {"channel": receipt.place, "thread_ts": receipt.root}
@@ -85,7 +91,7 @@ class Slack:
     def update(self, receipt: MessagePlace, message: Message) -> Answer:
         # Without metadata, which then stays as it was posted.
         to = {"channel": receipt.place, "ts": receipt.reference}
-        return self._say("chat.update", to, rich(message), message)
+        return self._say("chat.update", to, self._rich(message), message)
 
     def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
         place = root.place if root else self._id_of(target)
@@ -118,6 +124,9 @@ class Slack:
         scopes = headers.get("x-oauth-scopes")
         names = None if scopes is None else frozenset(one.strip() for one in scopes.split(","))
         return one_line(str(said.get("team", ""))), names
+
+    def _rich(self, message: Message) -> Data:
+        return rich(message, actions(message) if self.buttons else ())
 
     def _post(self, to: Mapping[str, str], body: Data, message: Message, key: str) -> Answer:
         payload = {"incident": message.incident, "key": key, "revision": message.revision}
@@ -217,7 +226,22 @@ def open_slack(settings: Mapping[str, str], write: Callable[[str], object]) -> S
     if not token:
         raise UsageError("Alerts in Slack need a bot token.", "Set SLACK_BOT_TOKEN, or SLACK_BOT_TOKEN_FILE.")
     base_url = address(settings.get("base_url") or _BASE_URL)
-    return Slack(client(token, base_url, _seconds(settings.get("timeout_seconds", ""))))
+    seconds = _seconds(settings.get("timeout_seconds", ""))
+    return Slack(client(token, base_url, seconds), bool(app_token(settings)))
+
+
+def listen(
+    settings: Mapping[str, str], press: Callable[[Press], str], note: Callable[[str], object]
+) -> Callable[[], None] | None:
+    """Hears the buttons, where there is a token of the app. Raises what `open_slack` raises."""
+    token = app_token(settings)
+    if not token:
+        return None
+    sender = open_slack(settings, str)
+    assert isinstance(sender, Slack)
+    from dq.alerts.channels._slack_socket import SlackListener
+
+    return SlackListener(sender.client, token, press, note).start()
 
 
 def inspect(settings: Mapping[str, str]) -> list[Inspection]:
@@ -259,10 +283,14 @@ CHANNEL = Channel(
     make=open_slack,
     settings=(
         ChannelSetting("token", "SLACK_BOT_TOKEN", "The bot's token, xoxb-…", secret=True),
+        ChannelSetting(
+            "app_token", "SLACK_APP_TOKEN", "The app's token, xapp-…, for buttons below alerts.", secret=True
+        ),
         ChannelSetting("base_url", "DQ_SLACK_URL", "Another address of the Web API, such as a proxy's."),
         ChannelSetting(
             "timeout_seconds", "DQ_SLACK_TIMEOUT_SECONDS", f"How long a call may take; {TIMEOUT_SECONDS}."
         ),
     ),
     inspect=inspect,
+    listen=listen,
 )

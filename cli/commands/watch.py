@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from pathlib import Path
 import typer
 
 from dq.alerts.handling import figures
-from dq.cli.alerting import lineage, routing, sending
+from dq.cli.alerting import lineage, listening, routing, sending
 from dq.cli.alerting.sending import CHANNEL
 from dq.cli.loading.contracts import PATHS, slos
 from dq.cli.loading.holding import settled
@@ -108,11 +109,10 @@ def command(
         raise typer.Exit(code)
     # Who trusts the clock trusts it as it is now, and not whatever becomes of it.
     orders = replace(orders, trust_clock=False)
-    while True:
-        # What had to wait was sent in the pause already.
-        time.sleep(max(pause.total_seconds() - (time.monotonic() - began), 0))
-        began = time.monotonic()
-        _survive(lambda: once(pause, orders))
+    pressed = threading.Event()
+    listening.listen(lambda: here(as_of, places), pressed)
+    # What had to wait was sent in the pause already.
+    listening.go_on(lambda: _survive(lambda: once(pause, orders)), pause, began, pressed)
 
 
 def _survive(once: Callable[[], int]) -> None:

@@ -31,6 +31,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 TOKEN = "xoxb-0-the-secret-of-the-tests"
+TEAM = "T0DQTESTS1"
 CHANNELS = {"#orders-alerts": "C0ORDERS01", "#platform": "C0PLATFORM"}
 MAX_BLOCKS, MAX_SECTION, MAX_HEADER, MAX_CONTEXT, MAX_TEXT, MAX_ALL = 50, 3000, 150, 10, 40_000, 13_200
 MAX_FIELDS, MAX_FIELD = 10, 2000
@@ -97,10 +98,15 @@ class FakeSlack:
 
     def answer(self, method: str, body: dict[str, Any]) -> dict[str, Any]:
         name = method.replace(".", "_")
-        return getattr(self, name)(body) if name in _METHODS else {"error": "unknown_method"}
+        known = name.startswith(_METHODS) and hasattr(self, name)
+        return getattr(self, name)(body) if known else {"error": "unknown_method"}
+
+    def token_of(self, method: str) -> str:
+        """What a call of this method has to show."""
+        return TOKEN
 
     def auth_test(self, body):
-        return {"team": "dq", "user_id": "U0BOT"}
+        return {"team": "dq", "team_id": TEAM, "user_id": "U0BOT"}
 
     def chat_postMessage(self, body):  # Slack's own name
         channel, error = self._channel(body), _too_much(body)
@@ -159,7 +165,7 @@ class FakeSlack:
         return asked if asked in self.channels.values() else self.channels.get(asked)
 
 
-_METHODS = {name for name in vars(FakeSlack) if name.startswith(("auth_", "chat_", "conversations_"))}
+_METHODS = ("apps_", "auth_", "chat_", "conversations_")
 
 
 def _too_much(body: dict[str, Any]) -> str | None:
@@ -203,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._say(200, {"ok": True})
         with slack.lock:
             slack.calls.append((method, body))
-            if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            if self.headers.get("Authorization") != f"Bearer {slack.token_of(method)}":
                 return self._say(200, {"ok": False, "error": "invalid_auth"})
             script = slack.faults[method]
             fault = script.pop(0) if script else slack.unscripted(method, body)

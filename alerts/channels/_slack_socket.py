@@ -1,0 +1,139 @@
+"""Slack's Socket Mode: presses of buttons come over a connection that we open, so nobody has to reach us.
+
+https://docs.slack.dev/apis/events-api/using-socket-mode: `hello`, then envelopes, each to be acknowledged
+within three seconds or it comes again, and `disconnect` when Slack wants a new connection.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackClientError
+from slack_sdk.socket_mode.builtin import SocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
+
+from dq.alerts.channel import Press
+from dq.alerts.channels._slack_buttons import Workspace, press_of
+from dq.alerts.channels._slack_client import LOOPBACK
+
+AGAIN_AFTER_SECONDS = 60
+"""How long after a connection that could not be opened it is tried again: Slack allows few a minute."""
+
+
+class _Socket(SocketModeClient):
+    """A connection to nobody but Slack, and never in the clear."""
+
+    def issue_new_wss_url(self) -> str:
+        url = str(self.web_client.apps_connections_open(app_token=self.app_token)["url"])
+        _checked(url, self.web_client.base_url)
+        return url
+
+
+def _checked(url: str, base_url: str) -> None:
+    """Raises ValueError for a place to which no answer of ours may go."""
+    there, api = urlsplit(url), urlsplit(base_url)
+    host = there.hostname or ""
+    ours = host == api.hostname or host.endswith(".slack.com")
+    # slack-sdk speaks TLS on this port only, whatever the scheme is.
+    safe = there.scheme == "wss" and (there.port or 443) == 443
+    if not (ours and safe) and not (host == api.hostname and host in LOOPBACK):
+        raise ValueError("a connection to another host than Slack's")
+
+
+@dataclass(slots=True)
+class SlackListener:
+    """Hands presses on. `press` gives what whoever pressed is told, where the message does not show it."""
+
+    client: WebClient = field(repr=False)
+    app_token: str = field(repr=False)
+    press: Callable[[Press], str]
+    note: Callable[[str], object]
+    team: str = ""
+    app: str = ""
+    socket: _Socket | None = field(default=None, repr=False)
+    stopping: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    def start(self) -> Callable[[], None]:
+        """Opens the connection in the background, again and again until it is there; gives what ends it."""
+        threading.Thread(target=self._open, name="dq-slack-buttons", daemon=True).start()
+        return self._close
+
+    def _open(self) -> None:
+        told = ""
+        while not self.stopping.is_set():
+            try:
+                self._connect()
+                return
+            except (SlackClientError, OSError, ValueError, KeyError) as error:
+                reason = _reason(error)
+                if reason != told:
+                    self.note(f"buttons in Slack do not answer: {reason}. It is tried again each minute.")
+                told = reason
+            self.stopping.wait(AGAIN_AFTER_SECONDS)
+
+    def _connect(self) -> None:
+        self.team = str(self.client.auth_test()["team_id"])
+        if self.socket is None:
+            self.socket = _Socket(
+                self.app_token,
+                web_client=self.client,
+                # One after another: two presses of one button are one.
+                concurrency=1,
+                # What goes wrong is said by us; slack-sdk would print whole payloads at DEBUG.
+                logger=logging.Logger("slack_sdk.socket_mode", logging.CRITICAL + 1),
+            )
+            self.socket.message_listeners.append(self._hear)
+            self.socket.socket_mode_request_listeners.append(self._answer)
+        # From here on the client connects anew by itself whenever a connection ends.
+        self.socket.connect()
+
+    def _close(self) -> None:
+        self.stopping.set()
+        if self.socket is not None:
+            self.socket.close()
+
+    def _hear(self, _: object, message: Mapping[str, Any], *__: object) -> None:
+        if message.get("type") == "hello":
+            self.app = str(message.get("connection_info", {}).get("app_id", ""))
+
+    def _answer(self, socket: Any, request: SocketModeRequest) -> None:
+        said = press_of(request.payload or {}, Workspace(self.team, self.app))
+        if isinstance(said, Press):
+            self._tell(request.payload, self._pressed(said))
+        else:
+            self.note(f"a press in Slack was refused: {said}")
+        # Once it is written down: what was not comes again.
+        socket.send_socket_mode_response(SocketModeResponse(envelope_id=request.envelope_id))
+
+    def _pressed(self, one: Press) -> str:
+        try:
+            return self.press(one)
+        except Exception as error:  # noqa: BLE001  # one guard: a store that is away must not end the listening
+            self.note(f"a press in Slack could not be written down: {type(error).__name__}")
+            return "dq could not write it down. Press again in a minute."
+
+    def _tell(self, payload: Mapping[str, Any], text: str) -> None:
+        """Says it to whoever pressed, and to nobody else."""
+        if not text:
+            return
+        where, who = payload.get("container", {}), payload["user"]["id"]
+        to = {"channel": where.get("channel_id"), "user": who, "text": text, "parse": "none"}
+        thread = {"thread_ts": where["thread_ts"]} if where.get("thread_ts") else {}
+        try:
+            self.client.api_call("chat.postEphemeral", json={**to, **thread})
+        except (SlackClientError, OSError, ValueError) as error:
+            self.note(f"an answer to a press in Slack was lost: {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    """In words without a payload, in which a token or a URL may stand."""
+    response = getattr(error, "response", None)
+    code = response.get("error") if response is not None else None
+    return f"Slack says {code}" if code else type(error).__name__
