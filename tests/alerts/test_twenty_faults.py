@@ -79,6 +79,11 @@ FAULTS = {
         "cli/test_watch_withdrawn.py::test_a_contract_that_was_removed_withdraws_what_it_promised",
         "alerts/test_outstanding.py::test_a_contract_that_names_another_place_has_it_told_at_once",
     ),
+    "19: a newer tz database that moves what is due": (
+        "cli/test_watch_tzdata.py::test_what_is_missing_keeps_its_instant_and_what_comes_follows_the_newer_one",
+        "cli/test_watch_tzdata.py::test_a_delivery_that_comes_twice_by_a_newer_release_is_no_second_alert",
+        "cli/test_watch_tzdata.py::test_a_delivery_that_a_newer_release_puts_into_the_past_is_named_by_the_audit",
+    ),
     "20: a store that is restored from a backup": (
         "alerts/test_twenty_faults.py::test_a_store_from_before_the_answer_adopts_what_slack_holds",
     ),
