@@ -84,7 +84,7 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
     """
     world = given.world
     what = f"{contract.id}/{one.name}"
-    others = _others(given, contract, one)
+    others_of_it = others(world, contract, one, given.server, given.neighbours)
     label(given.spark, f"dq check {what}", f"dq check {what} {contract.version} {name_of(scope)}")
     report = measure(
         Request(
@@ -94,8 +94,8 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
             spark=given.spark,
             partitions=[scope] if scope else None,
             now=world.now(),
-            others=others,
-            history=_earlier(given, contract, one),
+            others=others_of_it,
+            history=earlier(given.store, contract, one),
             rules=given.rules,
             levers=given.levers,
             # Whether a file has settled can be told by the real time only.
@@ -113,7 +113,7 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
             one,
             scope,
             given.server,
-            others,
+            others_of_it,
             report,
             given.quarantine,
             given.unmasked,
@@ -122,8 +122,9 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
     return report
 
 
-def _earlier(given: Setup, contract: Contract, one: SchemaObject) -> Sequence[Earlier | EarlierMeasure]:
-    with given.store.read() as tx:
+def earlier(store: Store, contract: Contract, one: SchemaObject) -> Sequence[Earlier | EarlierMeasure]:
+    """What earlier runs measured of the object, for the rules that compare with it."""
+    with store.read() as tx:
         counted = check_runs.counts(tx, contract.key, one.name)
         return (*counted, *check_runs.earlier(tx, contract.key, one.name, compared(one)))
 
@@ -170,7 +171,7 @@ def foresee(given: Setup, contract: Contract, one: SchemaObject, scope: Partitio
             spark=given.spark,
             partitions=[scope] if scope else None,
             now=given.world.now(),
-            history=_earlier(given, contract, one),
+            history=earlier(given.store, contract, one),
             rules=given.rules,
             neighbours=given.neighbours,
         )
@@ -194,16 +195,18 @@ def run_all(given: Setup, task: Task, work: Work[T], progress: Progress) -> list
     return done
 
 
-def _others(given: Setup, contract: Contract, one: SchemaObject) -> dict[str, Dataset]:
+def others(
+    world: World, contract: Contract, one: SchemaObject, server: str | None, neighbours: Neighbours
+) -> dict[str, Dataset]:
     """What the object's relationships refer to, where its data can be found, in other contracts too."""
     if not has_relationships(one):
         return {}
     wanted = {other.name: (contract, other) for other in contract.objects}
     found = {}
-    for name, (holder, other) in {**wanted, **referred(contract, one, given.neighbours)}.items():
+    for name, (holder, other) in {**wanted, **referred(contract, one, neighbours)}.items():
         try:
-            server = given.server if holder is contract else server_beside(contract, given.server, holder)
-            found[name] = locate(holder, other, server, given.world.reach)
+            place = server if holder is contract else server_beside(contract, server, holder)
+            found[name] = locate(holder, other, place, world.reach)
         except UsageError as error:
             output.note(f"dq: {error.message} {error.mend}")
     return found

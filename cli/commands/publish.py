@@ -6,6 +6,9 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.auditing import audit as auditing
+from dq.cli.checking import findings
+from dq.cli.lineage.recording import recording
 from dq.cli.loading.contracts import chosen, load
 from dq.cli.publishing.delivering import CatalogChoice, Delivered, PublishRequest, deliver
 from dq.cli.publishing.pending import as_row, send_pending
@@ -13,6 +16,7 @@ from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE
 from dq.cli.world.environment import World, here, instant
 from dq.contracts.access.hive_path import partition_folder
+from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError
 from dq.registry.publishing.partition import given_once
 
@@ -36,6 +40,13 @@ def command(
     pending: bool = typer.Option(
         False, "--pending", help="Publish nothing: send what consumers were not told yet."
     ),
+    audit: str = typer.Option(
+        None,
+        "--audit",
+        metavar="STAGED",
+        help="Check first what is staged, and publish it only if it keeps the contract: a folder with the "
+        "partition below it, or a branch of an Iceberg table.",
+    ),
     server: str = typer.Option(None, "--server", help="The server, where the contract has several."),
     catalog: str = CATALOG,
     role_arn: str = ROLE,
@@ -51,8 +62,12 @@ def command(
 
     What consumers could not be told waits in the store. The next publish sends it, and so does --pending.
 
-    Exit codes: 0 published (now or before), 2 the partition does not fit, 3 the catalog or the files
-    cannot be reached, 4 published, and consumers could not be told yet.
+    With --audit readers never see what breaks the contract: a branch becomes main in one commit, a folder
+    becomes the partition's place in the catalog. What breaks it stays where it is staged.
+
+    Exit codes: 0 published (now or before), 1 what is staged breaks the contract and nothing is published,
+    2 the partition does not fit, 3 the catalog or the files cannot be reached, or a clause not be measured
+    of what is staged, 4 published, and consumers could not be told yet.
 
     Example: dq publish flights.odcs.yaml --partition flight_date=2026-11-20 --rows 912
     """
@@ -66,7 +81,13 @@ def command(
     given = PublishRequest(
         _pairs(partition), instant(cycle) if cycle else None, rows, server, redelivery, run.strip()
     )
-    done = deliver(world, document, one, given, CatalogChoice(catalog, role_arn, catalog_id))
+    choice = CatalogChoice(catalog, role_arn, catalog_id)
+    if audit:
+        given = _audited(world, document, one, given, choice, audit, format)
+    with recording(world, [document], server) as events:
+        done = deliver(world, document, one, given, choice)
+        if events and done.published.done:
+            events.published(document, one, done.published.event.id, done.published.event.publication.rows)
     if format is output.Format.JSON:
         output.as_json(
             {
@@ -81,6 +102,26 @@ def command(
     problem = done.problem()
     if problem is not None:
         raise problem
+
+
+def _audited(
+    world: World,
+    contract: Contract,
+    one: SchemaObject,
+    given: PublishRequest,
+    choice: CatalogChoice,
+    staged: str,
+    format: output.Format,
+) -> PublishRequest:
+    """How to publish what is staged; ends the command where that breaks the contract."""
+    found = auditing.audit(world, contract, one, given, choice, staged)
+    if found.exit_code:
+        assert found.report is not None
+        findings.reports([found.report], [], format)
+        verdict = "breaks the contract" if found.exit_code == 1 else "could not be judged"
+        output.note(f"dq: nothing is published: what is staged in {staged} {verdict}, and stays there.")
+        raise typer.Exit(found.exit_code)
+    return found.request
 
 
 def _send_pending(world: World, contract: Path | None, format: output.Format) -> None:

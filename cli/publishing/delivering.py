@@ -17,10 +17,11 @@ from dq.contracts.shared.errors import Undeliverable, UsageError
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.delivery.state.receipts import is_written, write_receipt
 from dq.registry.publishing.notices import unsent
-from dq.registry.publishing.publication import DeliveryEvent, publication
+from dq.registry.publishing.publication import DeliveryEvent, Publication, publication
 from dq.registry.publishing.publish import Published, ReceiptBook, publish
 from dq.registry.publishing.tell import tell
 from dq.registry.specify import specs
+from dq.registry.table import TableSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,10 @@ class CatalogChoice:
 
 @dataclass(frozen=True, slots=True)
 class PublishRequest:
-    """What was delivered; see `registry.publishing.publish` for `redelivery` and `run`."""
+    """What was delivered; see `registry.publishing.publish` for `redelivery` and `run`.
+
+    `folder` is where its files lie, where that is not below the table's place as Hive would have it.
+    """
 
     partition: Mapping[str, str]
     cycle: datetime | None = None
@@ -42,6 +46,7 @@ class PublishRequest:
     server: str | None = None
     redelivery: bool = False
     run: str = ""
+    folder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +75,11 @@ def deliver(
     Raises UsageError where contract, server or partition do not fit, Unreadable where catalog or files do not
     answer. What consumers' places do not take waits, and is no error here.
     """
-    server = server_of(contract, given.server)
-    made = specs(
-        contract,
-        lambda each: located(world, resolve(contract, each, server.server, world.reach), choice.name),
-    )
-    spec = next(table for table, each in zip(made, contract.objects, strict=True) if each is one)
     store = world.store()
     catalog = opened(world, store, choice.name, choice.role_arn, choice.catalog_id)
-    delivery = publication(
-        contract,
-        one,
-        spec,
-        server=server.server,
-        environment=server.environment or "",
-        catalog=catalog.id,
-        partition=given.partition,
-        cycle=given.cycle,
-        rows=given.rows,
-    )
-    linked = world.reach.leads_out(delivery.folder)
+    delivery = delivery_of(world, contract, one, given, choice.name, catalog.id)
+    # Without a marker, nothing is written or looked for there.
+    linked = world.reach.leads_out(delivery.folder) if delivery.marker else None
     if linked is not None:
         raise UsageError(f"{contract.file}: {delivery.folder} {linked.message}.", linked.mend)
     places = notifiers(world, contract)
@@ -106,6 +96,38 @@ def deliver(
     tell(store, places, lambda: datetime.now(UTC), event_id=done.event.id)
     with store.read() as tx:
         return Delivered(done, tuple(unsent(tx, done.event.id)))
+
+
+def delivery_of(
+    world: World,
+    contract: Contract,
+    one: SchemaObject,
+    given: PublishRequest,
+    catalog_name: str,
+    catalog_id: str,
+) -> Publication:
+    """What is delivered, with its identity in the catalog of this id. Raises UsageError as `publication`."""
+    server = server_of(contract, given.server)
+    return publication(
+        contract,
+        one,
+        table_spec(world, contract, one, server.server, catalog_name),
+        server=server.server,
+        environment=server.environment or "",
+        catalog=catalog_id,
+        partition=given.partition,
+        cycle=given.cycle,
+        rows=given.rows,
+        folder=given.folder,
+    )
+
+
+def table_spec(
+    world: World, contract: Contract, one: SchemaObject, server: str | None, catalog: str
+) -> TableSpec:
+    """The object's table as this catalog should have it."""
+    made = specs(contract, lambda each: located(world, resolve(contract, each, server, world.reach), catalog))
+    return next(table for table, each in zip(made, contract.objects, strict=True) if each is one)
 
 
 def _write(tx: Connection, event: DeliveryEvent) -> None:

@@ -1,0 +1,192 @@
+"""Write, audit, publish: readers of a catalog see what keeps the contract, and nothing else, ever."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fakes.desk import Desk
+
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+servers:
+  - {server: lake, SERVER}
+schema:
+  - name: orders
+    properties:
+      - {name: day, logicalType: date, physicalType: date, partitioned: true, partitionKeyPosition: 1}
+      - {name: id, logicalType: integer, physicalType: bigint, PROMISE}
+      - name: amount
+        logicalType: integer
+        physicalType: bigint
+        quality: [{metric: nullValues, mustBe: 0, severity: warning}]
+"""
+LOCAL = "type: local, path: lake, format: parquet"
+DAY = "day=2026-05-11"
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch, capfd):
+    made = Desk(tmp_path, monkeypatch, capfd)
+    # The session began in another folder.
+    monkeypatch.setenv("DQ_LAKE_ROOTS", str(tmp_path))
+    return made
+
+
+def contract(desk, server=LOCAL, promise="required: true"):
+    text = CONTRACT.replace("SERVER", server.replace("path: ", f"path: {desk.folder}/"))
+    desk.write("orders.odcs.yaml", text.replace("PROMISE", promise))
+
+
+def stage(desk, run, ids, day=DAY, amounts=None):
+    folder = desk.folder / "staged" / run / day
+    folder.mkdir(parents=True)
+    columns = {"id": pa.array(ids, pa.int64()), "amount": pa.array(amounts or ids, pa.int64())}
+    pq.write_table(pa.table(columns), folder / "part-0.parquet")
+    return str(desk.folder / "staged" / run)
+
+
+def publish(desk, *more, day=DAY, **variables):
+    return desk.dq("publish", "orders.odcs.yaml", "--partition", day, *more, **variables)
+
+
+def places(desk):
+    with sqlite3.connect(desk.folder / ".dq" / "store.db") as store:
+        return dict(store.execute("SELECT partition_path, location FROM catalog_partition").fetchall())
+
+
+def told(desk):
+    """The events that consumers were told, by partition and revision."""
+    file = desk.folder / ".dq" / "published.jsonl"
+    lines = file.read_text().splitlines() if file.exists() else []
+    found = [json.loads(line)["data"] for line in lines]
+    return [(one["partition"].get("day", ""), one["revision"]) for one in found]
+
+
+@pytest.fixture
+def registered(spark, desk):
+    contract(desk)
+    (desk.folder / "lake").mkdir()
+    assert desk.dq("register", "orders.odcs.yaml", "--apply").code == 0
+    return desk
+
+
+@pytest.mark.spark
+def test_what_keeps_the_contract_becomes_the_partition(registered):
+    good = stage(registered, "run-1", [1, 2])
+
+    ran = publish(registered, "--audit", good)
+
+    assert ran.code == 0, ran.all
+    assert places(registered) == {DAY: f"{good}/{DAY}"}
+    assert (registered.folder / "staged" / "run-1" / DAY / "_SUCCESS").exists()
+    assert told(registered) == [("2026-05-11", 1)]
+
+
+@pytest.mark.spark
+def test_what_breaks_it_stays_where_it_is_and_readers_see_what_was_there(registered):
+    good, bad = stage(registered, "run-1", [1]), stage(registered, "run-2", [2, None])
+    publish(registered, "--audit", good)
+
+    ran = publish(registered, "--audit", bad)
+
+    assert ran.code == 1
+    assert "orders.id: 1 of 2 rows are NULL" in ran.out
+    assert "nothing is published" in ran.err
+    assert places(registered) == {DAY: f"{good}/{DAY}"}
+    assert not (registered.folder / "staged" / "run-2" / DAY / "_SUCCESS").exists()
+    assert told(registered) == [("2026-05-11", 1)]
+
+
+@pytest.mark.spark
+def test_a_warning_keeps_nothing_back(registered):
+    warned = stage(registered, "run-1", [1, 2], amounts=[1, None])
+
+    assert publish(registered, "--audit", warned).code == 0
+    assert places(registered) == {DAY: f"{warned}/{DAY}"}
+
+
+@pytest.mark.spark
+def test_a_second_good_run_is_a_revision_and_a_retry_is_nothing(registered):
+    first, second = stage(registered, "run-1", [1]), stage(registered, "run-2", [2])
+
+    codes = [publish(registered, "--audit", one).code for one in (first, first, second, second)]
+
+    assert codes == [0, 0, 0, 0]
+    assert places(registered) == {DAY: f"{second}/{DAY}"}
+    assert told(registered) == [("2026-05-11", 1), ("2026-05-11", 2)]
+
+
+@pytest.mark.spark
+def test_a_late_retry_of_an_older_run_takes_nothing_back(registered):
+    first, second = stage(registered, "run-1", [1]), stage(registered, "run-2", [2])
+    publish(registered, "--audit", first)
+    publish(registered, "--audit", second)
+
+    ran = publish(registered, "--audit", first)
+
+    assert ran.code == 3
+    assert "was published before" in ran.err
+    assert places(registered) == {DAY: f"{second}/{DAY}"}
+
+
+@pytest.mark.spark
+def test_a_key_that_another_partition_has_is_found(spark, desk):
+    contract(desk, promise="primaryKey: true, primaryKeyPosition: 1")
+    (desk.folder / "lake").mkdir()
+    desk.dq("register", "orders.odcs.yaml", "--apply")
+    publish(desk, "--audit", stage(desk, "run-1", [1, 2]))
+    other = "day=2026-05-12"
+
+    ran = publish(desk, "--audit", stage(desk, "run-2", [2], day=other), day=other)
+
+    assert ran.code == 1
+    assert "repeat a key" in ran.out
+    assert [*places(desk)] == [DAY]
+
+
+@pytest.mark.spark
+def test_the_same_key_in_the_partition_that_is_replaced_is_no_repetition(spark, desk):
+    contract(desk, promise="primaryKey: true, primaryKeyPosition: 1")
+    (desk.folder / "lake").mkdir()
+    desk.dq("register", "orders.odcs.yaml", "--apply")
+    publish(desk, "--audit", stage(desk, "run-1", [1, 2]))
+
+    assert publish(desk, "--audit", stage(desk, "run-2", [1, 2, 3])).code == 0
+
+
+@pytest.mark.parametrize(
+    ("staged", "code", "said"),
+    [
+        ("lake", 2, "is the table's own folder"),
+        ("nowhere", 3, "does not exist"),
+        ("/etc", 2, "lake_roots"),
+        ("empty", 3, "holds no file"),
+    ],
+)
+def test_what_cannot_be_a_staged_folder_is_refused(desk, staged, code, said):
+    contract(desk)
+    (desk.folder / "lake").mkdir()
+    (desk.folder / "empty" / DAY).mkdir(parents=True)
+    (desk.folder / "empty" / DAY / "_temporary").touch()
+    desk.dq("register", "orders.odcs.yaml", "--apply")
+
+    ran = publish(desk, "--audit", staged)
+
+    assert (ran.code, said in ran.err) == (code, True), ran.err
+
+
+def test_delta_is_refused_with_the_reason(desk):
+    contract(desk, LOCAL.replace("parquet", "delta"))
+
+    ran = publish(desk, "--audit", "staged")
+
+    assert ran.code == 2
+    assert "Delta cannot stage" in ran.err
