@@ -13,6 +13,8 @@ import importlib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dq.cli.gating.library import diff, validate
+    from dq.cli.publishing.delivering import Delivered
+    from dq.cli.publishing.library import publish
     from dq.contracts.model import Contract
     from dq.contracts.shared.errors import DqError
     from dq.contracts.shared.outcome import Finding
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Broken", "BrokenContract", "Column", "Contract", "DqError", "Finding", "Given", "Measure",
-    "Question", "Report", "Violated", "aggregate", "check", "diff", "left_out", "load", "schema",
+    "Broken", "BrokenContract", "Column", "Contract", "Delivered", "DqError", "Finding", "Given", "Measure",
+    "Question", "Report", "Violated", "aggregate", "check", "diff", "left_out", "load", "publish", "schema",
     "split", "sql_text", "validate",
 ]  # fmt: skip
 
@@ -48,6 +50,8 @@ _HOMES = {
     "Violated": "dq.dataquality.report",
     "check": "dq.dataquality.api",
     "split": "dq.dataquality.api",
+    "publish": "dq.cli.publishing.library",
+    "Delivered": "dq.cli.publishing.delivering",
     # Schemas of pandera.
     "left_out": "dq.dataquality.local.pandera.export",
     "schema": "dq.dataquality.local.pandera.export",

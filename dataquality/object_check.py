@@ -41,12 +41,15 @@ def check(request: Request) -> Report:
     results: dict[str, CheckResult] = {}
     passes = proven = 0
     hearings: list[Hearing] = []
+    counted: object = None
     for rows, frame in ((RowScope.PARTITION, scoped), (RowScope.TABLE, prepared.table)):
         clauses = [clause for clause in prepared.clauses if clause.extent.rows is rows]
         told = _shortcut(metrics_of(clauses, prepared.kinds), prepared.table, request, rows)
         hearings.append(heard(told, frame, clauses, prepared.kinds, request))
         known = hearings[-1].known
         answers, ran = _measured(frame, clauses, prepared, known.answers, request.limit_seconds)
+        if rows is RowScope.PARTITION or not request.partitions:
+            counted = answers.get(COUNT) if counted is None else counted
         judged = {clause.path: answered(clause, answers, prepared.kinds) for clause in clauses}
         few = gathered(frame, answers.get(COUNT))
         results |= _sampled(few, clauses, judged, prepared, request.limit_seconds)
@@ -67,6 +70,7 @@ def check(request: Request) -> Report:
         rules=tuple(request.rules),
         notes=tuple(dict.fromkeys(note for hearing in hearings for note in hearing.known.notes)),
         verification=verification(request.verify_statistics, hearings),
+        rows=counted if isinstance(counted, int) else None,
     )
 
 

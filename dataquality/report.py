@@ -45,7 +45,7 @@ class Report:
     clauses that statistics answered without one. `at` is the time that the caller gave. `quarantine` is
     there when bad rows were to be written apart. `rules` are the words that chose the clauses; empty: all.
     `verification` is there when a share of the proofs was to be verified. `notes` say why more was read than
-    need be.
+    need be. `rows` is how many rows the data has, where a check counted them all.
     """
 
     contract: str
@@ -61,6 +61,7 @@ class Report:
     rules: tuple[str, ...] = ()
     verification: Verification | None = None
     notes: tuple[str, ...] = ()
+    rows: int | None = None
 
     def of(self, *statuses: Status) -> tuple[CheckResult, ...]:
         """The results with one of these statuses."""

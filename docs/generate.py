@@ -274,7 +274,7 @@ def python() -> Iterator[str]:
         one = getattr(dq, name)
         yield f"## dq.{name}\n"
         if inspect.isfunction(one):
-            yield f"```text\n{_signature(name, one)}\n```\n"
+            yield f"```text not-run\n{_signature(name, one)}\n```\n"
         said = inspect.getdoc(one) or ""
         yield _prose("" if said.startswith(f"{name}(") else said)
 

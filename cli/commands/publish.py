@@ -99,9 +99,7 @@ def command(
         )
     else:
         _show(document.id, done)
-    problem = done.problem()
-    if problem is not None:
-        raise problem
+    done.raise_for_status()
 
 
 def _audited(

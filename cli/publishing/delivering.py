@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -22,6 +23,7 @@ from dq.registry.publishing.publish import Published, ReceiptBook, publish
 from dq.registry.publishing.tell import tell
 from dq.registry.specify import specs
 from dq.registry.table import TableSpec
+from dq.store.engine import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,17 @@ class Delivered:
     published: Published
     unsent: tuple[tuple[str, str], ...]
 
+    @property
+    def event(self) -> DeliveryEvent:
+        """What consumers hear."""
+        return self.published.event
+
+    def raise_for_status(self) -> None:
+        """Raises Undeliverable when consumers could not be told yet; the delivery stays published."""
+        problem = self.problem()
+        if problem is not None:
+            raise problem
+
     def problem(self) -> Undeliverable | None:
         """Why consumers do not know of it yet, if so."""
         if not self.unsent:
@@ -75,7 +88,18 @@ def deliver(
     Raises UsageError where contract, server or partition do not fit, Unreadable where catalog or files do not
     answer. What consumers' places do not take waits, and is no error here.
     """
-    store = world.store()
+    with closing(world.store()) as store:
+        return _delivered(world, store, contract, one, given, choice)
+
+
+def _delivered(
+    world: World,
+    store: Store,
+    contract: Contract,
+    one: SchemaObject,
+    given: PublishRequest,
+    choice: CatalogChoice,
+) -> Delivered:
     catalog = opened(world, store, choice.name, choice.role_arn, choice.catalog_id)
     delivery = delivery_of(world, contract, one, given, choice.name, catalog.id)
     # Without a marker, nothing is written or looked for there.

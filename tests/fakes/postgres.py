@@ -63,7 +63,7 @@ def _start(binaries: Path) -> int:
     data = str(folder / "data")
     initdb = ["-D", data, "-U", "dq", "--auth=scram-sha-256", f"--pwfile={folder / 'password'}", "-E", "UTF8"]
     _run([str(binaries / "initdb"), *initdb, "--no-sync"], folder, user)
-    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=50"
+    options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=120"
     # A database is made for each test: their log alone would grow to a gigabyte.
     options += " -c wal_level=minimal -c max_wal_senders=0 -c max_wal_size=64MB"
     control = [str(binaries / "pg_ctl"), "-D", data]

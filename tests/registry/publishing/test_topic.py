@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable
@@ -270,3 +271,25 @@ def test_a_kill_while_sending_loses_nothing_and_repeats_an_id_at_most(
     assert Counter(one["id"] for one in heard()) == {"id-1-1": copies}
     with store.read() as tx:
         assert notices.waiting(tx) == []
+
+
+def test_the_page_for_consumers_subscribes_and_hears_as_it_says(
+    consumers: Consumers, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "subscribe.md").read_text()
+    programs = dict(re.findall(r"```python not-run (\w+)\n(.*?)```", page, re.DOTALL))
+    shown = json.loads(re.search(r"```json\n(.*?)```", page, re.DOTALL)[1])  # type: ignore[index]
+    consumers.sns.create_topic(Name="dq-sales")
+    topic = TOPIC.replace("air", "sales")
+    orders = event(1, contract="orders", environment="prod")
+    with store.write() as tx:
+        for one in (orders, event(2), event(3, contract="orders", environment="trial")):
+            notices.write(tx, one, [topic], datetime.now(UTC))
+
+    exec(programs["subscribe"], {})
+    tell(store, {topic: tell_topic}, lambda: datetime.now(UTC))
+    exec(programs["consume"], {})
+
+    jsonschema.validate(shown, SCHEMA, format_checker=jsonschema.FormatChecker())
+    said = "dq.delivery.delivered air_flights.flights {'flight_date': '2026-11-20', 'hour': '1'}\n"
+    assert capsys.readouterr().out == said
