@@ -77,6 +77,35 @@ catalog_log = Table(
     Index("ix_catalog_log_run", "run_id", "database_name", "name"),
 )
 
+# What dq gave in Lake Formation and has not taken back: nothing else is ever taken back.
+lake_grant = Table(
+    "lake_grant",
+    metadata,
+    Column("catalog", Text, primary_key=True),
+    Column("database_name", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    # An account, or the ARN of a role or user.
+    Column("principal", Text, primary_key=True),
+    # The data filter behind it; "" for a grant on columns.
+    Column("filter", Text, primary_key=True),
+    Column("columns", Json, nullable=False),
+    # The subscriptions that asked for it.
+    Column("files", Json, nullable=False),
+    Column("expression", Text, nullable=False),
+    Column("filter_columns", Json, nullable=False),
+)
+
+# The columns to which dq gave a value of a tag.
+lake_tag = Table(
+    "lake_tag",
+    metadata,
+    Column("catalog", Text, primary_key=True),
+    Column("tag", Text, primary_key=True),
+    Column("database_name", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("columns", Json, nullable=False),
+)
+
 # What was published: one row for each revision of a delivery that consumers were to hear of.
 publication = Table(
     "publication",

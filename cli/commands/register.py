@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 from pathlib import Path
 
 import typer
 
+from dq.cli.gating.agreed import agreed as agreed_subscriptions
 from dq.cli.gating.registry_name import registry_name, server_choice
 from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row, each
+from dq.cli.loading.subscriptions import AgreedSubscriptions
 from dq.cli.loading.whole import ServerOf, Specify, doubts, whole
 from dq.cli.registering.column_changes import column_judge
 from dq.cli.registering.hindrances import hindrances
+from dq.cli.registering.lake_formation import (
+    describe_governed,
+    govern,
+    governed_as_dict,
+    governed_lines,
+    kept_parts,
+)
 from dq.cli.registering.saved import agreed, save
 from dq.cli.registering.shown import PlanFormat, as_dict, as_markdown, describe, show_log
 from dq.cli.terminal import output
@@ -95,6 +104,9 @@ def command(
     in the contracts, is left alone and told. --refresh-only compares the catalog with what dq applied last,
     whatever the contracts say by now.
 
+    Where the setting lake_formation says so, locations, tags from 'classification' and grants from
+    subscriptions are planned and applied with the tables of Glue. Only what dq gave is ever taken back.
+
     Every change, and every refusal, is kept in the store as it happens: --log 20 shows the last ones.
 
     Exit codes: 0 done or nothing to do, 1 changes are pending (--check), 3 something was refused, is not
@@ -109,6 +121,7 @@ def command(
     if log is not None:
         show_log(latest(store, opened(world, store, catalog, role_arn, catalog_id).id, log), format)
         return
+    parts = kept_parts(world, catalog)
     registry = registry_name(registry_root(places[0]))
     loaded = settled(world, store, load(places))
     target = opened(world, store, catalog, role_arn, catalog_id)
@@ -144,23 +157,56 @@ def command(
         if apply_it
         else []
     )
+    governed = None
+    if parts and not refresh_only and agreed_plan is None:
+        governed = govern(
+            world,
+            agreed_now(world, places[0], loaded.contracts, parts),
+            loaded.contracts,
+            plan,
+            results,
+            store,
+            target.id,
+            role=role_arn,
+            account=catalog_id,
+            apply_it=apply_it,
+        )
+        findings += governed.findings
+        for finding in governed.findings:
+            output.note(str(finding))
+    elif parts:
+        output.note("dq: Lake Formation is left alone: neither a kept plan nor --refresh-only is about it.")
     if format is PlanFormat.MARKDOWN:
-        output.block(as_markdown(plan, findings, unclear))
+        output.block(as_markdown(plan, findings, unclear, governed_lines(governed) if governed else ()))
     elif format is PlanFormat.JSON:
         orphans = {"judged": not unclear, "reasons": unclear or unpruned}
         rows = [as_row(finding) for finding in findings]
-        output.as_json({**as_dict(plan, results), "orphans": orphans, "findings": rows})
+        lake = {"lake_formation": governed_as_dict(governed)} if governed else {}
+        output.as_json({**as_dict(plan, results), **lake, "orphans": orphans, "findings": rows})
     else:
         describe(plan, results, applied=apply_it)
+        if governed is not None:
+            describe_governed(governed, applied=apply_it)
         for reason in unclear:
             output.line(f"Orphans are not judged: {reason}.")
     for reason in unpruned:
         output.note(f"dq: nothing is pruned: {reason}.")
     for error in stale:
         output.note(f"dq: {error}")
-    if unpruned or findings or stale or plan.conflicts or any(one.error is not None for one in results):
+    wrong = unpruned or findings or stale or plan.conflicts or (governed is not None and governed.failed)
+    if wrong or any(one.error is not None for one in results):
         raise typer.Exit(3)
-    raise typer.Exit(1 if check and not apply_it and any(action.writes for action in plan.actions) else 0)
+    pending = any(action.writes for action in plan.actions) or (governed is not None and governed.plan.steps)
+    raise typer.Exit(1 if check and not apply_it and pending else 0)
+
+
+def agreed_now(
+    world: World, place: Path, contracts: Iterable[Contract], parts: Collection[str]
+) -> AgreedSubscriptions:
+    """The subscriptions by which grants are given; none where no grants are kept."""
+    if "grants" not in parts:
+        return AgreedSubscriptions()
+    return agreed_subscriptions(world, registry_root(place), {one.id for one in contracts})
 
 
 def _refuse_together(

@@ -7,7 +7,12 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.cli.loading.subscriptions import Content, contents, ids_in, named_contracts
+from dq.cli.loading.subscriptions import (
+    Content,
+    contents,
+    ids_in,
+    named_contracts,
+)
 from dq.contracts.access.discovery import SUBSCRIPTIONS, called_contract
 from dq.validators.lint.subscriptions import Gather, SubscriptionFiles
 

@@ -28,6 +28,18 @@ class NamedContracts:
     unclear: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class AgreedSubscriptions:
+    """Subscriptions that may be acted on: the gate has nothing against them, or they are over.
+
+    `findings` are what it has against the others, and `unclear` the files of these.
+    """
+
+    subscriptions: tuple[Subscription, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    unclear: frozenset[str] = frozenset()
+
+
 def contents(root: Path) -> dict[str, Content]:
     """What the subscription files below a registry's root hold, by their names from there, in order."""
     found: dict[str, Content] = {}

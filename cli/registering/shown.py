@@ -74,7 +74,9 @@ def as_dict(plan: CatalogPlan, results: list[Result]) -> dict[str, object]:
     }
 
 
-def as_markdown(plan: CatalogPlan, findings: Sequence[Finding], unclear: Sequence[str]) -> str:
+def as_markdown(
+    plan: CatalogPlan, findings: Sequence[Finding], unclear: Sequence[str], lake: Sequence[str] = ()
+) -> str:
     """The plan as the one comment on a pull request that is kept; what does not fit is counted."""
     counts = Counter(action.kind for action in plan.actions)
     said = ", ".join(f"{counts[kind]} {kind}" for kind in ActionKind if counts[kind])
@@ -85,6 +87,9 @@ def as_markdown(plan: CatalogPlan, findings: Sequence[Finding], unclear: Sequenc
         parts.append("### Not registered")
         wrong = [(code(str(one.at)), escaped(f"{one.message} {one.mend}".strip())) for one in findings]
         parts += _fitting(("where", "why"), wrong, "findings")
+    if lake:
+        parts.append("### Lake Formation")
+        parts += _fitting(("what",), [(escaped(line),) for line in lake], "changes")
     parts += [f"Orphans are not judged: {escaped(reason)}." for reason in unclear[:1]]
     return "\n\n".join(parts) + "\n"
 

@@ -110,6 +110,19 @@ class Settings:
         "`.yml` of OpenLineage's own settings. By default nowhere.",
         secret=True,
     )
+    lake_formation: tuple[str, ...] = _is(
+        (),
+        TEXTS,
+        "What `dq register --catalog glue` keeps in AWS Lake Formation: `locations`, `tags`, `grants`. By "
+        "default nothing.",
+    )
+    lake_formation_locations: tuple[str, ...] = _is(
+        (), TEXTS, "S3 prefixes that Lake Formation is given, one for each domain, such as `s3://lake/sales`."
+    )
+    lake_formation_role: str = _is("", TEXT, "The ARN of the role with which Lake Formation reads them.")
+    lake_formation_tag: str = _is(
+        "classification", TEXT, "The key of the LF-tag that columns get from their `classification`."
+    )
     smtp_host: str = _is("", TEXT, "The mail server for alerts by email.")
     smtp_port: str = _is("", NUMBER, "Its port: 587 with STARTTLS, the default, or 465 with TLS.")
     smtp_user: str = _is("", TEXT, "Who logs in at the mail server. By default nobody.")

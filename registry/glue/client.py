@@ -57,7 +57,7 @@ def connect(
     with explained("open Glue"):
         session = boto3.Session()
         if role_arn:
-            session = _as_role(session, role_arn)
+            session = as_role(session, role_arn)
         session.events.register("provide-client-params.glue.*", _refuse)
         config = Config(
             retries={"mode": "adaptive", "total_max_attempts": attempts},
@@ -82,7 +82,7 @@ def _refuse(params: Mapping[str, Any], model: Any, **_: Any) -> None:
     refuse(model, params)
 
 
-def _as_role(session: boto3.Session, role_arn: str) -> boto3.Session:
+def as_role(session: boto3.Session, role_arn: str) -> boto3.Session:
     """A session of the role, whose credentials renew themselves while a long run goes on."""
     region = session.region_name
 

@@ -16,6 +16,7 @@ _TRANSLATED = (
     (r"\uD800\uDC00-\uDBFF\uDFFF", r"\U00010000-\U0010FFFF"),
     (r"\p{L}\p{N}\p{P}", r"\x21-\x7e\u00a1-\uFFFD"),
     (r"\p{Graph}", r"\x21-\x7e"),
+    (r"\p{L}\p{Z}\p{N}", r"\w\x20\xa0\u2000-\u200a\u3000"),
 )
 
 

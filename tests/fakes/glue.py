@@ -14,9 +14,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from fakes import lake_formation
+from fakes.lake_formation import LakeFormationShim
 from fakes.quiet_server import QuietServer
 from moto.server import ThreadedMotoServer
 
@@ -27,7 +30,7 @@ _CAPS = {
     "BatchUpdatePartition": ("Entries", 100),
 }
 _PAGES = {"GetTables": ("TableList", 100), "GetPartitions": ("Partitions", 1000)}
-_WRITES = ("Create", "Update", "Delete", "BatchCreate", "BatchUpdate", "BatchDelete")
+_WRITES = ("Create", "Update", "Delete", "BatchCreate", "BatchUpdate", "BatchDelete", *lake_formation.WRITES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ class Call:
 class Answer:
     status: int
     body: bytes
+    # Lake Formation names an error in a header.
+    error: str = ""
 
 
 Fault = Callable[[Call, Callable[[], Answer]], Answer | None]
@@ -54,7 +59,9 @@ Fault = Callable[[Call, Callable[[], Answer]], Answer | None]
 
 @dataclass
 class GlueShim:
-    """The server that clients talk to. `calls` are those of Glue; `faults` of an operation are used up."""
+    """The server that clients talk to. `calls` are those of Glue and of Lake Formation; `faults` of an
+    operation are used up.
+    """
 
     backend: int
     calls: list[Call] = field(default_factory=list)
@@ -62,6 +69,7 @@ class GlueShim:
     kill_at: tuple[int, str] | None = None
     victim: int = 0
     indexes: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict)
+    lake: LakeFormationShim = field(default_factory=LakeFormationShim)
 
     def __post_init__(self) -> None:
         self._server = QuietServer(("127.0.0.1", 0), _handler(self))
@@ -87,6 +95,7 @@ class GlueShim:
         self.calls.clear()
         self.faults.clear()
         self.indexes.clear()
+        self.lake.reset()
         self.kill_at = None
 
     def writes(self) -> list[str]:
@@ -116,7 +125,10 @@ class GlueShim:
         self.calls.append(call)
         self._kill("before")
         faults = self.faults.get(call.operation, [])
-        strict = _strict(self, call, forward)
+        if call.operation in lake_formation.OPERATIONS:
+            strict = partial(self.lake.answer, call.operation, call.body, lake_forward(self))
+        else:
+            strict = _strict(self, call, forward)
         made = faults.pop(0)(call, strict) if faults else strict()
         self._kill("after")
         return made
@@ -124,6 +136,23 @@ class GlueShim:
     def _kill(self, when: str) -> None:
         if self.kill_at == (len(self.calls), when):
             os.kill(self.victim, signal.SIGKILL)
+
+
+def lake_forward(shim: GlueShim) -> lake_formation.Forward:
+    """Asks moto for operations of Lake Formation, and of Glue, whoever called."""
+
+    def forward(operation: str, body: dict[str, Any]) -> Answer:
+        service, _, name = operation.rpartition(":")
+        scope = f"test/20260101/{REGION}/{service or 'lakeformation'}/aws4_request"
+        headers = {
+            "Authorization": f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0",
+            "Content-Type": "application/x-amz-json-1.1" if service else "application/json",
+        }
+        if service:
+            headers["X-Amz-Target"] = f"AWSGlue.{name}"
+        return shim.forward("POST", "/" if service else f"/{name}", json.dumps(body).encode(), headers)
+
+    return forward
 
 
 def refused(code: str, message: str, status: int = 400) -> Answer:
@@ -286,7 +315,9 @@ def _handler(shim: GlueShim) -> type[BaseHTTPRequestHandler]:
                 named = {"X-Amz-Target": f"AWSGlue.{operation}"} if operation else {}
                 return shim.forward("POST", self.path, json.dumps(sent).encode(), {**headers, **named})
 
-            if target.startswith("AWSGlue."):
+            if self.path.strip("/") in lake_formation.OPERATIONS:
+                answer = shim.answer(Call(self.path.strip("/"), json.loads(body)), forward)
+            elif target.startswith("AWSGlue."):
                 answer = shim.answer(Call(target.removeprefix("AWSGlue."), json.loads(body)), forward)
             else:
                 answer = shim.forward("POST", self.path, body, headers)
@@ -297,6 +328,8 @@ def _handler(shim: GlueShim) -> type[BaseHTTPRequestHandler]:
             self.send_response(answer.status)
             kind = "application/x-amz-json-1.1" if target else "text/xml"
             self.send_header("Content-Type", kind)
+            if answer.error:
+                self.send_header("x-amzn-ErrorType", answer.error)
             self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
             self.wfile.write(answer.body)

@@ -16,6 +16,7 @@ from dq.registry.catalogs import open_catalog
 from dq.registry.glue.client import connect
 from dq.registry.glue.rates import Rate
 from dq.registry.glue.tables import Glue
+from dq.registry.lake_formation.port import LakeFormation, connect_lake
 from dq.store.engine import Store, open_store
 
 QUICK = Rate(10_000, 10_000)
@@ -47,6 +48,13 @@ def _point(patch: pytest.MonkeyPatch, shim: GlueShim) -> None:
         patch.setenv(name, text)
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_GLUE", "AWS_REGION"):
         patch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def lake_formation(glue_server: GlueShim) -> Iterator[LakeFormation]:
+    with pytest.MonkeyPatch.context() as patch:
+        _point(patch, glue_server)
+        yield connect_lake(account="123456789012", rates={"read": QUICK, "write": QUICK})
 
 
 @pytest.fixture

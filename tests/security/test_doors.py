@@ -203,6 +203,10 @@ ALLOWED = {
         "botocore.credentials.DeferredRefreshableCredentials botocore.session.get_session",
         "door: AWS Glue, as boto3's own chain finds it",
     ),
+    ("registry/lake_formation/port.py", "host"): (
+        "boto3.Session botocore.config.Config",
+        "door: AWS Lake Formation, as boto3's own chain finds it",
+    ),
     ("registry/sns/topic.py", "host"): (
         "boto3.Session botocore.config.Config",
         "door: the operator's topic of SNS, as boto3's own chain finds it",

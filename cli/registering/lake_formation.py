@@ -1,0 +1,151 @@
+"""What `dq register` keeps in Lake Formation, where the operator's settings say so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dq.cli.loading.subscriptions import AgreedSubscriptions
+from dq.cli.terminal import output
+from dq.cli.world.environment import World
+from dq.contracts.model import Contract
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.spelling import nearest
+from dq.registry.action import ActionKind, CatalogPlan
+from dq.registry.apply import Result
+from dq.registry.table import Key, TableSpec
+from dq.store.engine import Store
+
+if TYPE_CHECKING:
+    from dq.registry.lake_formation.apply import LakeResult
+    from dq.registry.lake_formation.steps import LakePlan
+
+PARTS = ("locations", "tags", "grants")
+# Of these, the table is not there or not ours.
+_NOT_OURS = (ActionKind.CONFLICT, ActionKind.WAIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Governed:
+    """The plan for Lake Formation, what became of it, and the subscriptions that cannot be understood."""
+
+    plan: LakePlan
+    results: tuple[LakeResult, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.findings) or any(one.error is not None for one in self.results)
+
+
+def kept_parts(world: World, catalog: str) -> tuple[str, ...]:
+    """The parts of Lake Formation that the settings keep in step; none for another catalog than Glue.
+
+    Raises UsageError for a part that there is not, and for one that lacks a setting.
+    """
+    parts = world.settings.lake_formation
+    for one in parts:
+        if one not in PARTS:
+            hint = nearest(one, PARTS)
+            raise UsageError(
+                f"lake_formation names {one!r}, which dq does not keep.",
+                f"Did you mean {hint!r}?" if hint else f"Choose from {', '.join(PARTS)}.",
+            )
+    if "locations" in parts and not (
+        world.settings.lake_formation_locations and world.settings.lake_formation_role
+    ):
+        raise UsageError(
+            "lake_formation keeps locations, and nobody says which.",
+            "Set lake_formation_locations and lake_formation_role.",
+        )
+    return parts if catalog == "glue" else ()
+
+
+def govern(
+    world: World,
+    agreed: AgreedSubscriptions,
+    contracts: Sequence[Contract],
+    plan: CatalogPlan,
+    results: Sequence[Result],
+    store: Store,
+    catalog_id: str,
+    *,
+    role: str,
+    account: str,
+    apply_it: bool,
+) -> Governed:
+    """Plans Lake Formation for the tables of a plan of the catalog, and applies it where asked."""
+    from dq.registry.lake_formation.apply import apply_lake
+    from dq.registry.lake_formation.plan import LakeTerms, plan_lake
+    from dq.registry.lake_formation.port import connect_lake
+    from dq.registry.lake_formation.wanted import wanted_grants, wanted_tags
+
+    settings, today = world.settings, world.now().date()
+    parts = settings.lake_formation
+    failed = {one.action.key for one in results if one.error is not None}
+    tables = _tables(plan, failed)
+    wanted = {key: spec for key, spec in tables.items() if key not in {one.key for one in plan.orphans}}
+    over = [one for one in agreed.subscriptions if one.over(today)]
+    terms = LakeTerms(
+        {key: spec.location for key, spec in tables.items()},
+        locations=settings.lake_formation_locations if "locations" in parts else None,
+        role=settings.lake_formation_role,
+        tag=settings.lake_formation_tag,
+        tags=wanted_tags(contracts, wanted) if "tags" in parts else None,
+        grants=wanted_grants(agreed.subscriptions, contracts, wanted, today) if "grants" in parts else None,
+        ended=wanted_grants(over, contracts, wanted),
+        unclear=agreed.unclear,
+    )
+    lake = connect_lake(role, account, catalog_id.split(":")[1])
+    made = plan_lake(lake, store, catalog_id, terms)
+    done = apply_lake(lake, store, catalog_id, made) if apply_it else []
+    return Governed(made, tuple(done), agreed.findings)
+
+
+def _tables(plan: CatalogPlan, failed: set[Key]) -> dict[Key, TableSpec]:
+    """The tables that are ours, or will be, as the plan has them."""
+    found: dict[Key, TableSpec] = {}
+    for action in plan.actions:
+        spec = action.wanted or (action.before.spec if action.before else None)
+        if spec is not None and action.kind not in _NOT_OURS and action.key not in failed:
+            found[action.key] = spec
+    return found
+
+
+def describe_governed(governed: Governed, *, applied: bool) -> None:
+    """The steps as lines, what became of them, and what has to be known beside them."""
+    for text in governed_lines(governed):
+        output.line(f"  {text}")
+    for one in governed.results:
+        if one.error is not None:
+            output.line(f"  {output.mark(False)} {one.error}")
+    steps = len(governed.plan.steps)
+    if applied:
+        done = sum(one.error is None for one in governed.results)
+        output.line(f"Lake Formation: applied {done} of {steps} changes.")
+    else:
+        output.line(f"Lake Formation: {steps} changes." if steps else "Lake Formation: nothing to do.")
+
+
+def governed_lines(governed: Governed) -> list[str]:
+    """A line for each step and each note."""
+    return [*map(str, governed.plan.steps), *(f"! {note}" for note in governed.plan.notes)]
+
+
+def governed_as_dict(governed: Governed) -> Mapping[str, object]:
+    """The same for machines."""
+    endings: list[LakeResult | None] = [*governed.results] or [None] * len(governed.plan.steps)
+    return {
+        "steps": [
+            {
+                "kind": type(step).__name__,
+                "what": str(step),
+                "ending": None if ending is None else "failed" if ending.error else "done",
+                "error": str(ending.error) if ending is not None and ending.error else None,
+            }
+            for step, ending in zip(governed.plan.steps, endings, strict=True)
+        ],
+        "notes": list(governed.plan.notes),
+    }

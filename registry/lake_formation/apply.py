@@ -1,0 +1,118 @@
+"""Carries a plan for Lake Formation out: in order, idempotent, resumable after a kill at any point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dq.contracts.shared.errors import DqError
+from dq.registry.lake_formation.ledger import (
+    NotedGrant,
+    note_grant,
+    note_tags,
+    noted_grants,
+    noted_tags,
+)
+from dq.registry.lake_formation.port import LakeFormation
+from dq.registry.lake_formation.steps import (
+    DataFilter,
+    DropFilter,
+    Give,
+    GrantKey,
+    LakePlan,
+    LakeStep,
+    MakeFilter,
+    TagColumns,
+    TakeBack,
+    UntagColumns,
+)
+from dq.registry.table import Key
+from dq.store.engine import Store
+
+
+@dataclass(frozen=True, slots=True)
+class LakeResult:
+    """What became of one step; `error` says why it was not done, and how to mend it."""
+
+    step: LakeStep
+    error: DqError | None = None
+
+
+def apply_lake(lake: LakeFormation, store: Store, catalog: str, plan: LakePlan) -> list[LakeResult]:
+    """One result per step, in order. One that fails stops only what is about the same table.
+
+    What is given is noted before, what is taken back is forgotten after Lake Formation has it no more.
+    """
+    noted = noted_grants(store, catalog)
+    filters = {step.filter.name: step.filter for step in plan.steps if isinstance(step, MakeFilter)}
+    for one in plan.spent:
+        _forget(store, catalog, noted, one)
+    for key, files in plan.asking:
+        if key in noted and noted[key].files != files:
+            noted[key] = replace(noted[key], files=files)
+            note_grant(store, catalog, key, noted[key])
+    failed: dict[Key, DqError] = {}
+    results = []
+    for step in plan.steps:
+        on = _on(step)
+        if on in failed:
+            error = DqError(f"'{step}' was not tried, because a step before it failed.", failed[on].mend)
+            results.append(LakeResult(step, error))
+            continue
+        try:
+            if isinstance(step, Give):
+                _note(store, catalog, noted, step, filters.get(step.key.filter))
+            if isinstance(step, TagColumns):
+                ours = noted_tags(store, catalog, step.key).get(step.on, frozenset())
+                note_tags(store, catalog, step.key, step.on, ours | set(step.columns))
+            lake.carry_out(step)
+            if isinstance(step, TakeBack):
+                _expect_gone(lake, step)
+                # With a filter behind it, it is remembered until that is gone too.
+                if not step.key.filter:
+                    _forget(store, catalog, noted, step)
+            if isinstance(step, DropFilter):
+                note_grant(store, catalog, step.key, None)
+            if isinstance(step, UntagColumns):
+                ours = noted_tags(store, catalog, step.key).get(step.on, frozenset())
+                note_tags(store, catalog, step.key, step.on, ours - set(step.columns))
+        except DqError as error:
+            if on is not None:
+                failed[on] = error
+            results.append(LakeResult(step, error))
+        else:
+            results.append(LakeResult(step))
+    return results
+
+
+def _on(step: LakeStep) -> Key | None:
+    match step:
+        case Give(key) | TakeBack(key):
+            return key.on
+        case MakeFilter(made) | DropFilter(made):
+            return made.database, made.table
+        case TagColumns(on) | UntagColumns(on):
+            return on
+    return None
+
+
+def _expect_gone(lake: LakeFormation, step: TakeBack) -> None:
+    """Whether it was absent before is told by AWS in the words of an invalid request: so it is looked at."""
+    if lake.grants(step.key.on).columns.get(step.key, frozenset()) & set(step.columns):
+        raise DqError(f"Lake Formation still has what '{step}' takes back.", "Run again, or revoke by hand.")
+
+
+def _note(
+    store: Store, catalog: str, noted: dict[GrantKey, NotedGrant], step: Give, made: DataFilter | None
+) -> None:
+    before = noted.get(step.key, NotedGrant(frozenset(), frozenset()))
+    after = NotedGrant(before.columns | set(step.columns), frozenset(step.files), made or before.filter)
+    if after != before:
+        note_grant(store, catalog, step.key, after)
+        noted[step.key] = after
+
+
+def _forget(store: Store, catalog: str, noted: dict[GrantKey, NotedGrant], step: TakeBack) -> None:
+    before = noted.get(step.key)
+    if before is not None:
+        noted[step.key] = replace(before, columns=before.columns - set(step.columns))
+        note_grant(store, catalog, step.key, noted[step.key])

@@ -1,0 +1,174 @@
+"""Thirty subscriptions of one contract, and a process that makes their grants and may be killed anywhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from fakes.registrar import Nursery
+
+from dq.contracts.model import Contract
+from dq.contracts.subscriptions.subscription import Subscription, read
+from dq.contracts.yaml.parse import parse
+from dq.registry.glue.rates import Rate
+from dq.registry.lake_formation.apply import LakeResult, apply_lake
+from dq.registry.lake_formation.plan import LakeTerms, plan_lake
+from dq.registry.lake_formation.port import LakeFormation, connect_lake
+from dq.registry.lake_formation.steps import LakePlan
+from dq.registry.lake_formation.wanted import wanted_grants
+from dq.registry.table import TableColumn, TableSpec, marked
+from dq.store.engine import Store, open_store
+
+TODAY = date(2026, 11, 23)
+CATALOG = "glue:123456789012:eu-central-1"
+DATABASE = "sales"
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.2.0
+status: active
+schema:
+  - name: orders
+    properties:
+      - {name: Id, logicalType: integer}
+      - {name: amount, logicalType: number, tags: [finance], classification: Internal}
+      - {name: email, logicalType: string, classification: PII}
+      - {name: day, logicalType: date, partitioned: true}
+  - name: lines
+    properties:
+      - {name: id, logicalType: integer}
+      - {name: amount, logicalType: number, tags: [finance]}
+"""
+
+
+def contract(text: str = CONTRACT) -> Contract:
+    made = parse(text.encode(), "orders.odcs.yaml").contract
+    assert made is not None
+    return made
+
+
+def spec(name: str, columns: str, partitions: str = "") -> TableSpec:
+    facts = {
+        "dq.contract-id": "orders",
+        "dq.contract-version": "1.2.0",
+        "dq.object": name,
+        "dq.registry": "r",
+    }
+    made = TableSpec(
+        DATABASE,
+        name,
+        f"s3://lake/sales/{name}",
+        "parquet",
+        tuple(TableColumn(one, "string") for one in columns.split()),
+        tuple(TableColumn(one, "string") for one in partitions.split()),
+    )
+    return marked(made, facts)
+
+
+TABLES = [spec("orders", "id amount email", "day"), spec("lines", "id amount")]
+
+
+def account(number: int) -> str:
+    return f"{number:012}"
+
+
+def subscription(number: int, columns: str, end: str = "", **more: str) -> Subscription:
+    reader = more.get("principal") or account(number)
+    where = f"rowFilter: {more['rows']}\n" if "rows" in more else ""
+    until = f"endDate: {end}\n" if end else ""
+    key = "principal" if reader.startswith("arn:") else "account"
+    text = (
+        f"contract: orders\nmajor: 1\nconsumer: {{team: team{number}, {key}: '{reader}'}}\n"
+        f"purpose: Reports.\ncolumns: [{columns}]\nstartDate: 2026-01-01\n{until}{where}"
+    )
+    made, wrong = read(text.encode(), f"subscriptions/team{number}.yaml")
+    assert made is not None
+    assert wrong == []
+    return made
+
+
+def thirty() -> list[Subscription]:
+    """Ten of one column, ten of two tables, eight of a whole table, two that are over."""
+    return [
+        *(subscription(at, "orders.amount") for at in range(10)),
+        *(subscription(at, "orders.Id, lines.amount") for at in range(10, 20)),
+        *(subscription(at, "orders") for at in range(20, 28)),
+        *(subscription(at, "orders.email", end="2026-11-22") for at in (28, 29)),
+    ]
+
+
+EXPECTED = {
+    **{(DATABASE, "orders", account(at)): ["amount"] for at in range(10)},
+    **{(DATABASE, "orders", account(at)): ["id"] for at in range(10, 20)},
+    **{(DATABASE, "lines", account(at)): ["amount"] for at in range(10, 20)},
+    **{(DATABASE, "orders", account(at)): ["amount", "day", "email", "id"] for at in range(20, 28)},
+}
+
+
+def planned(
+    lake: LakeFormation, store: Store, agreed: Iterable[Subscription], today: date = TODAY, **more: Any
+) -> LakePlan:
+    by_key = {one.key: one for one in TABLES}
+    every = list(agreed)
+    terms = LakeTerms(
+        {key: one.location for key, one in by_key.items()},
+        grants=wanted_grants(every, [contract()], by_key, today),
+        ended=wanted_grants([one for one in every if one.over(today)], [contract()], by_key),
+        **more,
+    )
+    return plan_lake(lake, store, CATALOG, terms)
+
+
+def kept(
+    lake: LakeFormation, store: Store, agreed: Iterable[Subscription], today: date = TODAY, **more: Any
+) -> list[LakeResult]:
+    return apply_lake(lake, store, CATALOG, planned(lake, store, agreed, today, **more))
+
+
+@contextmanager
+def granting() -> Iterator[Nursery]:
+    """Processes that make the grants of a day, in the environment of now; see `Nursery.run`."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fakes.lake_grants"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    )
+    try:
+        yield Nursery(process)
+    finally:
+        process.communicate()
+
+
+def _serve() -> None:
+    quick = Rate(10_000, 10_000)
+    lake = connect_lake(account="123456789012", rates={"read": quick, "write": quick})
+    for line in sys.stdin:
+        url, days = line.split()
+        child = os.fork()
+        if not child:
+            os.kill(os.getpid(), signal.SIGSTOP)
+            kept(lake, open_store(url), thirty(), date.fromordinal(TODAY.toordinal() + int(days)))
+            os._exit(0)
+        os.waitpid(child, os.WUNTRACED)
+        _say(child)
+        _, status = os.waitpid(child, 0)
+        _say(os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
+
+
+def _say(number: int) -> None:
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve()

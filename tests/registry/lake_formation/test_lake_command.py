@@ -1,0 +1,202 @@
+"""Subscriptions become grants by `dq register`, as a user runs it; and the role that the how-to asks for."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.glue import GlueShim
+from fakes.lake_formation import OPERATIONS, granted
+
+from dq.cli.main import run
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "subscriptions.md"
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+servers:
+  - {server: lake, type: s3, location: s3://lake/sales/orders, format: parquet}
+schema:
+  - name: orders
+    properties:
+      - {name: Id, logicalType: integer, physicalType: bigint}
+      - {name: email, logicalType: string, physicalType: string, classification: Confidential}
+"""
+SUBSCRIPTION = """\
+contract: orders
+major: 1
+consumer: {team: billing, account: '210987654321'}
+purpose: Invoices.
+columns: [orders.Id]
+startDate: 2020-01-01
+"""
+ALL = "locations,tags,grants"
+
+
+@pytest.fixture
+def registry(glue: GlueShim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "contracts"
+    (folder / "subscriptions").mkdir(parents=True)
+    (folder / "dq-policy.yaml").write_text("{}\n")
+    (folder / "orders.odcs.yaml").write_text(CONTRACT)
+    (folder / "subscriptions" / "billing.yaml").write_text(SUBSCRIPTION)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DQ_LAKE_ROOTS", "s3://lake")
+    monkeypatch.setenv("DQ_LAKE_FORMATION", ALL)
+    monkeypatch.setenv("DQ_LAKE_FORMATION_LOCATIONS", "s3://lake/sales")
+    monkeypatch.setenv("DQ_LAKE_FORMATION_ROLE", "arn:aws:iam::123456789012:role/lake")
+    return folder
+
+
+def register(*more: str) -> int:
+    return run(["register", "contracts", "--catalog", "glue", *more])
+
+
+def billing(glue: GlueShim) -> dict[str, list[str]]:
+    return {principal: columns for (_, _, principal), columns in granted(glue).items()}
+
+
+def test_without_the_setting_lake_formation_is_never_asked(
+    glue: GlueShim, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DQ_LAKE_FORMATION")
+
+    assert register("--apply") == 0
+
+    assert {call.operation for call in glue.calls}.isdisjoint(OPERATIONS)
+    assert "CreateTable" in glue.writes()
+
+
+def test_a_plan_lists_what_would_be_given_and_an_apply_gives_it_once(
+    glue: GlueShim, registry: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned = register("--check")
+    assert (planned, glue.writes()) == (1, [])
+    told = capsys.readouterr().out
+    applied = register("--apply")
+    with glue.counted() as writes:
+        again = register("--apply", "--check")
+
+    assert "+ SELECT for 210987654321 on orders.orders: id (subscriptions/billing.yaml)" in told
+    assert "+ location s3://lake/sales, read with arn:aws:iam::123456789012:role/lake" in told
+    assert (applied, again, writes) == (0, 0, [])
+    assert billing(glue) == {"210987654321": ["id"]}
+    assert glue.lake.tags["orders", "orders"] == {"email": {"classification": "confidential"}}
+    said = capsys.readouterr().out
+    assert "Lake Formation: applied 4 of 4 changes." in said
+    assert "Lake Formation: applied 0 of 0 changes." in said
+
+
+def test_the_plan_for_machines_and_as_a_comment_has_the_grants(
+    registry: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    register("--format", "json")
+    machine: dict[str, Any] = json.loads(capsys.readouterr().out)["lake_formation"]
+    register("--format", "markdown")
+    comment = capsys.readouterr().out
+
+    assert [step["kind"] for step in machine["steps"]] == [
+        "RegisterLocation",
+        "DefineTag",
+        "TagColumns",
+        "Give",
+    ]
+    assert "### Lake Formation" in comment
+    assert "210987654321" in comment
+
+
+def test_a_subscription_that_the_gate_refuses_is_given_nothing_and_loses_nothing(
+    glue: GlueShim, registry: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = registry / "subscriptions" / "billing.yaml"
+    register("--apply")
+    file.write_text(SUBSCRIPTION.replace("orders.Id", "orders.email"))
+    capsys.readouterr()
+
+    code = register("--apply")
+
+    said = capsys.readouterr()
+    assert code == 3
+    assert "subscription-without-approver" in said.err
+    assert "it stays, because subscriptions/billing.yaml cannot be understood" in said.out
+    assert billing(glue) == {"210987654321": ["id"]}
+
+
+def test_an_end_is_kept_even_where_a_policy_makes_an_error_of_it(glue: GlueShim, registry: Path) -> None:
+    (registry / "dq-policy.yaml").write_text("rules: {subscription-expired: {severity: error}}\n")
+    register("--apply")
+    over = SUBSCRIPTION + "endDate: 2020-12-31\n"
+    (registry / "subscriptions" / "billing.yaml").write_text(over.replace("orders.Id", "orders.gone"))
+
+    code = register("--apply")
+
+    # The column that there is not is told, and holds nothing up.
+    assert code == 3
+    assert billing(glue) == {}
+
+
+def test_a_file_that_is_removed_takes_its_grants_along_and_one_table_alone_touches_no_other(
+    glue: GlueShim, registry: Path
+) -> None:
+    second = CONTRACT.replace("id: orders\n", "id: lines\n").replace("sales/orders", "sales/lines")
+    (registry / "lines.odcs.yaml").write_text(second)
+    for_lines = SUBSCRIPTION.replace("contract: orders", "contract: lines")
+    (registry / "subscriptions" / "lines.yaml").write_text(for_lines)
+    register("--apply")
+    for file in (registry / "subscriptions").iterdir():
+        file.unlink()
+
+    run(["register", "contracts/lines.odcs.yaml", "--catalog", "glue", "--apply"])
+    left = list(granted(glue))
+    register("--apply")
+
+    assert [database for database, _, _ in left] == ["orders"]
+    assert granted(glue) == {}
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "said"),
+    [
+        ("DQ_LAKE_FORMATION", "grant", "Did you mean 'grants'?"),
+        ("DQ_LAKE_FORMATION_ROLE", "", "lake_formation_role"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_a_mistake_of_usage(
+    registry: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    variable: str,
+    text: str,
+    said: str,
+) -> None:
+    monkeypatch.setenv(variable, text)
+
+    assert register() == 2
+
+    assert said in capsys.readouterr().err
+
+
+def test_the_policy_of_the_how_to_allows_the_calls_that_are_made_and_no_other(
+    glue: GlueShim, registry: Path
+) -> None:
+    found = re.search(r"```json not-run\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    (statement,) = json.loads(found[1])["Statement"]
+    file = registry / "subscriptions" / "billing.yaml"
+    register("--apply")
+    file.write_text(SUBSCRIPTION + "rowFilter: id > 7\n")
+    register("--apply")
+    (registry / "orders.odcs.yaml").write_text(CONTRACT.replace(", classification: Confidential", ""))
+    file.unlink()
+    register("--apply")
+    (registry / "orders.odcs.yaml").write_text(CONTRACT.replace("Confidential", "internal"))
+    register("--apply")
+
+    called = {call.operation for call in glue.calls} & OPERATIONS
+    assert {f"lakeformation:{operation}" for operation in called} == set(statement["Action"])
