@@ -39,8 +39,8 @@ def _table(one: object) -> FoundTable:
     from dq.contracts.sql.ddl import DdlTable
 
     assert isinstance(one, DdlTable)
-    columns = {
-        each.name: FoundColumn(
+    columns = [
+        FoundColumn(
             each.name,
             each.type or STRING,
             each.comment,
@@ -48,12 +48,12 @@ def _table(one: object) -> FoundTable:
             "" if each.type else f"declared as {each.written or 'nothing'}, which Spark does not have",
         )
         for each in one.columns
-    }
-    by_name = {name.lower(): column for name, column in columns.items()}
+    ]
+    by_name = {column.name.lower(): column for column in columns}
     partitions = tuple(by_name[name.lower()] for name in one.partitions if name.lower() in by_name)
     return FoundTable(
         one.name,
-        tuple(column for column in columns.values() if column not in partitions),
+        tuple(column for column in columns if column not in partitions),
         partitions,
         one.location,
         one.format,
