@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
 from dq.registry.importing.guess import STRING
 from dq.registry.importing.lake_files import reading
+
+if TYPE_CHECKING:
+    from dq.contracts.sql.ddl import DdlTable
 
 _MOST_BYTES = 16 << 20
 _SPARK = "spark"
@@ -35,10 +40,7 @@ def read(source: str) -> list[FoundTable]:
     return [_table(one) for one in made]
 
 
-def _table(one: object) -> FoundTable:
-    from dq.contracts.sql.ddl import DdlTable
-
-    assert isinstance(one, DdlTable)
+def _table(one: DdlTable) -> FoundTable:
     columns = [
         FoundColumn(
             each.name,
