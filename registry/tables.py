@@ -118,6 +118,8 @@ publication = Table(
     Column("rows", Count),
     # Those of the revision before.
     Column("previous_rows", Count),
+    # Where its files lie, if not where Hive would put them.
+    Column("folder", Text),
     # Whose run it was, where the producer says; "" where not.
     Column("run", Text, nullable=False),
     Column("begun_at", UtcDateTime, nullable=False),

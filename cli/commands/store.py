@@ -14,6 +14,7 @@ from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.units import parse_duration
 from dq.contracts.slo import HISTORY_KEPT
 from dq.dataquality.delivery.history import parquet, retention, soundness
+from dq.registry.publishing.retention import forget_publications
 from dq.store import version
 from dq.store.engine import found_version
 
@@ -77,7 +78,7 @@ def prune(
 
     Incidents that ended longer ago go with all that was said of them, and silences that were over by then.
     Deliveries that can still change stay, and so do open incidents and those with a message that waits to be
-    sent. Nothing else removes history.
+    sent. What was published goes too; published anew, it would be news. Nothing else removes history.
 
     Exit codes: 0 done.
 
@@ -96,6 +97,7 @@ def prune(
     before = world.now() - length
     store = world.store()
     done, alerts = retention.prune(store, before), forget(store, before)
+    published = forget_publications(store, before)
     if format is output.Format.JSON:
         output.as_json(
             {
@@ -106,13 +108,15 @@ def prune(
                 "incidents": alerts.incidents,
                 "messages": alerts.messages,
                 "silences": alerts.silences,
+                "publications": published.publications,
+                "notices": published.notices,
             }
         )
     else:
         output.line(
             f"removed from before {before:%Y-%m-%d}: {done.cycles} deliveries, {done.receipts} receipts, "
             f"{done.excuses} excuses, {alerts.incidents} incidents, {alerts.messages} messages, "
-            f"{alerts.silences} silences"
+            f"{alerts.silences} silences, {published.publications} publications, {published.notices} notices"
         )
 
 

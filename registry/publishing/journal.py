@@ -13,13 +13,17 @@ from dq.registry.tables import publication, publication_begun
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One revision of a delivery that was published: consumers were told of it, or are about to be."""
+    """One revision of a delivery that was published: consumers were told of it, or are about to be.
+
+    `folder` is where its files lie, None where Hive would put them.
+    """
 
     id: str
     number: int
     rows: int | None
     previous_rows: int | None
     begun_at: datetime
+    folder: str | None = None
 
     def event(self, one: Publication) -> DeliveryEvent:
         """What was told of it."""
@@ -30,8 +34,9 @@ class Revision:
 def newest(tx: Connection, delivery: str) -> Revision | None:
     """The newest revision of a delivery, or None."""
     columns = publication.c
+    names = ("id", "revision", "rows", "previous_rows", "begun_at", "folder")
     asked = (
-        select(columns.id, columns.revision, columns.rows, columns.previous_rows, columns.begun_at)
+        select(*(columns[name] for name in names))
         .where(columns.delivery == delivery)
         .order_by(columns.revision.desc())
         .limit(1)
@@ -76,6 +81,7 @@ def finish(tx: Connection, one: Publication, before: Revision | None, run: str, 
         one.rows,
         before.rows if before else None,
         began,
+        one.folder if one.staged else None,
     )
     tx.execute(
         insert(publication).values(
@@ -84,6 +90,7 @@ def finish(tx: Connection, one: Publication, before: Revision | None, run: str, 
             revision=number,
             rows=made.rows,
             previous_rows=made.previous_rows,
+            folder=made.folder,
             run=run,
             begun_at=began,
             published_at=now,

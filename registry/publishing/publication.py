@@ -28,9 +28,10 @@ MOST_ROWS = 2**63 - 1
 class Publication:
     """One delivery. `cycle` is the due instant that it is for, `values` its partition, either may be empty.
 
-    `folder` is where its files lie; `marker` the file that says so, "" where the table's own log does.
-    `table_location` is where the contract has the whole table, "" where only the catalog knows.
-    `rows` is None when the producer does not say. `environment` is the server's, or "".
+    `folder` is where its files lie; `staged`: that is not below the table, as Hive would have it. `marker` is
+    the file that says so, "" where the table's own log does. `table_location` is where the contract has the
+    whole table, "" where only the catalog knows. `rows` is None when the producer does not say. `environment`
+    is the server's, or "".
     """
 
     contract: str
@@ -48,6 +49,7 @@ class Publication:
     environment: str = ""
     catalog: str = "local"
     table_location: str = ""
+    staged: bool = False
 
     @property
     def key(self) -> str:
@@ -172,4 +174,5 @@ def publication(
         environment,
         catalog,
         spec.location,
+        folder is not None,
     )

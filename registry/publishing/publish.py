@@ -8,7 +8,7 @@ kill at any point, and a retry, end in one of each; and what somebody removed si
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -72,18 +72,19 @@ def publish(
     def wanted(tx: Connection, known: Revision | None) -> bool:
         return _is_new(tx, one, known, redelivery, run)
 
-    found = _look(one, catalog)
     with store.read() as tx:
         known = journal.newest(tx, one.delivery)
         old = None if known else journal.newest(tx, one.delivery_before)
-        lost = known is not None and not receipts.knows(tx, known.id)
+        new, lost = wanted(tx, known), known is not None and not receipts.knows(tx, known.id)
+    if known is not None and known.folder and not new and not one.staged:
+        # Its files are still where they were staged; what lies below the table is older.
+        one = replace(one, folder=known.folder)
+    found = _look(one, catalog)
     if old is not None and found.anything:
         with store.write() as tx:
             known = journal.adopt(tx, one)
-            lost = known is not None and not receipts.knows(tx, known.id)
+            new, lost = wanted(tx, known), known is not None and not receipts.knows(tx, known.id)
     steps = _stand(one, catalog, found, store, now, first=known is None)
-    with store.read() as tx:
-        new = wanted(tx, known)
     if not new and not lost:
         assert known is not None
         return Published(known.event(one), tuple(steps), tuple(steps.values()))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import text
 
+from dq import load
+from dq.cli.publishing.delivering import CatalogChoice, PublishRequest
+from dq.cli.publishing.delivering import deliver as deliver_staged
+from dq.cli.world.environment import here
 from dq.store.engine import open_store
 from dq.store.version import MIGRATIONS
 
@@ -414,3 +419,36 @@ def test_a_topic_that_is_none_is_refused_before_anything_is_done(
 
     assert refused.code == code
     assert not (folder / "lake" / DAY / "_SUCCESS").exists()
+
+
+def test_what_was_published_where_it_was_staged_stays_there(publish, sql, heard, folder, deliver):
+    publish("--rows", "1")
+    (deliver("staged") / "_SUCCESS").touch()
+    world, contract = here(None, [Path("orders.odcs.yaml")]), load("orders.odcs.yaml")
+    staged = PublishRequest(
+        {"day": "2026-05-10"}, rows=2, redelivery=True, run="night", folder=f"staged/{DAY}"
+    )
+    place = "SELECT location FROM catalog_partition"
+
+    deliver_staged(world, contract, contract.objects[0], staged, CatalogChoice())
+    before, again = sql(place), publish("--format", "json")
+    after, anew = sql(place), publish("--rows", "3")
+
+    assert before == after == [(f"staged/{DAY}",)]
+    assert (again.json["done"], again.json["location"]) == ([], f"staged/{DAY}")
+    assert "revision 3 (2 rows, now 3): partition, receipt, notify" in anew.out
+    assert sql(place) == [(f"lake/{DAY}",)]
+    assert [one["data"]["location"].partition("/")[0] for one in heard()] == ["lake", "staged", "lake"]
+
+
+def test_what_was_published_long_ago_is_forgotten_with_its_notices(publish, dq, deliver):
+    deliver(name="day=2026-05-11")
+    publish("--as-of", "2026-05-11T06:00:00Z")
+    dq("publish", "orders.odcs.yaml", "--partition", "day=2026-05-11", "--as-of", "2027-05-12T06:00:00Z")
+    publish("--redelivery", "--as-of", "2026-05-12T06:00:00Z")
+
+    gone = dq("store", "prune", "--as-of", "2027-08-01T00:00:00Z", "--format", "json").json
+
+    assert (gone["publications"], gone["notices"], gone["receipts"]) == (2, 2, 2)
+    assert publish().out.endswith("receipt, notify.\n")
+    assert "published before" in dq("publish", "orders.odcs.yaml", "--partition", "day=2026-05-11").out
