@@ -14,22 +14,24 @@ from dq.contracts.subscriptions.subscription import Subscription
 class CoveredObject:
     """An object that a subscription is about: all of it, or these properties, each once, in their order.
 
-    `paths` are those properties as a diff names them, such as `orders.customer.street`, and `tops` the
-    columns that they stand in.
+    `paths` are those properties as a diff names them, such as `orders.customer.street`, and `fields` those
+    of them that stand inside of a column that is not named itself.
     """
 
     object: SchemaObject
     whole: bool
     properties: tuple[Property, ...] = ()
     paths: tuple[str, ...] = ()
-    tops: frozenset[str] = frozenset()
+    fields: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns in the data, in the object's order: of a nested property the one that holds it."""
+        """The columns in the data, in the object's order, without those of which only `fields` are named."""
         if self.whole:
             return tuple(prop.column for prop in self.object.properties)
-        return tuple(prop.column for prop in self.object.properties if prop.column in self.tops)
+        return tuple(
+            prop.column for prop in self.object.properties if any(prop is one for one in self.properties)
+        )
 
     def every(self) -> Iterator[Property]:
         """Every property that it is about, with what is nested inside."""
@@ -57,7 +59,9 @@ def covered(subscription: Subscription, contract: Contract) -> list[CoveredObjec
         ways = [way for way in _ways(one) if wanted & way.written or _tagged(way.property.tags, subscription)]
         if ways:
             properties, paths = tuple(way.property for way in ways), tuple(way.path for way in ways)
-            found.append(CoveredObject(one, False, properties, paths, frozenset(way.top for way in ways)))
+            tops = {way.top for way in ways if way.is_column}
+            fields = tuple(way.path for way in ways if way.top not in tops)
+            found.append(CoveredObject(one, False, properties, paths, fields))
     return found
 
 
@@ -134,6 +138,7 @@ class _Way:
     path: str
     top: str
     written: frozenset[str]
+    is_column: bool
 
 
 def _ways(one: SchemaObject) -> Iterator[_Way]:
@@ -145,7 +150,7 @@ def _ways(one: SchemaObject) -> Iterator[_Way]:
         path = f"{above}.{prop.column}"
         own = {each for each in (prop.name, prop.physical_name) if each}
         written = frozenset(f"{prefix}{each}" for prefix in prefixes for each in own)
-        yield _Way(prop, path, top, written)
+        yield _Way(prop, path, top, written, above == one.column)
         inner = frozenset(f"{each}." for each in written)
         todo += [(child, path, top, inner) for child in reversed(prop.properties)]
 

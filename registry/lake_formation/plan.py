@@ -137,7 +137,7 @@ def _grants(
         mine = ours[key].columns if key in ours else frozenset()
         lacking = tuple(sorted(asked - there))
         if lacking:
-            if key.filter and key not in ours:
+            if key.filter:
                 given.append(MakeFilter(wanted.filters[key.filter]))
             given.append(Give(key, lacking, tuple(sorted(wanted.files[key]))))
         if asked & there - mine:

@@ -209,12 +209,14 @@ class LakeFormation:
             resource: dict[str, Any] = {"DataCellsFilter": self._filter(*key.on, key.filter)}
         else:
             resource = {"TableWithColumns": self._columns(key.on, columns)}
-        return {
+        asked = {
             "Principal": {"DataLakePrincipalIdentifier": key.principal},
             "Resource": resource,
             "Permissions": ["SELECT"],
             **self.catalog,
         }
+        # Without it nobody in the account could give it to those who read.
+        return asked | ({"PermissionsWithGrantOption": ["SELECT"]} if key.principal.isdecimal() else {})
 
     def _columns(self, on: Key, columns: tuple[str, ...]) -> dict[str, Any]:
         return {"DatabaseName": on[0], "Name": on[1], "ColumnNames": sorted(columns), **self.catalog}

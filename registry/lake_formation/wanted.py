@@ -56,6 +56,11 @@ def wanted_grants(
             continue
         for part in covered(one, contract):
             spec = by_object.get((contract.id, contract.version, part.object.name))
+            if spec is not None and part.fields:
+                # The whole column would show what nobody asked for and nobody approved.
+                named = ", ".join(part.fields)
+                said = f"only whole columns can be given, and {named} is a part of one."
+                made.notes.append(f"{one.file}: {said}")
             columns = tuple(name.lower() for name in part.columns)
             if spec is None or not columns:
                 continue

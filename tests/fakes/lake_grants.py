@@ -41,6 +41,11 @@ schema:
       - {name: Id, logicalType: integer}
       - {name: amount, logicalType: number, tags: [finance], classification: Internal}
       - {name: email, logicalType: string, classification: PII}
+      - name: customer
+        logicalType: object
+        properties:
+          - {name: city, logicalType: string}
+          - {name: phone, logicalType: string, classification: PII}
       - {name: day, logicalType: date, partitioned: true}
   - name: lines
     properties:
@@ -73,7 +78,7 @@ def spec(name: str, columns: str, partitions: str = "") -> TableSpec:
     return marked(made, facts)
 
 
-TABLES = [spec("orders", "id amount email", "day"), spec("lines", "id amount")]
+TABLES = [spec("orders", "id amount email customer", "day"), spec("lines", "id amount")]
 
 
 def account(number: int) -> str:
@@ -109,7 +114,10 @@ EXPECTED = {
     **{(DATABASE, "orders", account(at)): ["amount"] for at in range(10)},
     **{(DATABASE, "orders", account(at)): ["id"] for at in range(10, 20)},
     **{(DATABASE, "lines", account(at)): ["amount"] for at in range(10, 20)},
-    **{(DATABASE, "orders", account(at)): ["amount", "day", "email", "id"] for at in range(20, 28)},
+    **{
+        (DATABASE, "orders", account(at)): ["amount", "customer", "day", "email", "id"]
+        for at in range(20, 28)
+    },
 }
 
 

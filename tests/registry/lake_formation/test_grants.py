@@ -278,6 +278,56 @@ def test_a_row_filter_is_a_grant_on_a_data_filter_which_goes_with_it(
     assert (tables.lake.filters, noted_grants(store, CATALOG), granted(tables)) == ({}, {}, {})
 
 
+def test_a_filter_that_somebody_removed_is_made_again(
+    tables: GlueShim, lake_formation: LakeFormation, store: Store
+) -> None:
+    one = subscription(1, "orders.amount", rows="day > '2026-01-01'")
+    kept(lake_formation, store, [one])
+    before = dict(tables.lake.filters)
+    (key,) = noted_grants(store, CATALOG)
+    data = {"TableCatalogId": "123456789012", "DatabaseName": DATABASE, "TableName": "orders"}
+    resource = {"DataCellsFilter": {**data, "Name": key.filter}}
+    lake_formation.client.revoke_permissions(**permission(account(1)) | {"Resource": resource})
+    lake_formation.client.delete_data_cells_filter(**data, Name=key.filter)
+
+    results = kept(lake_formation, store, [one])
+
+    assert [each.error for each in results] == [None, None]
+    assert tables.lake.filters == before
+
+
+def test_a_field_does_not_give_the_whole_column_that_it_stands_in(
+    tables: GlueShim, lake_formation: LakeFormation, store: Store
+) -> None:
+    plan = planned(lake_formation, store, [subscription(1, "orders.customer.city, orders.amount")])
+    whole = planned(lake_formation, store, [subscription(1, "orders.customer.city, orders.customer")])
+
+    assert [each.columns for each in plan.steps if isinstance(each, Give)] == [("amount",)]
+    assert plan.notes == (
+        "subscriptions/team1.yaml: only whole columns can be given, and orders.customer.city is a part of "
+        "one.",
+    )
+    assert [each.columns for each in whole.steps if isinstance(each, Give)] == [("customer",)]
+    assert whole.notes == ()
+
+
+def test_an_account_may_give_on_what_it_got_and_a_role_may_not(
+    tables: GlueShim, lake_formation: LakeFormation, store: Store
+) -> None:
+    role = "arn:aws:iam::210987654321:role/billing"
+    kept(
+        lake_formation,
+        store,
+        [subscription(1, "orders.amount"), subscription(2, "orders.Id", principal=role)],
+    )
+
+    given = [call.body for call in tables.calls if call.operation == "GrantPermissions"]
+    assert {
+        one["Principal"]["DataLakePrincipalIdentifier"]: one.get("PermissionsWithGrantOption")
+        for one in given
+    } == {account(1): ["SELECT"], role: None}
+
+
 def test_classified_columns_are_tagged_and_values_are_defined_first(
     tables: GlueShim, lake_formation: LakeFormation, store: Store
 ) -> None:
@@ -360,10 +410,12 @@ def forward(shim: GlueShim) -> Any:
 
 def permission(principal: str, *columns: str) -> dict[str, Any]:
     resource = {"DatabaseName": DATABASE, "Name": "orders", "ColumnNames": list(columns)}
+    onwards = {"PermissionsWithGrantOption": ["SELECT"]} if principal.isdecimal() else {}
     return {
         "Principal": {"DataLakePrincipalIdentifier": principal},
         "Resource": {"TableWithColumns": resource},
         "Permissions": ["SELECT"],
+        **onwards,
     }
 
 
