@@ -124,15 +124,20 @@ def promise(message: Message) -> str:
     return f"{ours}: {key.group}" if ours == "platform" else ours
 
 
+def about(message: Message) -> Facts:
+    """Its facts and which promise it is about, with the product first."""
+    return tuple(sorted([("promise", promise(message)), *message.facts], key=lambda fact: fact[0] != PRODUCT))
+
+
 def lines(message: Message) -> list[str]:
     """The message as plain text, for channels that have nothing better: with its headline, one screen."""
-    about = sorted([("promise", promise(message)), *message.facts], key=lambda fact: fact[0] != PRODUCT)
+    facts = about(message)
     last = [*message.steps, *([message.budget] if message.budget else []), *repeat_note(message)]
-    label_width = max(len(label) for label, _ in about)
+    label_width = max(len(label) for label, _ in facts)
     width = SCREEN_WIDTH - _MARGIN
     # Two for the headline. The fewer lines a value may have, the more is cut.
     for most in (3, 2, 1):
-        body = [line for fact in about for line in _wrapped(*fact, label_width, width, most)]
+        body = [line for fact in facts for line in _wrapped(*fact, label_width, width, most)]
         ends = [line for text in last for line in _folded(text, width, most)]
         rows = sum(-(-len(line) // width) for line in (*body, *ends))
         if rows <= SCREEN_LINES - 2:
@@ -170,9 +175,9 @@ def cut(text: str, width: int) -> str:
 
 # What is still worth saying of a breach that is over, beside how it ended.
 _LASTING: Mapping[IncidentState, Collection[str]] = {
-    **dict.fromkeys(
-        (IncidentState.RESOLVED, IncidentState.EXCUSED, IncidentState.WITHDRAWN), (PRODUCT, "promised", OWNER)
-    ),
+    IncidentState.RESOLVED: (PRODUCT, "promised", OWNER, COMMAND),
+    # The contract may be no more, and then its command fails.
+    **dict.fromkeys((IncidentState.EXCUSED, IncidentState.WITHDRAWN), (PRODUCT, "promised", OWNER)),
     IncidentState.GIVEN_UP: (
         *(PRODUCT, "promised", "looked in", "last good", "blocks"),
         *(OWNER, RUNBOOK, COMMAND),

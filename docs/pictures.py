@@ -1,8 +1,10 @@
-"""Draws the messages of tests/alerts/golden as Slack shows them, into docs/pictures.
+"""Draws the messages of tests/alerts/golden as Slack, a mail program and Teams show them, into docs/pictures.
 
 `make pictures` runs it. It needs Chromium (Debian: `apt-get install chromium`), which nothing else of dq does
 and no test. Slack's own looks are Slack's; this follows the layout that Slack documents, at
-docs.slack.dev/block-kit: a header, two columns of fields, a bar in the colour of the attachment.
+docs.slack.dev/block-kit: a header, two columns of fields, a bar in the colour of the attachment. A mail is
+the HTML that was sent, below its subject. A card of Teams follows adaptivecards.io: a line for each
+RichTextBlock, buttons for its actions.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ GOLDEN = HERE.parent / "tests" / "alerts" / "golden"
 PICTURES = HERE / "pictures"
 
 # A picture, the golden file whose channel it shows, and its height in pixels.
-SHOWN = {"missing": ("missing", 480), "late": ("late", 400), "storm": ("storm", 330)}
+SHOWN = {"missing": ("missing", 480), "late": ("late", 460), "storm": ("storm", 330)}
+MAIL_HEIGHT, CARD_HEIGHT = 720, 540
 WIDTH = 760
 
 STYLE = """
@@ -44,6 +47,17 @@ a { color: #1264a3; text-decoration: none; } .call { background: #e8f5fa; color:
     border-radius: 3px; }
 .reply { margin: 4px 0 0 64px; padding: 6px 0 0 12px; border-left: 2px solid #ddd; white-space: pre-wrap;
          font-size: 14px; } .reply b { display: block; font-size: 12px; color: #616061; font-weight: 400; }
+.mail { margin: 14px 18px; border: 1px solid #ddd; border-radius: 6px; padding: 10px 16px; }
+.mail .subject { font-size: 17px; border-bottom: 1px solid #eee; padding-bottom: 6px; margin-bottom: 10px; }
+.mail .from { font-size: 12px; color: #616061; }
+.card { margin: 14px 18px; border: 1px solid #d1d1d1; border-radius: 6px; padding: 12px 16px;
+        font: 14px/1.5 'Segoe UI', Lato, sans-serif; box-shadow: 0 1px 3px #0002; }
+.card .large { font-size: 17px; } .card .small { font-size: 12px; } .card .bolder { font-weight: 700; }
+.card .subtle { color: #616161; } .card .attention { color: #c4314b; } .card .good { color: #237b4b; }
+.card .warning { color: #835c00; } .card .accent { color: #4f52b2; }
+.card .monospace { font: 13px 'DejaVu Sans Mono', monospace; background: #f3f2f1; }
+.card button { font: 13px 'Segoe UI', Lato, sans-serif; border: 1px solid #d1d1d1; background: #fff;
+               border-radius: 4px; padding: 5px 14px; margin-top: 8px; }
 """
 
 
@@ -91,6 +105,40 @@ def _marked(text: str) -> str:
     return text.replace("\n<pre>", "<pre>").replace("</b>\n", "</b><br>")
 
 
+def mails(told: list[Mapping[str, str]]) -> str:
+    """The page of mails: what stands in them is HTML already."""
+    body = "".join(
+        f"<div class=mail><div class=subject>{_plain(one['subject'])}"
+        f"<div class=from>dq@acme.example to ana@acme.example</div></div>{one['html']}</div>"
+        for one in told
+    )
+    return f"<!doctype html><meta charset=utf-8><style>{STYLE}</style>{body}"
+
+
+def cards(told: list[Mapping[str, Any]]) -> str:
+    """The page of adaptive cards."""
+    body = "".join(f"<div class=card>{''.join(_card(one))}</div>" for one in told)
+    return f"<!doctype html><meta charset=utf-8><style>{STYLE}</style>{body}"
+
+
+def _card(card: Mapping[str, Any]) -> Iterator[str]:
+    for block in card["body"]:
+        runs = "".join(
+            f"<span class='{_looks(run)}'>{_plain(run['text'])}</span>" for run in block["inlines"]
+        )
+        yield f"<div style='white-space:pre-wrap'>{runs}</div>"
+    for action in card.get("actions", ()):
+        yield f"<button>{_plain(action['title'])}</button>"
+
+
+_LOOKS = ("size", "weight", "color", "fontType")
+
+
+def _looks(run: Mapping[str, Any]) -> str:
+    subtle = ["subtle"] if run.get("isSubtle") else []
+    return " ".join([*(str(run[name]) for name in _LOOKS if name in run), *subtle])
+
+
 def draw(name: str, text: str, height: int) -> None:
     """Writes the picture of a page."""
     browser = next((found for one in ("chromium", "chromium-browser") if (found := shutil.which(one))), None)
@@ -116,3 +164,6 @@ if __name__ == "__main__":
         here = [one for one in told if one["in"] == "#orders-alerts"]
         # The thread of a storm holds each of its messages as they are by themselves.
         draw(picture, page(here[:1] if picture == "storm" else here), height)
+    # The first one is of what was over before the story begins.
+    draw("mail", mails(json.loads((GOLDEN / "late.email.json").read_text())[1:]), MAIL_HEIGHT)
+    draw("teams", cards(json.loads((GOLDEN / "late.teams.json").read_text())[1:]), CARD_HEIGHT)

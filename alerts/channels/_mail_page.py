@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from html import escape
 
 from dq.alerts.incident import IncidentState
-from dq.alerts.message import Message, headline, promise, repeat_note
+from dq.alerts.message import COMMAND, Message, about, headline, repeat_note
 from dq.contracts.shared.outcome import Severity
 
 _LINK = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?(/[!#-;=?-{}~]*)?")
@@ -33,7 +33,7 @@ def page(message: Message, *, step: bool) -> str:
     colour = _CALM.get(message.state, _COLOURS[message.severity])
     last = [message.budget] if message.state.closed or not step else []
     small = [*([message.note] if step else message.steps), *last, *repeat_note(message)]
-    facts = [] if step else [("promise", promise(message)), *message.facts]
+    facts = [] if step else about(message)
     return "\n".join(
         [
             '<div style="font-family:sans-serif;font-size:14px">',
@@ -49,5 +49,9 @@ def page(message: Message, *, step: bool) -> str:
 def _row(fact: tuple[str, str]) -> str:
     label, value = fact
     said = escape(value)
-    linked = f'<a href="{said}">{said}</a>' if _LINK.fullmatch(value) else said
-    return f'<tr><td style="padding-right:12px;color:#616061">{escape(label)}</td><td>{linked}</td></tr>'
+    if _LINK.fullmatch(value):
+        said = f'<a href="{said}">{said}</a>'
+    if label == COMMAND:
+        said = f'<code style="background:#f3f3f3;padding:2px 5px">{said}</code>'
+    beside = "padding-right:12px;color:#616061;white-space:nowrap;vertical-align:top"
+    return f'<tr><td style="{beside}">{escape(label)}</td><td>{said}</td></tr>'

@@ -30,13 +30,14 @@ from dq.alerts.channel import (
 )
 from dq.alerts.channels import _http, _named
 from dq.alerts.incident import IncidentState
-from dq.alerts.message import Message, headline, promise, repeat_note
+from dq.alerts.message import COMMAND, Message, about, headline, repeat_note
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Severity
 
 MOST_BYTES = 28 * 1024
 _LINK = re.compile(r"https://[A-Za-z0-9.-]+(:\d+)?(/[!-;=?-{}~]*)?")
 _LINKS = 3
+_FORM: Mapping[str, Mapping[str, object]] = {COMMAND: {"fontType": "monospace"}}
 # An older connector says so behind a 200.
 _TEAMS_REFUSED = re.compile(rb"endpoint returned HTTP error (\d{3})")
 
@@ -117,13 +118,12 @@ def _card(elements: list[dict[str, object]], actions: list[dict[str, object]] | 
 
 
 def _whole(message: Message) -> list[dict[str, object]]:
-    facts = [("promise", promise(message)), *message.facts]
     small = [*message.steps, message.budget, *repeat_note(message)]
     return [
         _title(message),
         *(
-            _text([_run(f"{label}  ", weight="bolder"), _run(value)])
-            for label, value in facts
+            _text([_run(f"{label}  ", weight="bolder"), _run(value, **_FORM.get(label, {}))])
+            for label, value in about(message)
             if label or value
         ),
         *(_text([_run(line, size="small", isSubtle=True)]) for line in small if line),

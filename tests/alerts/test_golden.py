@@ -6,9 +6,13 @@ anew; they are read there, and in the pictures of docs/, and never written by ha
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fakes.desk import Desk
+from fakes.hooks import Hooks
 from fakes.slack import TOKEN, FakeSlack
+from fakes.smtp import PASSWORD, USER, FakeSmtp
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -301,6 +307,76 @@ def test_the_console_reads_as_agreed(name: str, story: Story) -> None:
     compare(f"{name}.txt", story.said)
 
 
+def told_to(story: Story, channel: str, **variables: str) -> None:
+    """The story of a delivery that came late, to one place of another channel."""
+    watch = story.watch
+    story.variables |= variables
+    story.watch = lambda at, *more: watch(at, *more, "--channel", channel)  # type: ignore[method-assign]
+    late(story)
+
+
+def test_a_mailbox_hears_what_is_agreed(story: Story) -> None:
+    with FakeSmtp() as server:
+        told_to(
+            story,
+            "email:ana@acme.example",
+            DQ_SMTP_HOST="127.0.0.1",
+            DQ_SMTP_PORT=str(server.port),
+            DQ_SMTP_USER=USER,
+            DQ_SMTP_PASSWORD=PASSWORD,
+            DQ_SMTP_FROM="dq@acme.example",
+            DQ_EMAIL_DOMAINS="acme.example",
+        )
+        mails = [
+            {"subject": one.message["Subject"], "text": _unix(one.text()), "html": _unix(one.text("html"))}
+            for one in server.mails
+        ]
+
+    compare("late.email.json", json.dumps(mails, indent=2, ensure_ascii=False) + "\n")
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def test_teams_hears_what_is_agreed(story: Story) -> None:
+    with Hooks() as hooks:
+        told_to(story, "teams:sales-data", DQ_TEAMS_URL_SALES_DATA=hooks.url("teams"))
+        cards = [post.body["attachments"][0]["content"] for post in hooks.posts["teams"]]
+
+    compare("late.teams.json", json.dumps(cards, indent=2, ensure_ascii=False) + "\n")
+
+
+def pasted(story: Story, **variables: str) -> list[subprocess.CompletedProcess[str]]:
+    """What a shell in the watcher's folder does with each command that stands in Slack."""
+    home = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "LANG": "C.UTF-8"}
+    if "JAVA_HOME" in os.environ:
+        home["JAVA_HOME"] = os.environ["JAVA_HOME"]
+    commands = dict.fromkeys(re.findall("```(.+?)```", json.dumps(heard(story.slack))))
+    return [
+        subprocess.run(
+            ["sh", "-c", html.unescape(command)],
+            cwd=story.desk.folder,
+            env=home | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for command in commands
+    ]
+
+
+@pytest.mark.parametrize("name", ["missing", "late", "storm", "end"])
+def test_each_command_works_as_it_is_pasted(name: str, story: Story) -> None:
+    STORIES[name](story)
+
+    done = pasted(story)
+
+    assert done
+    assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * len(done)
+    assert all("orders" in one.stdout for one in done)
+
+
 @pytest.mark.spark
 def test_failed_checks_are_told_as_agreed(story: Story, spark: SparkSession) -> None:
     """Amounts below zero, and an order without a number; the addresses in it are confidential."""
@@ -319,6 +395,9 @@ def test_failed_checks_are_told_as_agreed(story: Story, spark: SparkSession) -> 
 
     assert ran.code == 1, ran.all
     compare("quality.slack.json", json.dumps(heard(story.slack), indent=2, ensure_ascii=False) + "\n")
+    (again,) = pasted(story, **story.variables)
+    assert again.returncode == 1, again.stderr
+    assert "id required" in again.stdout
     assert "@example.com" not in (GOLDEN / "quality.slack.json").read_text().replace(
         "ana.reis@example.com", ""
     )
