@@ -1,11 +1,12 @@
 """The audit of what is staged, by the contract; what keeps it is made ready to be published, or is already.
 
-A retry ends as a run that nobody disturbed: what an earlier run has published is known again by the catalog's
-place, or by the history of `main`, and is not judged a second time.
+A retry ends as a run that nobody disturbed: what this very run has published is known by the journal, and all
+else is judged, whatever the catalog or the history of `main` says.
 """
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 from dq.cli.auditing.staging import Staging, staged_data
@@ -14,7 +15,7 @@ from dq.cli.publishing.delivering import CatalogChoice, PublishRequest, delivery
 from dq.cli.world.catalogs import opened
 from dq.cli.world.environment import World, located
 from dq.cli.world.spark import label, session
-from dq.contracts.access.data_location import resolve
+from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.dataquality import Report, Request
@@ -28,16 +29,22 @@ from dq.registry.publishing.audit import delta_table
 from dq.registry.publishing.audit.iceberg_branch import IcebergTable, StagedSnapshot, of_partition
 from dq.registry.publishing.audit.staged_folder import staged_folder
 from dq.registry.publishing.partition import partition_values
+from dq.registry.table import TableSpec
+from dq.store.engine import Store
 
 FOLDERS = ("parquet", "orc", "avro", "csv", "json")
 
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What was found, None where an earlier run had published it; and how it is to be published."""
+    """What was found, None where this very run was published before; and how it is to be published.
+
+    `live`: readers see it already, after a run that was killed, or because somebody made it so.
+    """
 
     report: Report | None
     request: PublishRequest
+    live: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -59,25 +66,70 @@ def audit(
     Raises UsageError for what cannot be staged so, and DqError for what is not there or changes meanwhile.
     """
     place = resolve(contract, one, given.server, world.reach)
-    if place.format == "iceberg":
-        return _branch(world, contract, one, given, choice, staged)
     if place.format == "delta":
         raise delta_table.refused(f"{contract.id} {one.name}")
-    if place.format in FOLDERS:
-        return _folder(world, contract, one, given, choice, staged)
-    raise UsageError(
-        f"A table of {place.format} cannot be staged.", f"dq stages {', '.join(FOLDERS)}, iceberg."
-    )
+    if place.format not in ("iceberg", *FOLDERS):
+        raise UsageError(
+            f"A table of {place.format} cannot be staged.", f"dq stages {', '.join(FOLDERS)}, iceberg."
+        )
+    spec = table_spec(world, contract, one, given.server, choice.name)
+    with closing(world.store()) as store:
+        catalog = opened(world, store, choice.name, choice.role_arn, choice.catalog_id)
+        case = _Case(world, store, contract, one, given, choice, place, spec, catalog)
+        return _branch(case, staged) if place.format == "iceberg" else _folder(case, staged)
 
 
-def _folder(
-    world: World,
-    contract: Contract,
-    one: SchemaObject,
-    given: PublishRequest,
-    choice: CatalogChoice,
-    root: str,
-) -> Audited:
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What is to be published where, and the world around it."""
+
+    world: World
+    store: Store
+    contract: Contract
+    one: SchemaObject
+    given: PublishRequest
+    choice: CatalogChoice
+    place: DataPlace
+    spec: TableSpec
+    catalog: Catalog
+
+    def request(self, folder: str, run: str) -> PublishRequest:
+        """How it is to be published: once for this run, of which the scheduler's word is a part."""
+        words = " ".join(part for part in (self.given.run, run) if part)
+        return replace(self.given, folder=folder, redelivery=True, run=words)
+
+    def knows(self, request: PublishRequest) -> bool:
+        """Whether this very run was published. Raises UsageError for a delivery that cannot be."""
+        one = delivery_of(self.world, self.contract, self.one, request, self.choice.name, self.catalog.id)
+        with self.store.read() as tx:
+            return journal.knows_run(tx, one.delivery, request.run)
+
+    def checked(self, data: object, partition: dict[str, str]) -> Report:
+        """By dq's own check, as it is run on data that nobody has staged."""
+        world, contract, one = self.world, self.contract, self.one
+        spark = session(world)
+        what = f"dq publish --audit {contract.id}/{one.name}"
+        label(spark, what, what)
+        neighbours = Neighbours.of([contract])
+        return measure(
+            Request(
+                contract,
+                data,  # type: ignore[arg-type]  # a frame of Spark, or a Dataset
+                one.name,
+                spark=spark,
+                partitions=[partition] if partition else None,
+                now=world.now(),
+                others=others(world, contract, one, self.given.server, neighbours),
+                history=earlier(self.store, contract, one),
+                levers=ALL if isinstance(data, Dataset) else NONE,
+                limit_seconds=world.settings.rule_seconds,
+                neighbours=neighbours,
+            )
+        )
+
+
+def _folder(case: _Case, root: str) -> Audited:
+    world, spec = case.world, case.spec
     vouched = world.reach.vouch(root)
     if not isinstance(vouched, str):
         raise UsageError(f"--audit {root} {vouched.message}.", vouched.mend)
@@ -85,74 +137,46 @@ def _folder(
     if linked is not None:
         raise UsageError(f"--audit {root} {linked.message}.", linked.mend)
     absolute = vouched if "://" in vouched else str(world.folder / vouched)
-    spec = table_spec(world, contract, one, given.server, choice.name)
     # Readers look below the table's folder, wherever the catalog has it.
-    own = located(world, resolve(contract, one, given.server, world.reach), "").path or spec.location
-    folder = staged_folder(absolute, partition_values(spec, given.partition), own)
-    request = replace(given, folder=folder.folder, redelivery=True, run=given.run or folder.run)
-    catalog = opened(world, world.store(), choice.name, choice.role_arn, choice.catalog_id)
-    before = folder.files()
-    if folder.published(catalog, spec.database, spec.name):
-        return Audited(None, request)
-    _refuse_older(world, contract, one, request, choice, catalog)
-    place = resolve(contract, one, given.server, world.reach)
-    spark = session(world, formats={place.format}, hive=choice.name == "hive")
-    dataset = locate(contract, one, given.server, world.reach)
-    staging = Staging(dataset, place.format, folder, spec, catalog)
-    report = _checked(
-        world, contract, one, given, staged_data(spark, contract, one, staging), dict(folder.values)
-    )
-    folder.require_unchanged(before)
-    return Audited(report, request)
-
-
-def _refuse_older(
-    world: World,
-    contract: Contract,
-    one: SchemaObject,
-    request: PublishRequest,
-    choice: CatalogChoice,
-    catalog: Catalog,
-) -> None:
-    """A late retry of an older run must not take the partition back to what that one had staged."""
-    delivery = delivery_of(world, contract, one, request, choice.name, catalog.id).delivery
-    with world.store().read() as tx:
-        known = journal.knows_run(tx, delivery, request.run)
-    if known:
+    own = located(world, case.place, "").path or spec.location
+    folder = staged_folder(absolute, partition_values(spec, case.given.partition), own)
+    files = folder.files()
+    request = case.request(folder.folder, folder.run(files))
+    live, known = folder.published(case.catalog, spec.database, spec.name), case.knows(request)
+    if known and not live:
+        # A late retry of an older run must not take the partition back to what that one had staged.
         raise DqError(
-            f"{request.folder} was published before, and something else has been since.",
+            f"{folder.folder} was published before, and something else has been since.",
             "To go back to it, write it anew into a folder of its own, and publish that.",
         )
+    if known:
+        return Audited(None, request, live)
+    spark = session(world, formats={case.place.format}, hive=case.choice.name == "hive")
+    dataset = locate(case.contract, case.one, case.given.server, world.reach)
+    staging = Staging(dataset, case.place.format, folder, spec, case.catalog)
+    data = staged_data(spark, case.contract, case.one, staging)
+    report = case.checked(data, dict(folder.values))
+    folder.require_unchanged(files)
+    return Audited(report, request, live)
 
 
-def _branch(
-    world: World,
-    contract: Contract,
-    one: SchemaObject,
-    given: PublishRequest,
-    choice: CatalogChoice,
-    branch: str,
-) -> Audited:
-    dataset = locate(contract, one, given.server, world.reach)
-    spark = session(world, formats={"iceberg"}, hive=choice.name == "hive")
+def _branch(case: _Case, branch: str) -> Audited:
+    world, given = case.world, case.given
+    dataset = locate(case.contract, case.one, given.server, world.reach)
+    spark = session(world, formats={"iceberg"}, hive=case.choice.name == "hive")
     table = IcebergTable(spark, dataset.table or "", dataset.path or "")
     staged = table.staged(branch)
-    spec = table_spec(world, contract, one, given.server, choice.name)
-    request = replace(
-        given, folder=spec.location or table.place(), redelivery=True, run=given.run or staged.run
-    )
-    if staged.published:
-        return Audited(None, request)
-    catalog = opened(world, world.store(), choice.name, choice.role_arn, choice.catalog_id)
-    # What is wrong with the delivery is found before main moves.
-    delivery_of(world, contract, one, request, choice.name, catalog.id)
-    values = dict(partition_values(spec, given.partition)) if given.partition else {}
-    if values:
+    request = case.request(case.spec.location or table.place(), staged.run)
+    # What is wrong with the delivery is found here too, before main moves.
+    if case.knows(request) and staged.published:
+        return Audited(None, request, live=True)
+    values = dict(partition_values(case.spec, given.partition)) if given.partition else {}
+    if values and not staged.published:
         _refuse_more(staged, values)
-    report = _checked(world, contract, one, given, table.frame(staged.id), values)
+    report = case.checked(table.frame(staged.id), values)
     if report.exit_code == 0:
         table.forward(staged)
-    return Audited(report, request)
+    return Audited(report, request, staged.published)
 
 
 def _refuse_more(staged: StagedSnapshot, values: dict[str, str]) -> None:
@@ -164,32 +188,3 @@ def _refuse_more(staged: StagedSnapshot, values: dict[str, str]) -> None:
             f"The branch {staged.branch} changes {', '.join(shown[:5])}, and not only that partition.",
             "Write each partition to a branch of its own.",
         )
-
-
-def _checked(
-    world: World,
-    contract: Contract,
-    one: SchemaObject,
-    given: PublishRequest,
-    data: object,
-    partition: dict[str, str],
-) -> Report:
-    spark = session(world)
-    what = f"dq publish --audit {contract.id}/{one.name}"
-    label(spark, what, what)
-    neighbours = Neighbours.of([contract])
-    return measure(
-        Request(
-            contract,
-            data,  # type: ignore[arg-type]  # a frame of Spark, or a Dataset
-            one.name,
-            spark=spark,
-            partitions=[partition] if partition else None,
-            now=world.now(),
-            others=others(world, contract, one, given.server, neighbours),
-            history=earlier(world.store(), contract, one),
-            levers=ALL if isinstance(data, Dataset) else NONE,
-            limit_seconds=world.settings.rule_seconds,
-            neighbours=neighbours,
-        )
-    )

@@ -82,7 +82,7 @@ def command(
         _pairs(partition), instant(cycle) if cycle else None, rows, server, redelivery, run.strip()
     )
     choice = CatalogChoice(catalog, role_arn, catalog_id)
-    if audit:
+    if audit is not None:
         given = _audited(world, document, one, given, choice, audit, format)
     with recording(world, [document], server) as events:
         done = deliver(world, document, one, given, choice)
@@ -112,12 +112,20 @@ def _audited(
     format: output.Format,
 ) -> PublishRequest:
     """How to publish what is staged; ends the command where that breaks the contract."""
+    if not staged:
+        # A variable that a script did not fill must not publish without an audit.
+        raise UsageError("--audit is empty.", "Name the staged folder, or the branch.")
     found = auditing.audit(world, contract, one, given, choice, staged)
     if found.exit_code:
         assert found.report is not None
         findings.reports([found.report], [], format)
         verdict = "breaks the contract" if found.exit_code == 1 else "could not be judged"
-        output.note(f"dq: nothing is published: what is staged in {staged} {verdict}, and stays there.")
+        if found.live:
+            output.note(
+                f"dq: what is staged in {staged} {verdict}, and readers see it: nobody audited it before."
+            )
+        else:
+            output.note(f"dq: nothing is published: what is staged in {staged} {verdict}, and stays there.")
         raise typer.Exit(found.exit_code)
     return found.request
 

@@ -167,6 +167,8 @@ def test_the_same_key_in_the_partition_that_is_replaced_is_no_repetition(spark, 
     [
         ("lake", 2, "is the table's own folder"),
         ("nowhere", 3, "does not exist"),
+        ("lake/staged", 2, "lies openly in it"),
+        ("", 2, "--audit is empty"),
         ("/etc", 2, "lake_roots"),
         ("empty", 3, "holds no file"),
     ],
@@ -190,3 +192,28 @@ def test_delta_is_refused_with_the_reason(desk):
 
     assert ran.code == 2
     assert "Delta cannot stage" in ran.err
+
+
+@pytest.mark.spark
+def test_a_published_folder_that_is_written_anew_is_audited_again_and_told(registered):
+    good = stage(registered, "run-1", [1])
+    publish(registered, "--audit", good)
+    rewritten = pa.table({"id": pa.array([None], pa.int64()), "amount": pa.array([1], pa.int64())})
+    pq.write_table(rewritten, registered.folder / "staged" / "run-1" / DAY / "part-0.parquet")
+
+    ran = publish(registered, "--audit", good)
+
+    assert ran.code == 1
+    assert "and readers see it" in ran.err
+    assert told(registered) == [("2026-05-11", 1)]
+
+
+@pytest.mark.spark
+def test_the_word_of_a_scheduler_does_not_hide_another_folder(registered):
+    first, second = stage(registered, "run-1", [1]), stage(registered, "run-2", [2])
+
+    for one in (first, second):
+        assert publish(registered, "--audit", one, "--run", "nightly").code == 0
+
+    assert places(registered) == {DAY: f"{second}/{DAY}"}
+    assert told(registered) == [("2026-05-11", 1), ("2026-05-11", 2)]

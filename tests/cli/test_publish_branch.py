@@ -155,3 +155,15 @@ def test_a_table_may_be_named_by_its_folder(spark, desk):
 
     assert ran.code == 0, ran.all
     assert read(spark) == [1, 2]
+
+
+def test_what_became_main_without_an_audit_is_judged_all_the_same(spark, desk):
+    write(spark, (2, None))
+    loaded = lakehouse.loaded(spark, TABLE)
+    loaded.manageSnapshots().createBranch("audit", loaded.currentSnapshot().snapshotId()).commit()
+
+    ran = publish(desk)
+
+    assert ran.code == 1
+    assert "and readers see it" in ran.err
+    assert told(desk) == []

@@ -6,6 +6,7 @@ one. Files are not copied and not moved: an object store has no atomic rename.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 
@@ -31,20 +32,24 @@ class StagedFolder:
     def folder(self) -> str:
         return f"{self.root.rstrip('/')}/{partition_folder(self.values)}"
 
-    @property
-    def run(self) -> str:
-        """What a retry of the same publish has too."""
-        return fold_location(self.folder)
+    def run(self, files: frozenset[File]) -> str:
+        """What a retry of the same publish has too, and a folder that was written anew has not."""
+        digest = hashlib.sha256(repr(sorted(files)).encode()).hexdigest()[:16]
+        return f"{fold_location(self.folder)}#{digest}"
 
     def published(self, catalog: Catalog, database: str, table: str) -> bool:
         """Whether the catalog has the partition here already: an earlier run came so far."""
         return catalog.place_of(database, table, self.values) == fold_location(self.folder)
 
     def files(self) -> frozenset[File]:
-        """What lies there. Raises DqError where there is no folder or no file, as `require_folder` too."""
+        """What readers will read there: no markers, and nothing that is hidden.
+
+        Raises DqError where there is no folder or no file, as `require_folder` too.
+        """
         require_folder(self.folder)
-        found = frozenset(_remote(self.folder) if is_remote(self.folder) else _local(self.folder))
-        if not any(not path.rpartition("/")[2].startswith(("_", ".")) for path, _, _ in found):
+        every = _remote(self.folder) if is_remote(self.folder) else _local(self.folder)
+        found = frozenset(file for file in every if not _is_hidden(file[0]))
+        if not found:
             raise DqError(f"Nothing was staged: {self.folder} holds no file.", "Write the data there first.")
         return found
 
@@ -63,12 +68,19 @@ def staged_folder(root: str, values: Values, table_location: str) -> StagedFolde
     """The partition below this root. Raises UsageError for a root where readers look already."""
     if not values:
         raise UsageError("A staged folder is of one partition.", "Name it with --partition.")
-    if table_location and fold_location(root) == fold_location(table_location):
+    own, place = fold_location(table_location), fold_location(root)
+    below = place.removeprefix(f"{own}/") if place.startswith(f"{own}/") else None
+    if own and (place == own or (below is not None and not _is_hidden(below))):
         raise UsageError(
-            f"{root} is the table's own folder, in which readers look.",
+            f"{root} is the table's own folder, or lies openly in it, where readers look.",
             "Write to a folder of its own for each run, such as …/_staged/run-42.",
         )
     return StagedFolder(fold_location(root), values)
+
+
+def _is_hidden(path: str) -> bool:
+    """Whether Spark, Hive and Trino leave it out: a step of the path begins with a dot or an underscore."""
+    return any(step.startswith(("_", ".")) and "=" not in step for step in path.split("/"))
 
 
 def _local(folder: str) -> list[File]:
