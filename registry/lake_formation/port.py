@@ -16,6 +16,7 @@ from dq.contracts.shared.errors import DqError
 from dq.registry.glue.client import ATTEMPTS, as_role
 from dq.registry.glue.errors import code_of, explained
 from dq.registry.glue.rates import Bucket, Rate
+from dq.registry.lake_formation.link import ConsumerAccount
 from dq.registry.lake_formation.steps import (
     FILTERED,
     DefineTag,
@@ -258,6 +259,24 @@ def connect_lake(
 
         client.meta.events.register("before-send.lakeformation.*", wait)
     return LakeFormation(client, account, {"CatalogId": catalog_id} if catalog_id else {})
+
+
+def connect_consumer(role_arn: str = "") -> tuple[ConsumerAccount, str]:
+    """The clients of one's own account, as the role, if one is named; and the account's id.
+
+    Raises UsageError without a region or credentials, Unreadable when AWS does not answer.
+    """
+    with explained("open Lake Formation, Glue and RAM"):
+        session = boto3.Session()
+        if role_arn:
+            session = as_role(session, role_arn)
+        session.events.register("provide-client-params.lakeformation.*", _refuse)
+        config = Config(
+            retries={"mode": "adaptive", "total_max_attempts": ATTEMPTS}, connect_timeout=10, read_timeout=60
+        )
+        ram, glue, lake = (session.client(one, config=config) for one in ("ram", "glue", "lakeformation"))
+        made = ConsumerAccount(ram, glue, lake)
+        return made, str(session.client("sts", config=config).get_caller_identity()["Account"])
 
 
 def _refuse(params: Mapping[str, Any], model: Any, **_: Any) -> None:

@@ -306,3 +306,12 @@ def test_a_list_with_a_file_that_cannot_be_read_is_not_taken_for_whole(registry,
 @pytest.mark.parametrize("within", ["soon", "1mo", "30"])
 def test_a_time_that_cannot_be_understood_is_a_mistake_of_usage(registry, within):
     assert run(["subscriptions", "--within", within]) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["orders", "--owner", "123456789012"], ["sales.orders", "--owner", "12345"]],
+    ids=["no database", "no account"],
+)
+def test_a_link_that_cannot_be_understood_is_a_mistake_of_usage(arguments):
+    assert run(["link", *arguments, "--principal", "arn:aws:iam::210987654321:role/billing"]) == 2
