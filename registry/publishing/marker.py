@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,6 +50,8 @@ def write_marker(folder: str, name: str) -> bool:
             try:
                 (_local(folder) / name).touch(exist_ok=False)
             except FileExistsError:
+                if not (_local(folder) / name).is_file():
+                    raise OSError(errno.EEXIST, f"{name} is no file") from None
                 return False
             return True
         from pyarrow.fs import FileType

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -13,6 +14,10 @@ from typing import BinaryIO
 from dq.contracts.access import open_beneath
 from dq.registry.publishing.notices import ConsumerNotice
 from dq.registry.publishing.tell import PlaceDown
+
+# Shorter than the lease of a notice (`tell.LEASE`), and longer than fifty writers need.
+_LOCK_SECONDS = 20.0
+_PAUSE_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +66,31 @@ def _opened(path: Path) -> int:
 
 
 def _lock(file: BinaryIO) -> None:
-    """Waits until no other process writes to the file; the lock goes with the file, or with its holder."""
-    if sys.platform == "win32":
-        import msvcrt
+    """Waits until no other process writes to the file; the lock goes with the file, or with its holder.
 
-        # Far behind the end: what is locked there, nobody else can read.
-        file.seek(1 << 30)
-        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-    else:
-        import fcntl
+    Raises OSError when that takes too long: whoever reads the file may lock it too, and forget about it.
+    """
+    until = time.monotonic() + _LOCK_SECONDS
+    while not _locked(file):
+        if time.monotonic() > until:
+            raise OSError(errno.EAGAIN, "another process holds its lock")
+        time.sleep(_PAUSE_SECONDS)
 
-        fcntl.flock(file, fcntl.LOCK_EX)
+
+def _locked(file: BinaryIO) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            # Far behind the end: what is locked there, nobody else can read.
+            file.seek(1 << 30)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+            raise
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -452,3 +453,29 @@ def test_what_was_published_long_ago_is_forgotten_with_its_notices(publish, dq, 
     assert (gone["publications"], gone["notices"], gone["receipts"]) == (2, 2, 2)
     assert publish().out.endswith("receipt, notify.\n")
     assert "published before" in dq("publish", "orders.odcs.yaml", "--partition", "day=2026-05-11").out
+
+
+@pytest.mark.parametrize("kind", ["folder", "dangling link"])
+def test_a_marker_that_is_no_file_is_no_marker(publish, folder, kind):
+    marker = folder / "lake" / DAY / "_SUCCESS"
+    marker.mkdir() if kind == "folder" else marker.symlink_to(folder / "made")
+
+    refused = publish()
+
+    assert refused.code == 3
+    assert "_SUCCESS is no file" in refused.err
+    assert not (folder / "made").exists()
+
+
+@pytest.mark.slow
+def test_a_reader_that_holds_the_lock_of_the_file_stops_no_publisher(publish, heard, folder, dq):
+    publish()
+    with (folder / ".dq" / "published.jsonl").open() as reader:
+        fcntl.flock(reader, fcntl.LOCK_EX)
+        stopped = publish("--redelivery")
+    sent = dq("publish", "--pending")
+
+    assert stopped.code == 4
+    assert "another process holds its lock" in stopped.err
+    assert sent.out == "1 sent, 0 waiting.\n"
+    assert len(heard()) == 2
