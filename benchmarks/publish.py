@@ -1,0 +1,166 @@
+"""Publishing: what an unchanged delivery costs, a thousand publishes in a row, and fifty processes at once.
+
+Seconds, on the local catalog and a file of notices.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+from _report import arguments, finish
+from sqlalchemy import event
+
+from dq.cli.publishing.delivering import RECEIPTS
+from dq.contracts.access.data_location import resolve
+from dq.contracts.access.reach import reach
+from dq.contracts.model import Contract
+from dq.contracts.yaml.load import read
+from dq.registry.apply import apply, propose
+from dq.registry.catalog import CatalogSettings
+from dq.registry.catalogs import open_catalog
+from dq.registry.publishing.notify import JsonLines
+from dq.registry.publishing.publication import publication
+from dq.registry.publishing.publish import publish
+from dq.registry.publishing.tell import tell
+from dq.registry.specify import specs
+from dq.registry.table import TableSpec
+from dq.store.engine import Store, open_store
+
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+servers: [{server: lake, type: local, path: LAKE, format: parquet}]
+schema:
+  - name: orders
+    properties:
+      - {name: part, logicalType: integer, physicalType: int, partitioned: true, partitionKeyPosition: 1}
+      - {name: id, logicalType: integer}
+"""
+PUBLISHERS = 50
+
+
+def table(lake: Path) -> tuple[Contract, TableSpec]:
+    """The contract of one table below the folder, and its specification."""
+    contract = read(CONTRACT.replace("LAKE", str(lake)))
+    allowed = reach(lake, (str(lake),), registries=(), hosts=(), names=(), environment={})
+    return contract, specs(contract, lambda one: resolve(contract, one, None, allowed))[0]
+
+
+def deliver(store: Store, lake: Path, part: int, rows: int = 1) -> None:
+    """Publishes a part, as the command does."""
+    contract, spec = table(lake)
+    catalog = open_catalog("local", CatalogSettings(store=store))
+    one = publication(
+        contract,
+        contract.objects[0],
+        spec,
+        server="lake",
+        catalog=catalog.id,
+        partition={"part": str(part)},
+        rows=rows,
+    )
+    file = lake / "events.jsonl"
+    place, now = f"file:{file}", datetime.now(UTC)
+    done = publish(one, catalog=catalog, store=store, now=now, receipts=RECEIPTS, targets=[place])
+    tell(store, {place: JsonLines(file)}, lambda: datetime.now(UTC), event_id=done.event.id)
+
+
+def prepared(url: str, lake: Path, parts: int) -> Store:
+    """A store with the table registered, and a folder for each part."""
+    for part in range(parts):
+        (lake / f"part={part}").mkdir(parents=True)
+    store = open_store(url)
+    catalog = open_catalog("local", CatalogSettings(store=store))
+    apply(catalog, "local", propose(catalog, "local", [table(lake)[1]], store), store)
+    return store
+
+
+def one_of_many(url: str, lake: Path, part: int, rows: int) -> None:
+    """What each of the fifty does."""
+    while not (lake / "go").exists():
+        time.sleep(0.02)
+    deliver(open_store(url), lake, part, rows)
+
+
+def at_once(url: str, lake: Path, parts: int) -> tuple[float, int]:
+    """Seconds until fifty processes have published, and how many of their events are missing or doubled.
+
+    With one part each of them has another number of rows, which is a revision for each.
+    """
+    store = prepared(url, lake, parts)
+    spawned = multiprocessing.get_context("fork")
+    store.close()
+    processes = [
+        spawned.Process(target=one_of_many, args=(url, lake, number % parts, number))
+        for number in range(PUBLISHERS)
+    ]
+    for process in processes:
+        process.start()
+    start = time.perf_counter()
+    (lake / "go").touch()
+    for process in processes:
+        process.join()
+    seconds = time.perf_counter() - start
+    lines = (lake / "events.jsonl").read_text().splitlines()
+    heard = Counter(json.loads(line)["id"] for line in lines)
+    doubled = sum(count - 1 for count in heard.values())
+    failed = sum(process.exitcode != 0 for process in processes)
+    return seconds, PUBLISHERS - len(heard) + doubled + failed
+
+
+def main() -> int:
+    args = arguments(__doc__ or "", count="how many deliveries in a row; 1,000 by default, 100 when quick")
+    count = args.count or (100 if args.quick else 1_000)
+    with tempfile.TemporaryDirectory(prefix="dq-publish-") as name:
+        folder = Path(name)
+        os.chdir(folder)
+        url, lake = f"sqlite:///{folder}/row.db", folder / "row"
+        store = prepared(url, lake, count)
+        start = time.perf_counter()
+        for part in range(count):
+            deliver(store, lake, part)
+        row = time.perf_counter() - start
+        writes = 0
+
+        def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+            nonlocal writes
+            writes += statement.lstrip().upper().startswith(("INSERT", "UPDATE", "DELETE"))
+
+        event.listen(store.engine, "before_cursor_execute", note)
+        start = time.perf_counter()
+        for part in range(count):
+            deliver(store, lake, part)
+        unchanged = time.perf_counter() - start
+        store.close()
+        same, wrong_of_same = at_once(f"sqlite:///{folder}/same.db", folder / "same", 1)
+        apart, wrong_of_apart = at_once(f"sqlite:///{folder}/apart.db", folder / "apart", PUBLISHERS)
+    metrics = {
+        "deliveries in a row": float(count),
+        "publishes a minute": 60 * count / row,
+        "ms of a publish": 1_000 * row / count,
+        "ms of an unchanged publish": 1_000 * unchanged / count,
+        "writes of unchanged publishes": float(writes),
+        "s of 50 processes, one partition": same,
+        "s of 50 processes, a partition each": apart,
+        "events lost or doubled": float(wrong_of_same + wrong_of_apart),
+    }
+    goals = {
+        "publishes a minute": (">", 1_000.0),
+        "writes of unchanged publishes": ("<", 1.0),
+        "events lost or doubled": ("<", 1.0),
+    }
+    return finish(metrics, goals, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
