@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,20 +79,36 @@ def named_contracts(root: Path, ids: Collection[str]) -> NamedContracts:
     """The contracts below a registry's root that have one of these ids; only they are parsed."""
     if not ids:
         return NamedContracts()
-    wanted = re.compile(
-        rb"""id["']?[ \t]*:\s*[^\n]*(?:%s)"""
-        % b"|".join(re.escape(one.encode("utf-8", "surrogatepass")) for one in sorted(ids))
+    found = _parsed(root, ids, lambda data: {_text(one) for one in _IDS.findall(data)})
+    missing = set(ids) - {id_ for id_, _ in found.contracts} - found.unclear
+    if not missing:
+        return found
+    # An id may be written in another way than on a line with its key: below it, or with spaces in quotes.
+    more = _parsed(
+        root, missing, lambda data: {one for one in missing if one.encode("utf-8", "surrogatepass") in data}
     )
+    return NamedContracts({**found.contracts, **more.contracts}, found.unclear | more.unclear)
+
+
+_IDS = re.compile(rb"""\bid["']?[ \t]*:[ \t]*(?:&\S+[ \t]+)?["']?([^"'\s,{}#]+)""")
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _parsed(root: Path, ids: Collection[str], said: Callable[[bytes], set[str]]) -> NamedContracts:
+    """The contracts with one of the ids, of those whose bytes seem to say one."""
     found: dict[Identity, Contract] = {}
     unclear: set[str] = set()
     for data, name in _texts(root):
-        if wanted.search(data) is None:
+        if (told := said(data)).isdisjoint(ids):
             continue
         contract = parse(data, name).contract
-        if contract is not None and contract.version and contract.id in ids:
+        if contract is None or (contract.id in ids and not contract.version):
+            unclear |= told & set(ids)
+        elif contract.id in ids:
             found.setdefault(contract.identity, contract)
-        elif contract is None or contract.id in ids:
-            unclear |= {one for one in ids if one.encode("utf-8", "surrogatepass") in data}
     return NamedContracts(found, frozenset(unclear))
 
 

@@ -315,3 +315,16 @@ def test_a_time_that_cannot_be_understood_is_a_mistake_of_usage(registry, within
 )
 def test_a_link_that_cannot_be_understood_is_a_mistake_of_usage(arguments):
     assert run(["link", *arguments, "--principal", "arn:aws:iam::210987654321:role/billing"]) == 2
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["id: >-\n  orders", '"id": "orders"', "id: &name orders", "id: !!str orders"],
+    ids=["on its own line", "quoted", "anchored", "with a tag"],
+)
+def test_a_contract_is_found_however_its_id_is_written(registry, capsys, written):
+    (registry / "orders.odcs.yaml").write_text(CONTRACT.replace("id: orders", written))
+    subscribe(registry, "billing", columns="[orders.nothing]")
+
+    rules = [rule for rule, file, _ in found(capsys) if file.startswith("subscriptions")]
+    assert rules == ["subscription-column-unknown"]
