@@ -10,7 +10,7 @@ from dq.cli.loading.subscriptions import AgreedSubscriptions
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.shared.spelling import nearest
 from dq.registry.action import ActionKind, CatalogPlan
@@ -34,10 +34,11 @@ class Governed:
     plan: LakePlan
     results: tuple[LakeResult, ...] = ()
     findings: tuple[Finding, ...] = ()
+    error: DqError | None = None
 
     @property
     def failed(self) -> bool:
-        return bool(self.findings) or any(one.error is not None for one in self.results)
+        return bool(self.findings or self.error) or any(one.error is not None for one in self.results)
 
 
 def kept_parts(world: World, catalog: str) -> tuple[str, ...]:
@@ -80,6 +81,7 @@ def govern(
     from dq.registry.lake_formation.apply import apply_lake
     from dq.registry.lake_formation.plan import LakeTerms, plan_lake
     from dq.registry.lake_formation.port import connect_lake
+    from dq.registry.lake_formation.steps import LakePlan
     from dq.registry.lake_formation.wanted import wanted_grants, wanted_tags
 
     settings, today = world.settings, world.now().date()
@@ -98,8 +100,12 @@ def govern(
         ended=wanted_grants(over, contracts, wanted),
         unclear=agreed.unclear,
     )
-    lake = connect_lake(role, account, catalog_id.split(":")[1])
-    made = plan_lake(lake, store, catalog_id, terms)
+    try:
+        lake = connect_lake(role, account, catalog_id.split(":")[1])
+        made = plan_lake(lake, store, catalog_id, terms)
+    except Unreadable as error:
+        # What became of the tables is told all the same.
+        return Governed(LakePlan(), findings=agreed.findings, error=error)
     done = apply_lake(lake, store, catalog_id, made) if apply_it else []
     return Governed(made, tuple(done), agreed.findings)
 
@@ -122,7 +128,9 @@ def describe_governed(governed: Governed, *, applied: bool) -> None:
         if one.error is not None:
             output.line(f"  {output.mark(False)} {one.error}")
     steps = len(governed.plan.steps)
-    if applied:
+    if governed.error is not None:
+        output.line("Lake Formation: it is not known what is to be done.")
+    elif applied:
         done = sum(one.error is None for one in governed.results)
         output.line(f"Lake Formation: applied {done} of {steps} changes.")
     else:
@@ -131,7 +139,8 @@ def describe_governed(governed: Governed, *, applied: bool) -> None:
 
 def governed_lines(governed: Governed) -> list[str]:
     """A line for each step and each note."""
-    return [*map(str, governed.plan.steps), *(f"! {note}" for note in governed.plan.notes)]
+    lines = [*map(str, governed.plan.steps), *(f"! {note}" for note in governed.plan.notes)]
+    return [*lines, *([str(governed.error)] if governed.error else [])]
 
 
 def governed_as_dict(governed: Governed) -> Mapping[str, object]:
@@ -148,4 +157,5 @@ def governed_as_dict(governed: Governed) -> Mapping[str, object]:
             for step, ending in zip(governed.plan.steps, endings, strict=True)
         ],
         "notes": list(governed.plan.notes),
+        "error": str(governed.error) if governed.error else None,
     }

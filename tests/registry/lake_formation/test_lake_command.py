@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.glue import GlueShim
+from fakes.glue import GlueShim, refused
 from fakes.lake_formation import OPERATIONS, granted
 
 from dq.cli.main import run
@@ -157,6 +157,20 @@ def test_a_file_that_is_removed_takes_its_grants_along_and_one_table_alone_touch
     register("--apply")
 
     assert [database for database, _, _ in left] == ["orders"]
+    assert granted(glue) == {}
+
+
+def test_what_became_of_the_tables_is_told_where_lake_formation_cannot_be_read(
+    glue: GlueShim, registry: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    glue.faults["ListPermissions"] = [lambda call, go: refused("AccessDeniedException", "Not yours.")]
+
+    code = register("--apply")
+
+    said = capsys.readouterr()
+    assert code == 3
+    assert "Applied 1 of 1 changes." in said.out
+    assert "AWS refused to list who may read orders.orders" in said.out
     assert granted(glue) == {}
 
 
