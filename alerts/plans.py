@@ -6,13 +6,16 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select, update
 
-from dq.alerts.incident import CREATE, REMINDER, Incident, IncidentState
+from dq.alerts.incident import CREATE, REMINDER, UPDATE, Incident, IncidentState
 from dq.alerts.lane import Lane
+from dq.alerts.noise.flapping import edit, reply
 from dq.alerts.noise.timing import LaterWord, Wait, reminder
 from dq.alerts.outbox import WAITING, OutboxStatus, at, enqueue
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import message, outbox
 from dq.contracts.schedule.quiet_hours import written
+
+_AT_ONCE = ("reply:acked", "reply:worse")
 
 
 def bring_forward(tx: Connection, lane: Lane, plan: LaterWord) -> None:
@@ -64,6 +67,14 @@ def remind(tx: Connection, lane: Lane, incident: Incident, now: datetime, *, ane
     operation = f"{REMINDER}:{plan.not_before:%Y%m%dT%H%M}"
     if not any(row.operation == operation for row in rows):
         enqueue(tx, lane, operation, incident.revision, now, plan=plan)
+
+
+def later(incident: Incident, operation: str, now: datetime) -> LaterWord | None:
+    """When an operation is for, where it comes and goes too often for each change to be told."""
+    since = incident.flapping_since
+    if since is None or since == now or operation in _AT_ONCE:
+        return None
+    return edit(since, now) if operation == UPDATE else reply(incident.period, now)
 
 
 def release(tx: Connection, cause: Incident, now: datetime) -> None:

@@ -10,10 +10,9 @@ from sqlalchemy import Connection
 
 from dq.alerts import ledger, outbox, plans, silences, storm
 from dq.alerts.digest import is_digest
-from dq.alerts.incident import CREATE, FLAPPING, UPDATE, Ack, Facts, Incident, IncidentStep, past, step
+from dq.alerts.incident import CREATE, FLAPPING, UPDATE, Ack, Facts, IncidentStep, past, step
 from dq.alerts.lane import Lane
-from dq.alerts.noise.flapping import edit, reply
-from dq.alerts.noise.timing import LaterWord, first_word
+from dq.alerts.noise.timing import first_word
 from dq.alerts.route import AlertRoute, matching
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 
@@ -21,7 +20,6 @@ PAST = "(past)"
 """Instead of a contract: what was over before it could be told. No id has brackets."""
 
 _BEGINS = ("opened", "reopened")
-_AT_ONCE = ("reply:acked", "reply:worse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +108,7 @@ def _write(
         ledger.log(tx, incident.id, "flapping", incident.revision, now)
     for lane in told:
         for operation in done.tell:
-            later = _later(incident, operation, now)
+            later = plans.later(incident, operation, now)
             outbox.enqueue(tx, lane, operation, incident.revision, now, plan=later)
         if done.kind == "reopened":
             plans.remind(tx, lane, incident, now, anew=True)
@@ -125,11 +123,3 @@ def _write(
     if incident.state.closed:
         plans.release(tx, incident, now)
     return Recorded(incident.id, done.kind)
-
-
-def _later(incident: Incident, operation: str, now: datetime) -> LaterWord | None:
-    """When an operation is for, where it comes and goes too often for each change to be told."""
-    since = incident.flapping_since
-    if since is None or since == now or operation in _AT_ONCE:
-        return None
-    return edit(since, now) if operation == UPDATE else reply(incident.period, now)

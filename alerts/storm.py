@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select
 
-from dq.alerts import ledger, outbox
+from dq.alerts import ledger, outbox, plans
 from dq.alerts.digest import is_digest, title
 from dq.alerts.incident import CLOSED_AS, Incident, step
 from dq.alerts.lane import Lane
@@ -32,7 +32,8 @@ def follow(tx: Connection, incident: Incident, now: datetime) -> None:
         ledger.log(tx, done.incident.id, done.kind, done.incident.revision, now, incident.id)
         for operation in done.tell:
             lane = Lane(done.incident.id, row.channel, row.target)
-            outbox.enqueue(tx, lane, operation, done.incident.revision, now)
+            later = plans.later(done.incident, operation, now)
+            outbox.enqueue(tx, lane, operation, done.incident.revision, now, plan=later)
 
 
 def _news(incident: Incident, digest: Incident, now: datetime) -> Breach | Recovery | None:

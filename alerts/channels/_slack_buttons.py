@@ -30,10 +30,15 @@ class Workspace:
     app: str
 
 
+def has_app_token(settings: Mapping[str, str]) -> bool:
+    """Whether somebody wants buttons, with a token that can be one of an app."""
+    return settings.get("app_token", "").strip().startswith("xapp-")
+
+
 def app_token(settings: Mapping[str, str]) -> str:
     """The token of the app, or '' where nobody wants buttons. Raises UsageError for another kind of token."""
     token = settings.get("app_token", "").strip()
-    if token and not token.startswith("xapp-"):
+    if token and not has_app_token(settings):
         raise UsageError("SLACK_APP_TOKEN is no token of an app.", "Write one that begins with xapp-.")
     return token
 

@@ -36,7 +36,7 @@ from dq.alerts.channel import (
 )
 from dq.alerts.channels._slack_answers import Failure, classify
 from dq.alerts.channels._slack_blocks import plain, reply, rich
-from dq.alerts.channels._slack_buttons import actions, app_token
+from dq.alerts.channels._slack_buttons import actions, app_token, has_app_token
 from dq.alerts.message import Message
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
@@ -227,7 +227,8 @@ def open_slack(settings: Mapping[str, str], write: Callable[[str], object]) -> S
         raise UsageError("Alerts in Slack need a bot token.", "Set SLACK_BOT_TOKEN, or SLACK_BOT_TOKEN_FILE.")
     base_url = address(settings.get("base_url") or _BASE_URL)
     seconds = _seconds(settings.get("timeout_seconds", ""))
-    return Slack(client(token, base_url, seconds), bool(app_token(settings)))
+    # A wrong one costs the buttons, and no alert.
+    return Slack(client(token, base_url, seconds), has_app_token(settings))
 
 
 def listen(
@@ -248,6 +249,7 @@ def inspect(settings: Mapping[str, str]) -> list[Inspection]:
     """Whether Slack takes the token, and whether the bot may do what it has to."""
     sender = open_slack(settings, str)
     assert isinstance(sender, Slack)
+    app_token(settings)
     said = sender.introduce()
     if not isinstance(said, tuple):
         return [Inspection(False, f"no answer that helps: {said.reason}", "Mend SLACK_BOT_TOKEN.")]

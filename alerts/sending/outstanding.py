@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, func, select, update
 
 from dq.alerts import ledger
+from dq.alerts.digest import STORM
 from dq.alerts.incident import CREATE
 from dq.alerts.lane import Lane
 from dq.alerts.outbox import WAITING, OutboxStatus, enqueue, told
@@ -69,7 +70,11 @@ def dismiss(tx: Connection, channel: str, target: str, who: str, now: datetime) 
     for row in found:
         said = f"{row.operation} to {channel} {target}".strip()
         ledger.log(tx, row.incident_id, "dismissed", row.revision, now, detail=f"{said}, by {who}")
-    tx.execute(update(outbox).where(mine).values(state=OutboxStatus.DROPPED, reason=f"dismissed by {who}"))
+    let_go = {"state": OutboxStatus.DROPPED, "reason": f"dismissed by {who}"}
+    # What waits for a digest that never comes would wait for ever.
+    place = (outbox.c.channel == channel) & (outbox.c.target == target)
+    tx.execute(update(outbox).where(place, _below_a_refused_digest()).values(**let_go))
+    tx.execute(update(outbox).where(mine).values(**let_go))
     return len(found)
 
 
@@ -86,7 +91,7 @@ def reroute(
         select(outbox.c.id, outbox.c.incident_id, outbox.c.channel, outbox.c.target)
         .join(incident, incident.c.id == outbox.c.incident_id)
         .where(
-            outbox.c.state == OutboxStatus.DEAD,
+            (outbox.c.state == OutboxStatus.DEAD) | _below_a_refused_digest(),
             outbox.c.operation == CREATE,
             incident.c.resolved_at.is_(None),
         )
@@ -107,7 +112,43 @@ def reroute(
             enqueue(tx, lanes[0], CREATE, of.revision, now)
         ledger.log(tx, of.id, "rerouted", of.revision, now, detail=f"{old} to {lanes[0]}")
         moved += 1
+    if moved:
+        # Nobody is left whom it would tell of.
+        tx.execute(
+            update(outbox)
+            .where(_refused_digest(), ~_waits_below.exists())
+            .values(state=OutboxStatus.DROPPED, reason="all that it told of is told elsewhere")
+        )
     return moved
+
+
+_digest = outbox.alias()
+_waits_below = select(_digest.c.id).where(
+    _digest.c.digest == outbox.c.incident_id,
+    _digest.c.channel == outbox.c.channel,
+    _digest.c.target == outbox.c.target,
+    _digest.c.state.in_(WAITING),
+)
+
+
+def _refused_digest() -> ColumnElement[bool]:
+    """Whether a row is the message of a digest that its place refused."""
+    of = select(incident.c.id).where(incident.c.contract == STORM)
+    dead = (outbox.c.state == OutboxStatus.DEAD) & (outbox.c.operation == CREATE)
+    return dead & outbox.c.incident_id.in_(of)
+
+
+def _below_a_refused_digest() -> ColumnElement[bool]:
+    """Whether a row waits for a digest that its place refused, and was never said."""
+    above = select(_digest.c.id).where(
+        _digest.c.incident_id == outbox.c.digest,
+        _digest.c.channel == outbox.c.channel,
+        _digest.c.target == outbox.c.target,
+        _digest.c.operation == CREATE,
+        _digest.c.state == OutboxStatus.DEAD,
+    )
+    waits = (outbox.c.state == OutboxStatus.READY) & (outbox.c.operation == CREATE)
+    return waits & (outbox.c.attempt == 0) & above.exists()
 
 
 def _by_place(tx: Connection, which: ColumnElement[bool], now: datetime | None) -> list[Outstanding]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dq.alerts import ledger
 from dq.alerts.incident import IncidentState, step
 from dq.alerts.noise.flapping import KEPT, LIMITS, calm, flaps
-from dq.contracts.shared.outcome import Breach, Recovery
+from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery
 
 QUARTER = timedelta(minutes=15)
 
@@ -133,3 +133,25 @@ def test_it_flaps_when_it_changed_more_often_than_it_may(gaps, minutes):
         assert incident.state is (IncidentState.OPEN if not bad else IncidentState.RESOLVED)
         # Enough is remembered to know.
         assert all(most < KEPT for _, most in LIMITS)
+
+
+def test_a_digest_of_products_that_flap_is_as_quiet_as_they_are(tell, send, slack, clock):
+    keys = [IncidentKey(f"product{number}", "orders", "quarterly") for number in range(6)]
+    for number in range(96):
+        clock.at += QUARTER / 2
+        subject = str(number // 2)
+        if number % 2 == 0:
+            tell(*(replace(breach(1, key=key), subject=subject, at=clock(), period=QUARTER) for key in keys))
+        else:
+            tell(*(Recovery(key, subject, clock()) for key in keys))
+        send()
+    for _ in range(16):
+        clock.at += QUARTER
+        send()
+
+    texts = [reply["text"].partition(":")[0] for reply in slack.replies]
+    assert len(slack.roots) == 1
+    assert texts.count("RESOLVED") == 6, "the members themselves"
+    assert texts.count("Broken again soon after it was resolved.") <= 2
+    assert sum(one.startswith("All 6 are over") for one in texts) <= 3
+    assert slack.roots[0]["text"].startswith("RESOLVED")

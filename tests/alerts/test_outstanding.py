@@ -10,9 +10,11 @@ from fakes.slack import CHANNELS
 from sqlalchemy import delete, update
 
 from dq.alerts import tables
+from dq.alerts.digest import STORM
 from dq.alerts.route import CONSOLE, AlertRoute
 from dq.alerts.sending import outstanding
 from dq.alerts.sending.deliver import drain
+from dq.contracts.shared.outcome import IncidentKey
 
 PLATFORM = AlertRoute("slack", "#platform")
 
@@ -208,3 +210,48 @@ def test_a_sender_that_overslept_takes_its_second_copy_away(tell, store, slack, 
     tell(recovery(1))
     drain(store, channels, clock)
     assert slack.roots[0]["text"].startswith("RESOLVED")
+
+
+def storm(tell):
+    tell(*(breach(1, key=IncidentKey(f"product{number}", "orders", "daily")) for number in range(6)))
+
+
+def to_the_platform(key, _):
+    """As the command line has it: a digest is of no contract."""
+    return None if key.contract == STORM else [PLATFORM, CONSOLE]
+
+
+def test_an_edited_contract_reaches_what_waits_below_a_refused_digest(
+    tell, store, send, slack, clock, archived, left
+):
+    storm(tell)
+    refused = send()
+    with store.write() as tx:
+        moved = outstanding.reroute(tx, to_the_platform, clock())
+    done = send()
+
+    assert [(one.count, one.refused) for one in refused.outstanding] == [(1, True), (6, False)]
+    assert (moved, done.outstanding, left()) == (6, (), [])
+    assert {post["channel"] for post in slack.posts} == {"C0PLATFORM"}
+    assert (len(slack.roots), len(slack.replies)) == (1, 6)
+
+
+def test_a_digest_stays_while_one_of_its_contracts_is_as_it_was(tell, store, send, clock, archived, left):
+    storm(tell)
+    send()
+    with store.write() as tx:
+        moved = outstanding.reroute(
+            tx, lambda key, _: [PLATFORM] if key.contract == "product0" else None, clock()
+        )
+
+    assert (moved, len(left())) == (1, 1)
+
+
+def test_a_refused_digest_that_is_dismissed_leaves_nothing_waiting(tell, store, send, clock, archived):
+    storm(tell)
+    send()
+    with store.write() as tx:
+        gone = outstanding.dismiss(tx, "slack", "#orders-alerts", "ana", clock())
+    clock.pass_by(hours=3)
+
+    assert (gone, send().outstanding) == (1, ())

@@ -308,3 +308,11 @@ def test_another_kind_of_token_is_a_mistake(settings):
         load()["slack"].listen({**settings, "app_token": "xoxb-canary"}, lambda _: "", print)
 
     assert "canary" not in str(error.value)
+
+
+def test_a_wrong_token_costs_the_buttons_and_no_alert(settings, tell, store, clock, slack):
+    tell(breach(1))
+    drain(store, {"slack": load()["slack"].open({**settings, "app_token": "xoxb-1"}, print)}, clock)
+
+    assert len(slack.roots) == 1
+    assert buttons(slack.roots[0]) == []
