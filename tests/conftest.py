@@ -19,6 +19,8 @@ from fakes import jvm, lakehouse, postgres
 from fragments import gate
 from hypothesis import settings
 
+from dq.cli.world.spark import SAFE_PATH
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -32,6 +34,15 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 for name, value in jvm.SETTINGS.items():
     os.environ.setdefault(name, value)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_handed_down() -> Iterator[None]:
+    """What a session of dq sets for the processes of its program is no setting of the next test's."""
+    before = os.environ.get(SAFE_PATH)
+    yield
+    if before is None:
+        os.environ.pop(SAFE_PATH, None)
 
 
 @pytest.hookimpl(trylast=True)

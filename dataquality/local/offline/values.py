@@ -8,6 +8,7 @@ import decimal
 import math
 import re
 import struct
+import sys
 from collections.abc import Callable, Hashable, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -155,7 +156,14 @@ def as_day(text: str) -> tuple[int, int, int] | None:
 
 # What one character after a backslash may be in a pattern of Java, so that Python reads it alike.
 _ALIKE = frozenset("dDwWbBAntrf")
-_TOKEN = re.compile(r"\\(?:x\{(?P<code>[0-9A-F]+)\}|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|z|.)|[\[\]]", re.DOTALL)
+_TOKEN = re.compile(
+    r"\\(?:x\{(?P<code>[0-9A-F]+)\}|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|z|.)"
+    r"|[\[\]]|(?P<possessive>(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\+)",
+    re.DOTALL,
+)
+# Before, possessive groups missed texts that they match (CPython's issues 101955 and 106052). What is made
+# possessive for Java's sake finds the same without.
+_POSSESSIVE_IS_RIGHT = sys.version_info >= (3, 11, 5)
 
 
 def pattern(java: str) -> re.Pattern[str] | None:
@@ -171,6 +179,8 @@ def pattern(java: str) -> re.Pattern[str] | None:
             return token if depth == (token == "[") else ""
         if token == r"\z":
             return r"\Z"
+        if match["possessive"]:
+            return token if depth or _POSSESSIVE_IS_RIGHT else token[:-1]
         if match["code"]:
             return rf"\U{int(match['code'], 16):08x}"
         letter = token[1]

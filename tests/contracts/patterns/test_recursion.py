@@ -74,7 +74,8 @@ def test_what_is_possessive_finds_the_same_texts() -> None:
         possessive += 1
         plain, made = re.compile(written), in_python(java(written).text)
         assert made is not None
-        in_query = re.compile(in_sql(written)[0])
+        in_query = in_python(in_sql(written)[0])
+        assert in_query is not None
         for _ in range(60):
             text = "".join(random.choice("aabbc-") for _ in range(random.randint(0, 9)))
             compared += 1
