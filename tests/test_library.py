@@ -43,6 +43,21 @@ def test_what_is_found_is_what_the_command_finds(tmp_path):
     assert dq.validate([tmp_path / "a.odcs.yaml", tmp_path / "b.odcs.yaml"]) == found
 
 
+def test_subscriptions_are_judged_as_by_the_command(tmp_path):
+    (tmp_path / "dq-policy.yaml").write_text("profile: default\n")
+    (tmp_path / "a.odcs.yaml").write_text(ORDERS.replace("strng", "string"))
+    (tmp_path / "subscriptions").mkdir()
+    (tmp_path / "subscriptions/b.yaml").write_text(
+        "contract: nosuch\nmajor: 1\nconsumer: {team: x}\npurpose: y\nstartDate: 2026-01-01\n"
+    )
+
+    said = json.loads(Place(tmp_path).dq("validate", ".", "--format", "json").out)
+
+    found = dq.validate(tmp_path)
+    assert [one.rule for one in found] == [one["rule"] for one in said["findings"]]
+    assert "subscription-contract-unknown" in {one.rule for one in found}
+
+
 def test_a_text_is_judged_as_a_file_is(tmp_path):
     (tmp_path / "a.odcs.yaml").write_text(ORDERS)
 

@@ -19,7 +19,7 @@ from dq.cli.demo import producer, scenario
 from dq.cli.gating.gate import judge
 from dq.cli.loading.contracts import Loaded, load, slos, watched
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, here
+from dq.cli.world.environment import World, here, processors
 from dq.cli.world.settings import Settings
 from dq.cli.world.spark import session
 from dq.contracts.shared.errors import UsageError
@@ -92,7 +92,7 @@ def _world(folder: Path) -> World:
 
 
 def _gate(path: Path) -> None:
-    linted = judge(here(), [path])
+    linted = judge([path], None, here().now().date(), processors())
     output.block(reports_of()["text"].render(linted, output.screen()).rstrip("\n"))
 
 

@@ -13,6 +13,7 @@ import typer
 
 from dq.cli.terminal import output
 from dq.cli.world.environment import here
+from dq.contracts.access.data_location import SERVERS
 from dq.contracts.access.files import POLICY_FILE, create
 from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule
@@ -112,13 +113,6 @@ profile: default
 """
 
 _ID = re.compile(r"[a-z][a-z0-9_]*")
-# Scheme of the location -> server type and the key of its place.
-_SERVERS = {
-    "": ("local", "path"),
-    "s3": ("s3", "location"),
-    "s3a": ("s3", "location"),
-    "abfss": ("azure", "location"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +198,12 @@ def _encoded(text: str) -> bytes:
 def written(id: str, location: str, rhythm: Rhythm, flags: dict[str, str]) -> str:
     """The contract's text. Raises UsageError for a location whose kind of server is not known."""
     scheme = location.partition("://")[0] if "://" in location else ""
-    if scheme not in _SERVERS:
-        known = ", ".join(f"{one}://" for one in _SERVERS if one)
+    if scheme not in SERVERS:
+        known = ", ".join(f"{one}://" for one in SERVERS if one)
         raise UsageError(
             f"dq init knows no server for {scheme}://.", f"Give a folder, or a location with {known}."
         )
-    server, key = _SERVERS[scheme]
+    server, key = SERVERS[scheme]
     return CONTRACT.format(
         id=quoted(id),
         name=quoted(id.replace("_", " ").capitalize()),

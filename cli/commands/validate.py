@@ -10,7 +10,7 @@ import typer
 
 from dq.cli.gating.gate import Gated, judge
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, here, registry_root
+from dq.cli.world.environment import World, here, processors, registry_root
 from dq.contracts.access.discovery import told
 from dq.contracts.access.files import UNREADABLE, FileRefused, write
 from dq.contracts.shared.errors import Unreadable, UsageError
@@ -61,7 +61,7 @@ def command(
 
         gated = compared(world, places, base, _mode(mode), policy)
     else:
-        gated = Gated(judge(world, places, policy), registry_root(places[0]))
+        gated = Gated(judge(places, policy, world.now().date(), processors()), registry_root(places[0]))
     linted, root = gated.linted, gated.root
     for made, file in files:
         named = _named(linted, made, root, world)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.cli.gating.subscriptions import gathered, split
 from dq.cli.gating.unenforced import unenforced
-from dq.cli.world.environment import World, processors, registry_root
+from dq.cli.world.environment import registry_root
 from dq.contracts.access.files import POLICY_FILE, Absent, exists, read
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.validators.lint import Linted, Rules, lint_paths, rules_of
@@ -31,8 +32,8 @@ class Gated:
     comparison: Comparison | None = None
 
 
-def judge(world: World, paths: list[Path], policy_file: Path | None = None) -> Linted:
-    """Everything that is wrong with the contracts at these paths.
+def judge(paths: list[Path], policy_file: Path | None, today: date, processes: int) -> Linted:
+    """Everything that is wrong with the contracts at these paths, and with who consumes them.
 
     A policy that cannot be understood is a mistake of configuration: what a gate without its policy says
     is worth nothing. Raises UsageError for it, with every finding.
@@ -46,8 +47,8 @@ def judge(world: World, paths: list[Path], policy_file: Path | None = None) -> L
         root=root,
         rules=rules,
         policy=policy,
-        today=world.now().date(),
-        processes=processors(),
+        today=today,
+        processes=processes,
         unenforced=unenforced,
         subscriptions=gathered(root, paths),
     )

@@ -10,14 +10,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.cli.gating.gate import policy_of, written
+from dq.cli.gating.gate import judge, policy_of, written
 from dq.cli.gating.unenforced import unenforced
-from dq.cli.world.environment import registry_root
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.yaml.load import TEXT, read
-from dq.validators.lint import lint_files, lint_paths, rules_of
+from dq.validators.lint import lint_files, rules_of
 
 if TYPE_CHECKING:
     from dq.validators.compat import Comparison
@@ -32,26 +31,24 @@ def validate(
     """Every finding that `dq validate` has, sorted by file and place; none is good news.
 
     `contracts` is a file, a folder, several of them, or the text of one contract: a `str` with a line break
-    is text. `policy` is a file; without it that of the registry counts, and for a text the default. `today`
-    is the date in UTC that waivers and deprecations are judged by; the present one by default. Whether a
-    finding blocks, its `severity.blocks` says.
+    is text, of which nobody knows who consumes it. `policy` is a file; without it that of the registry
+    counts, and for a text the default. `today` is the date in UTC that waivers and deprecations are judged
+    by; the present one by default. Whether a finding blocks, its `severity.blocks` says.
 
     Raises Unreadable for a path that does not exist or holds no contract, and UsageError for a policy that
     cannot be understood. What is wrong with a contract is never raised.
     """
-    rules, day = rules_of(), today or datetime.now(UTC).date()
+    day = today or datetime.now(UTC).date()
     given = Path(policy) if policy is not None else None
     if isinstance(contracts, str) and "\n" in contracts:
-        made = policy_of(written(Path(), given), rules) if given is not None else policy_of(None, rules)
+        rules = rules_of()
+        made = policy_of(written(Path(), given) if given is not None else None, rules)
         files = [(TEXT, contracts.encode())]
         return list(lint_files(files, rules=rules, policy=made, today=day, unenforced=unenforced).findings)
     paths = [Path(contracts)] if isinstance(contracts, Path | str) else [Path(one) for one in contracts]
     if not paths:
         raise UsageError("no contract was given.", "Give a file, a folder, or several.")
-    root = registry_root(paths[0])
-    made = policy_of(written(root, given), rules)
-    found = lint_paths(paths, root=root, rules=rules, policy=made, today=day, unenforced=unenforced)
-    return list(found.findings)
+    return list(judge(paths, given, day, processes=1).findings)
 
 
 def diff(

@@ -24,6 +24,13 @@ _PATH_KEYS: dict[str, tuple[str, ...]] = {
     "iceberg": (),
     "custom": ("location", "path"),
 }
+SERVERS = {
+    "": ("local", "path"),
+    "s3": ("s3", "location"),
+    "s3a": ("s3", "location"),
+    "abfss": ("azure", "location"),
+}
+"""The scheme of a place, "" for a path -> the type of a server there, and its key that names the place."""
 # Servers whose tables are found by name; where their files lie, the catalog knows.
 CATALOGS = frozenset({"glue", "hive", "iceberg"})
 

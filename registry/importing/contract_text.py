@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from dq.contracts.access.data_location import SERVERS
 from dq.contracts.types import DataType
 from dq.contracts.yaml.writing import commented, quoted
 from dq.registry.importing.found import FoundColumn, FoundTable
@@ -60,9 +61,7 @@ def contract_text(head: Imported, tables: Sequence[FoundTable]) -> str:
 
 def _server(table: FoundTable, several: bool) -> Iterator[str]:
     scheme = table.location.partition("://")[0] if "://" in table.location else ""
-    kind, key = {"": ("local", "path"), "s3": ("s3", "location"), "s3a": ("s3", "location")}.get(
-        scheme, ("custom", "location")
-    )
+    kind, key = SERVERS.get(scheme, ("custom", "location"))
     place = table.location
     if several and place.rstrip("/").endswith(f"/{table.name}"):
         place = place.rstrip("/")[: -len(table.name)] + "{object}"

@@ -70,6 +70,11 @@ class TextGuess:
         wanted = _WORDS if self.numbers else ("date", "timestamp")
         self._left = {name: _WORDS[name][0] for name in wanted}
 
+    @staticmethod
+    def is_word(text: str) -> bool:
+        """Whether a text can be nothing but a text."""
+        return not any(fits(text) for fits, _ in _WORDS.values())
+
     def add(self, text: str | None) -> None:
         """Takes one value in."""
         if not text:

@@ -148,9 +148,14 @@ def _local(source: str) -> Iterator[str]:
         return
     if not place.is_dir():
         raise FileNotFoundError(2, "there is no such file or folder")
-    for folder, _, names in os.walk(place):
+    for folder, _, names in os.walk(place, onerror=_refuse):
         # A pipe of such a name would never end.
         yield from (f"{folder}/{name}" for name in names if Path(folder, name).is_file())
+
+
+def _refuse(error: OSError) -> None:
+    # A folder that cannot be listed may hold half of the table.
+    raise error
 
 
 def _remote(source: str) -> Iterator[str]:

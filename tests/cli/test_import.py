@@ -161,6 +161,7 @@ def test_csv_is_guessed_with_its_evidence_and_its_delimiter(dq, folder):
         ("a,\n1,2\n", "does not name each column once"),
         ("", "does not name each column once"),
         ('a,b\n"1,2\n', "no CSV"),
+        ("1,2026-01-01,0.5\n2,2026-01-02,0.7\n", "its first line reads like values: 1, 2026-01-01, 0.5."),
         (b"a\n\xff\n", "not UTF-8"),
     ],
 )

@@ -51,6 +51,11 @@ def _take(path: str, text: io.TextIOWrapper, delimiter: str, guesses: dict[str, 
         raise Unreadable(
             f"{path}: its first line does not name each column once.", "Give the files a line of names."
         )
+    if not guesses and not any(TextGuess.is_word(name) for name in names):
+        raise Unreadable(
+            f"{path}: its first line reads like values: {', '.join(names)[:100]}.",
+            "Give the files a line of names.",
+        )
     if not guesses:
         guesses.update({name: TextGuess() for name in names})
     elif list(guesses) != names:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from dq.contracts.shared.errors import MissingTool, Unreadable, UsageError
 from dq.contracts.shared.install import install_command
@@ -32,7 +32,15 @@ def read(source: str) -> list[FoundTable]:
     names = sorted(path.rpartition("/")[2] for path in inside(f"{place}/{DELTA_LOG}"))
     if not any(_COMMIT.fullmatch(name) or _CHECKPOINT.fullmatch(name) for name in names):
         raise UsageError(f"{source} is no Delta table: it has no {DELTA_LOG}.", "Name the folder of one.")
-    found = _of_commits(place, names) or _of_checkpoint(place, names)
+    commits = [name for name in names if _COMMIT.fullmatch(name)]
+    checkpoints = [name for name in names if _CHECKPOINT.fullmatch(name)]
+    newest = max((name[:20] for name in checkpoints), default="")
+    # A checkpoint holds what the commits before it said, of which a long log has thousands.
+    found = (
+        _of_commits(place, [name for name in commits if name[:20] > newest])
+        or _of_checkpoint(place, [name for name in checkpoints if name.startswith(newest)])
+        or _of_commits(place, [name for name in commits if name[:20] <= newest])
+    )
     if found is None:
         raise Unreadable(f"{source}: its log names no columns.", "Write a checkpoint of it, and try again.")
     schema = _object(found.get("schemaString"))
@@ -55,7 +63,7 @@ def read(source: str) -> list[FoundTable]:
 
 def _of_commits(place: str, names: Iterable[str]) -> JsonObject | None:
     """The newest metadata that a commit brought, where its file is still there."""
-    for name in sorted((name for name in names if _COMMIT.fullmatch(name)), reverse=True):
+    for name in sorted(names, reverse=True):
         path = f"{place}/{DELTA_LOG}/{name}"
         with reading(path) as file:
             lines = file.read(_MOST_BYTES).splitlines()
@@ -72,16 +80,17 @@ def _of_commits(place: str, names: Iterable[str]) -> JsonObject | None:
     return None
 
 
-def _of_checkpoint(place: str, names: Iterable[str]) -> JsonObject | None:
+def _of_checkpoint(place: str, names: Collection[str]) -> JsonObject | None:
+    """The metadata in a checkpoint of these parts; None without any."""
+    if not names:
+        return None
     try:
         import pyarrow as pa
         from pyarrow import compute, parquet
     except ImportError as error:
         mend = install_command("aws")
         raise MissingTool("A checkpoint of Delta needs pyarrow, which is not installed.", mend) from error
-    there = [name for name in names if _CHECKPOINT.fullmatch(name)]
-    newest = max((name[:20] for name in there), default="")
-    for name in (name for name in there if name.startswith(newest)):
+    for name in names:
         path = f"{place}/{DELTA_LOG}/{name}"
         with reading(path) as file:
             try:
