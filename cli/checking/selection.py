@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from dq.cli.loading.contracts import Loaded
 from dq.cli.world.environment import World, instant
 from dq.contracts import slo as promise
+from dq.contracts.access.data_location import other_servers
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.shared.spelling import nearest
@@ -95,16 +96,17 @@ def with_rules(pairs: Sequence[Pair], words: Sequence[str], neighbours: Neighbou
     return [(contract, one) for contract, one, clauses in found if testable(wanted(one, clauses, words))]
 
 
-def tasks(store: Store, pairs: Sequence[Pair], what: AskedRows) -> list[Task]:
+def tasks(store: Store, pairs: Sequence[Pair], what: AskedRows, server: str | None = None) -> list[Task]:
     """What to test of each object, in the order of the contracts.
 
     By default each partition that was delivered and has no run of all clauses, and the whole table where
-    nobody knows what was delivered when. Raises UsageError for a cycle that no object has.
+    nobody knows what was delivered when. What was published on another server than this one was not
+    delivered here. Raises UsageError for a cycle that no object has.
     """
     with store.read() as tx:
         if what.cycles:
             return _of_cycles(tx, pairs, what.cycles)
-        return [Task(contract, one, _scopes(tx, contract, one, what)) for contract, one in pairs]
+        return [Task(contract, one, _scopes(tx, contract, one, what, server)) for contract, one in pairs]
 
 
 def with_places(world: World, todo: Sequence[Task], server: str | None) -> list[Task]:
@@ -123,13 +125,16 @@ def _placed(world: World, task: Task, server: str | None) -> Task:
 Scopes = tuple[Partition | None, ...]
 
 
-def _scopes(tx: Connection, contract: Contract, one: SchemaObject, what: AskedRows) -> Scopes:
+def _scopes(
+    tx: Connection, contract: Contract, one: SchemaObject, what: AskedRows, server: str | None
+) -> Scopes:
     if what.partitions:
         return what.partitions
-    if what.everything or not _delivered_by_promise(tx, contract, one):
+    elsewhere = other_servers(contract, server)
+    if what.everything or not _delivered_by_promise(tx, contract, one, elsewhere):
         return (None,)
     if what.since is not None:
-        return _once(ledger.delivered_since(tx, contract.key, one.name, what.since))
+        return _once(ledger.delivered_since(tx, contract.key, one.name, what.since, elsewhere))
     if not one.partition_keys():
         return (None,)
     tested = check_runs.checked(tx, contract.key, one.name)
@@ -138,10 +143,12 @@ def _scopes(tx: Connection, contract: Contract, one: SchemaObject, what: AskedRo
     return tuple(scope for scope in _named(arrived) if scope is None or name_of(scope) not in tested)
 
 
-def _delivered_by_promise(tx: Connection, contract: Contract, one: SchemaObject) -> bool:
+def _delivered_by_promise(
+    tx: Connection, contract: Contract, one: SchemaObject, elsewhere: Collection[str]
+) -> bool:
     """Whether it is known when the object is delivered: it has a promise that is watched, or receipts."""
     ready, _ = promise.read(contract)
-    return any(slo.object is one for slo in ready) or bool(receipts(tx, contract.key, one.name))
+    return any(slo.object is one for slo in ready) or bool(receipts(tx, contract.key, one.name, elsewhere))
 
 
 def _of_cycles(tx: Connection, pairs: Sequence[Pair], wanted: Sequence[datetime]) -> list[Task]:

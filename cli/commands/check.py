@@ -102,7 +102,7 @@ def command(
         output.note(str(finding))
     neighbours = Neighbours.of(loaded.contracts)
     pairs = with_rules(objects(loaded, object), rule, neighbours)
-    todo = with_places(world, tasks(store, pairs, what), server)
+    todo = with_places(world, tasks(store, pairs, what, server), server)
     read = formats(world, pairs, server)
     tell = sending.teller(world, loaded.contracts, channel, server)
     # Without a metastore, Spark would forget a table's name with the end of this process.

@@ -12,7 +12,7 @@ from dq.cli.terminal import output
 from dq.contracts import extension
 from dq.contracts import slo as promise
 from dq.contracts.access.alert_terms import route_terms
-from dq.contracts.access.data_location import DataPlace, resolve
+from dq.contracts.access.data_location import DataPlace, other_servers, resolve
 from dq.contracts.access.discovery import discover, told
 from dq.contracts.access.files import FileRefused, read
 from dq.contracts.access.reach import Reach
@@ -119,10 +119,10 @@ def watched(slo: Slo, server: str | None, reach: Reach, files: Callable[[str], F
             "Add 'location' to the server.",
             at=slo.contract.at("servers"),
         )
-    return Watched(slo, marked(place, slo.object), files(place.path))
+    return Watched(slo, marked(place, slo.contract, slo.object), files(place.path))
 
 
-def marked(place: DataPlace, one: SchemaObject) -> DeliveryPlace:
+def marked(place: DataPlace, contract: Contract, one: SchemaObject) -> DeliveryPlace:
     """Where the watcher looks: the data's place and the marker's name."""
     terms, _ = extension.dataset(one)
-    return DeliveryPlace(place.path, place.format, terms.marker)
+    return DeliveryPlace(place.path, place.format, terms.marker, other_servers(contract, place.server))

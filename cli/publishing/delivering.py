@@ -167,6 +167,7 @@ def _write(tx: Connection, event: DeliveryEvent) -> None:
         rows=one.rows,
         version=one.contract_version,
         revision=event.revision,
+        server=one.server,
     )
 
 

@@ -94,6 +94,11 @@ def server_of(contract: Contract, name: str | None) -> Server:
     )
 
 
+def other_servers(contract: Contract, name: str | None) -> frozenset[str]:
+    """The names of the contract's servers but this one; none where no choice was made."""
+    return frozenset(one.server for one in contract.servers if name not in (None, one.server))
+
+
 def server_in(contract: Contract, environment: str, named: Mapping[str, str]) -> str:
     """The name of the contract's server in an environment: what `named` says of its id, else the only one.
 

@@ -188,10 +188,13 @@ def of_object(tx: Connection, contract: str, one: str) -> list[Kept]:
     return [kept(row) for row in tx.execute(select(cycles_table).where(here).order_by(columns.due_at))]
 
 
-def delivered_since(tx: Connection, contract: str, one: str, since: datetime) -> list[Partition]:
+def delivered_since(
+    tx: Connection, contract: str, one: str, since: datetime, elsewhere: Collection[str] = ()
+) -> list[Partition]:
     """What arrived at this instant or later, by cycles and by receipts, in the order of its arrival.
 
-    A partition that was delivered twice may stand there twice; one without columns is a whole snapshot.
+    Receipts of the servers `elsewhere` are left out. A partition that was delivered twice may stand there
+    twice; one without columns is a whole snapshot.
     """
     found = [
         (kept.delivered_at, partition)
@@ -202,6 +205,8 @@ def delivered_since(tx: Connection, contract: str, one: str, since: datetime) ->
     columns = receipt.c
     here = and_(columns.contract == contract, columns.object == one, columns.delivered_at >= since)
     for row in tx.execute(select(receipt).where(here)):
+        if row.server in elsewhere:
+            continue
         pairs = [part.partition("=") for part in row.partition.split("/") if part]
         found.append((row.delivered_at, tuple((column, value) for column, _, value in pairs)))
     return [partition for _, partition in sorted(found)]

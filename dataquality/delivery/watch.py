@@ -101,7 +101,7 @@ def tick(
     new = _enumerate(store, watched, roots, now, since or now, unread)
     with store.read() as tx:
         standing = ledger.open_cycles(tx, now, {one.slo.key[0] for one in watched})
-        at_hand = {one.slo.key[0] for one in watched if one.slo.key in standing}
+        at_hand = {one.slo.key[0]: one.place.elsewhere for one in watched if one.slo.key in standing}
         receipts, words = all_receipts(tx, at_hand), excuses.said(tx, at_hand)
         sight = Sight(watermarks.ever_delivered(tx))
         logs = [one.place for one in watched if one.slo.key in standing and one.place.format in LAKEHOUSE]

@@ -26,11 +26,15 @@ STABLE_AFTER = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class DeliveryPlace:
-    """Where an object's data lies: the folder or URI of the table, its format and its marker's name."""
+    """Where an object's data lies: the folder or URI of the table, its format and its marker's name.
+
+    `elsewhere` are the contract's other servers: what was published there has not come here.
+    """
 
     path: str
     format: str
     marker: str
+    elsewhere: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +42,19 @@ class Receipt:
     """What a publish step wrote down: when it was done, and how many rows it brought, if known.
 
     Of what was delivered again, the time is the first one and the rest is of the newest revision; `again`
-    are the later times.
+    are the later times. `server` is where the first came to, "" where an older dq wrote it down.
     """
 
     delivered_at: datetime
     rows: int | None
     revision: int = 1
     again: tuple[datetime, ...] = ()
+    server: str = ""
 
     def then(self, later: Receipt) -> Receipt:
         """The same with what was delivered afterwards: it came when it came first."""
-        return Receipt(
-            self.delivered_at, later.rows, later.revision, (*self.again, later.delivered_at, *later.again)
-        )
+        again = (*self.again, later.delivered_at, *later.again)
+        return replace(self, rows=later.rows, revision=later.revision, again=again)
 
     def since(self, instant: datetime) -> Receipt | None:
         """What it says of deliveries after an instant alone."""
@@ -88,7 +92,7 @@ def look(
     asked = asked_for(slo, place)
     inside = cache(lambda partition: files.inside(folder(slo, partition, place)))
     sources: dict[EvidenceSource, Callable[[Partition], Evidence | None]] = {
-        "receipt": lambda partition: _receipt(cycle, partition, receipts),
+        "receipt": lambda partition: _receipt(slo, cycle, partition, receipts),
         # One listing answers for both.
         "marker": lambda partition: _marker(
             place, inside(partition) if "file" in asked else _alone(slo, partition, place, files)
@@ -148,12 +152,18 @@ def _whole(parts: Iterable[Evidence | None]) -> Evidence | None:
     return replace(last, rows=sum(rows) if len(rows) == len(arrived) else None)
 
 
-def _receipt(cycle: Cycle, partition: Partition, receipts: Receipts) -> Evidence | None:
+def _receipt(slo: Slo, cycle: Cycle, partition: Partition, receipts: Receipts) -> Evidence | None:
     named = receipts.get(f"due:{cycle.due_at.isoformat()}")
     found = named or receipts.get(label(partition))
     if found is None:
         return None
-    return Evidence("receipt", found.delivered_at, rows=found.rows, names_cycle=named is not None)
+    detail = ""
+    if found.server and all(found.server != one.server for one in slo.contract.servers):
+        # Renamed or removed, nobody can tell: it counts, and whoever reads the verdict sees by what.
+        detail = f"that receipt is of the server {found.server!r}, which the contract has no more"
+    return Evidence(
+        "receipt", found.delivered_at, rows=found.rows, detail=detail, names_cycle=named is not None
+    )
 
 
 def _marker(place: DeliveryPlace, inside: Iterable[Seen]) -> Evidence | None:

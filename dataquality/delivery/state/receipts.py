@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from sqlalchemy import Connection, insert, select
@@ -14,23 +14,33 @@ from dq.dataquality.delivery.state.tables import receipt
 AT_ONCE = 500
 
 
-def receipts(tx: Connection, contract: str, one: str) -> dict[str, Receipt]:
-    """The receipts of an object: by partition label, and by `due:<instant>` where they name their cycle."""
-    return all_receipts(tx, [contract]).get((contract, one), {})
+def receipts(tx: Connection, contract: str, one: str, elsewhere: Collection[str] = ()) -> dict[str, Receipt]:
+    """The receipts of an object: by partition label, and by `due:<instant>` where they name their cycle.
+
+    Those of the servers `elsewhere` are left out. One that names no server is an older dq's, and counts.
+    """
+    return all_receipts(tx, {contract: elsewhere}).get((contract, one), {})
 
 
-def all_receipts(tx: Connection, contracts: Collection[str]) -> dict[tuple[str, str], dict[str, Receipt]]:
-    """The receipts of all objects of these contracts, by contract and object, each as `receipts` has them."""
+def all_receipts(
+    tx: Connection, elsewhere: Mapping[str, Collection[str]]
+) -> dict[tuple[str, str], dict[str, Receipt]]:
+    """The receipts of all objects of these contracts, by contract and object, each as `receipts` has them.
+
+    `elsewhere` has for each contract the servers whose receipts are left out.
+    """
     found: dict[tuple[str, str], dict[str, Receipt]] = {}
-    columns, names = receipt.c, sorted(contracts)
+    columns, names = receipt.c, sorted(elsewhere)
     for start in range(0, len(names), AT_ONCE):
         here = columns.contract.in_(names[start : start + AT_ONCE])
         for row in tx.execute(select(receipt).where(here).order_by(columns.delivered_at, columns.revision)):
+            if row.server in elsewhere[row.contract]:
+                continue
             of = found.setdefault((row.contract, row.object), {})
             cycle = f"due:{row.due_at.isoformat()}" if row.due_at is not None else ""
             for name in filter(None, (row.partition, cycle)):
                 first = of.get(name)
-                made = Receipt(row.delivered_at, row.rows, row.revision)
+                made = Receipt(row.delivered_at, row.rows, row.revision, server=row.server or "")
                 of[name] = first.then(made) if first else made
     return found
 
@@ -52,6 +62,7 @@ def write_receipt(
     rows: int | None,
     version: str,
     revision: int = 1,
+    server: str | None = None,
 ) -> bool:
     """Writes a receipt once; the same id again changes nothing and gives False."""
     if is_written(tx, id):
@@ -67,6 +78,7 @@ def write_receipt(
             rows=rows,
             contract_version=version,
             revision=revision,
+            server=server,
         )
     )
     return True

@@ -202,5 +202,7 @@ receipt = Table(
     Column("contract_version", Text, nullable=False),
     # Grows by one when the same is delivered again.
     Column("revision", Integer, nullable=False, server_default="1"),
+    # The server of the contract that it was delivered to; NULL: an older dq's.
+    Column("server", Text),
     Index("ix_receipt_what", "contract", "object", "partition"),
 )
