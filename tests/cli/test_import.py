@@ -409,30 +409,52 @@ def test_what_is_not_there_is_said(dq, folder, words, reason):
     assert reason in ran.err
 
 
-def test_a_table_in_an_object_store_is_read_there(folder):
+@pytest.fixture(scope="module")
+def s3():
     server = LateS3()
+    held = io.BytesIO()
+    parquet.write_table(pa.table({"id": [1]}), held)
+    schema = {"type": "struct", "fields": [{"name": name, "type": kind} for name, kind in DELTA.items()]}
+    metadata = {"schemaString": json.dumps(schema), "partitionColumns": ["day"]}
+    objects = {
+        "sales/day=2026-05-01/p.parquet": held.getvalue(),
+        "sales/day=2026-05-01/_SUCCESS": b"",
+        "visits/day=2026-05-01/p.csv": b"id\n1\n",
+        "clicks/day=2026-05-01/p.json": b'{"id": 1}\n',
+        "stock/_delta_log/00000000000000000000.json": json.dumps({"metaData": metadata}).encode(),
+        "stock/day=2026-05-01/p.parquet": held.getvalue(),
+    }
     try:
-        server.put([f"lake/sales/day=2026-05-0{day}/{name}" for day in (1, 2) for name in ("_SUCCESS", "x")])
+        server.put(["lake/x"])
         client = boto3.client(
             "s3", endpoint_url=server.url, region_name="us-east-1", aws_access_key_id="test",
             aws_secret_access_key="test",
         )  # fmt: skip
-        for day in (1, 2):
-            held = io.BytesIO()
-            parquet.write_table(pa.table({"id": [1]}), held)
-            client.put_object(Bucket="lake", Key=f"sales/day=2026-05-0{day}/p.parquet", Body=held.getvalue())
-        ran = subprocess.run(
-            [Path(sys.executable).parent / "dq", "import", "parquet", "s3://lake/sales", "-o", "x.odcs.yaml"],
-            cwd=folder,
-            env={**os.environ, **environment(server.url)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        for key, body in objects.items():
+            client.put_object(Bucket="lake", Key=key, Body=body)
+        yield server.url
     finally:
         server.close()
 
+
+DELTA = {"id": "long", "day": "date"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "table"), [("parquet", "sales"), ("csv", "visits"), ("json", "clicks"), ("delta", "stock")]
+)
+def test_a_table_in_an_object_store_is_read_there(folder, s3, kind, table):
+    ran = subprocess.run(
+        [Path(sys.executable).parent / "dq", "import", kind, f"s3://lake/{table}", "-o", "x.odcs.yaml"],
+        cwd=folder,
+        env={**os.environ, **environment(s3)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
     assert ran.returncode == 0, ran.stderr
     assert types(folder / "x.odcs.yaml") == {"id": "bigint", "day": "date"}
-    assert 'location: "s3://lake/sales"' in (folder / "x.odcs.yaml").read_text()
+    assert keys(folder / "x.odcs.yaml") == ["day"]
+    assert f'location: "s3://lake/{table}"' in (folder / "x.odcs.yaml").read_text()
