@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import sqlglot
@@ -46,17 +50,43 @@ def dialects() -> list[str]:
     return sorted(name for name in sqlglot.Dialects.__members__.values() if name)
 
 
-def tables(text: str, dialect: str) -> list[DdlTable]:
-    """Every table that the text creates with its columns. Raises NotDdl."""
+def tables(text: str, dialect: str) -> tuple[list[DdlTable], list[str]]:
+    """Every table that the text creates with its columns, and the beginnings of the statements that create
+    one and do not say its columns, or in words that are not understood. Raises NotDdl.
+    """
     try:
-        statements = sqlglot.parse(text, dialect=dialect)
+        with _quiet():
+            statements = sqlglot.parse(text, dialect=dialect)
     except (SqlglotError, RecursionError) as error:
         raise NotDdl(str(error).splitlines()[0][:200] if str(error) else "it is nested too deep") from error
-    return [
-        _table(one, dialect)
-        for one in statements
-        if isinstance(one, exp.Create) and one.kind == "TABLE" and isinstance(one.this, exp.Schema)
-    ]
+    found: list[DdlTable] = []
+    unread: list[str] = []
+    for one in statements:
+        if isinstance(one, exp.Create) and one.kind == "TABLE" and isinstance(one.this, exp.Schema):
+            found.append(_table(one, dialect))
+        elif isinstance(one, exp.Create | exp.Command):
+            with _quiet():
+                written = one.sql(dialect=dialect)
+            if _CREATES.match(written):
+                unread.append(" ".join(written.split())[:80])
+    return found, unread
+
+
+_CREATES = re.compile(
+    r"\s*CREATE\s+(OR\s+REPLACE\s+)?((EXTERNAL|FOREIGN|TEMP|TEMPORARY|TRANSIENT|UNLOGGED)\s+)*TABLE\b",
+    re.IGNORECASE,
+)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what sqlglot writes to the terminal of statements that it does not know: it quotes them."""
+    logger = logging.getLogger("sqlglot")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def _table(one: exp.Create, dialect: str) -> DdlTable:

@@ -25,6 +25,7 @@ _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?",
     re.ASCII,
 )
+_NULLS = frozenset({"NA", "N/A", "n/a", "NULL", "null", "None", r"\N", "-"})
 _BIGINT_DIGITS = 18
 # More digits after the point than money has are a measurement.
 _MOST_SCALE = 6
@@ -57,11 +58,15 @@ _WORDS: dict[str, tuple[Callable[[str], object], str]] = {
 
 @dataclass(slots=True)
 class TextGuess:
-    """What all texts seen so far could be; an empty one and None are no value."""
+    """What all texts seen so far could be; an empty one and None are no value.
+
+    `nulls` are words that often stand for no value, which is decided in the end.
+    """
 
     numbers: bool = True
     seen: int = 0
     empty: int = 0
+    nulls: Counter[str] = field(default_factory=Counter)
     _left: dict[str, Callable[[str], object]] = field(default_factory=dict)
     _scales: set[int] = field(default_factory=set)
     _digits: int = 0
@@ -80,6 +85,9 @@ class TextGuess:
         if not text:
             self.empty += 1
             return
+        if text in _NULLS and self.numbers:
+            self.nulls[text] += 1
+            return
         self.seen += 1
         for name in [name for name, fits in self._left.items() if not fits(text)]:
             del self._left[name]
@@ -88,13 +96,20 @@ class TextGuess:
             self._scales.add(len(point[2]) if point else 0 if "e" not in text.lower() else -1)
             self._digits = max(self._digits, len(text.lstrip("-").partition(".")[0]))
 
-    def made(self) -> tuple[DataType, str]:
-        """The narrowest type that holds every value, and on what that stands."""
-        if not self.seen:
+    @property
+    def is_more(self) -> bool:
+        """Whether the values, but for words that may be none, are more than texts."""
+        return bool(self.seen and self._left)
+
+    def made(self, null: str = "") -> tuple[DataType, str]:
+        """The narrowest type that holds every value but `null`, and on what that stands."""
+        words = self.nulls.total() - self.nulls[null]
+        if not self.seen + words:
             return STRING, f"{GUESS}: no value was seen"
-        kind, word = self._narrowest()
+        kind, word = (STRING, "they are texts") if words else self._narrowest()
         some = f", {self.empty:,} empty" if self.empty else ""
-        return kind, f"{GUESS} from {_values(self.seen)}{some}: {word}"
+        some += f", {self.nulls[null]:,} {null}" if self.nulls[null] else ""
+        return kind, f"{GUESS} from {_values(self.seen + words)}{some}: {word}"
 
     def _narrowest(self) -> tuple[DataType, str]:
         if "whole" in self._left and self._digits <= MAX_PRECISION:
@@ -104,7 +119,9 @@ class TextGuess:
             scale = next(iter(self._scales)) if len(self._scales) == 1 else 0
             if 0 < scale <= _MOST_SCALE and self._digits + scale <= MAX_PRECISION:
                 precision = max(18, self._digits + scale)
-                return DataType("decimal", (precision, scale)), f"all have {scale} digits after the point"
+                return DataType(
+                    "decimal", (precision, scale)
+                ), f"all have {scale} digit{'' if scale == 1 else 's'} after the point"
             return DOUBLE, "all are numbers"
         for name, kind in (("boolean", BOOLEAN), ("date", DATE), ("timestamp", TIMESTAMP)):
             if name in self._left:

@@ -153,10 +153,23 @@ def test_csv_is_guessed_with_its_evidence_and_its_delimiter(dq, folder):
     assert dq("sample", made.name, "orders.csv").code == 0
 
 
+def test_a_word_for_no_value_is_no_text_among_numbers(dq, folder):
+    (folder / "t.csv").write_text("id,temp,area,odd\n1,NA,NA,null\n2,2.5,EU,1\nNA,NA,US,2\n")
+
+    made = imported(dq, folder, "csv", "t.csv")
+
+    assert types(made) == {"id": "bigint", "temp": "decimal(18,1)", "area": "string", "odd": "string"}
+    text = made.read_text()
+    assert "nullText: NA" in text
+    assert "# A guess from 1 value, 2 NA: all have 1 digit after the point." in text
+    assert "# A guess from 2 values, 1 NA: they are texts." in text
+    assert dq("sample", made.name, "t.csv").code == 0
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a,b\n1\n", "row 1 has 1 values for 2 columns"),
+        ("a,b\n1,2\n1\n", "x.csv:3: 1 values for 2 columns"),
         ("a,a\n1,2\n", "does not name each column once"),
         ("a,\n1,2\n", "does not name each column once"),
         ("", "does not name each column once"),
@@ -215,6 +228,20 @@ def test_sql_says_what_it_declares_and_what_a_contract_cannot(dq, folder):
     assert orders.properties[1].required is True
     assert "CHECK" in made.read_text()
     assert "# Declared as POINT, which Spark does not have." in made.read_text()
+
+
+def test_what_sql_creates_and_does_not_describe_is_told_and_not_quoted_by_others(dq, folder, capfd):
+    (folder / "t.sql").write_text(
+        "CREATE TABLE a (x INT);\nCREATE TABLE b AS SELECT 1;\nCREATE TABLE c (y INT) WITH SECRET nonsense;\n"
+        "CREATE EXTENSION secret;\n"
+    )
+
+    ran = dq("import", "sql", "t.sql@postgres", "-o", "t.odcs.yaml")
+
+    assert ran.code == 0
+    assert "created without columns that can be read: CREATE TABLE b AS SELECT 1" in ran.err
+    assert "CREATE TABLE c" in ran.err
+    assert "Falling back" not in ran.err + capfd.readouterr().err
 
 
 def test_sql_of_spark_has_partitions_a_place_and_comments(dq, folder):

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from dq.contracts.shared.errors import Unreadable
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
 from dq.registry.importing.guess import TextGuess
 from dq.registry.importing.lake_files import folder, reading
+
+if TYPE_CHECKING:
+    import _csv
 
 MOST_ROWS = 10_000
 """So many rows are read of each file."""
@@ -35,10 +40,21 @@ def read(source: str) -> list[FoundTable]:
                 raise Unreadable(f"{one.path} is not UTF-8.", "Write it in UTF-8.") from error
             except csv.Error as error:
                 raise Unreadable(f"{one.path} is no CSV: {error}.", "Mend the file.") from error
-    made = {name: guess.made() for name, guess in guesses.items()}
+    null = _null(guesses.values())
+    made = {name: guess.made(null) for name, guess in guesses.items()}
     columns = tuple(FoundColumn(name, kind, evidence=why) for name, (kind, why) in made.items())
-    reader = (("delimiter", delimiter),) if delimiter != "," else ()
-    return [FoundTable(lake.name, columns, lake.partitions(), lake.place, "csv", reader=reader)]
+    reader = (("delimiter", "" if delimiter == "," else delimiter), ("nullText", null))
+    said = tuple((name, value) for name, value in reader if value)
+    return [FoundTable(lake.name, columns, lake.partitions(), lake.place, "csv", reader=said)]
+
+
+def _null(guesses: Iterable[TextGuess]) -> str:
+    """The word that stands for no value among numbers, dates and the like; "" where none does."""
+    found: Counter[str] = Counter()
+    for one in guesses:
+        if one.is_more:
+            found += one.nulls
+    return max(found, key=lambda word: (found[word], word), default="")
 
 
 def _take(path: str, text: io.TextIOWrapper, delimiter: str, guesses: dict[str, TextGuess]) -> str:
@@ -66,11 +82,11 @@ def _take(path: str, text: io.TextIOWrapper, delimiter: str, guesses: dict[str, 
     return used
 
 
-def _whole(path: str, rows: Iterator[list[str]], width: int) -> Iterator[list[str]]:
-    for number, row in enumerate(islice(rows, MOST_ROWS), 1):
+def _whole(path: str, rows: _csv.Reader, width: int) -> Iterator[list[str]]:
+    for row in islice(rows, MOST_ROWS):
         if row and len(row) != width:
             raise Unreadable(
-                f"{path}: row {number} has {len(row)} values for {width} columns.",
+                f"{path}:{rows.line_num}: {len(row)} values for {width} columns.",
                 "Correct it; a value that holds a delimiter is put in quotes.",
             )
         if row:

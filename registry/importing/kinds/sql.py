@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dq.contracts.shared.errors import Unreadable, UsageError
@@ -29,15 +30,18 @@ def read(source: str) -> list[FoundTable]:
     with reading(file) as held:
         data = held.read(_MOST_BYTES)
     try:
-        made = ddl.tables(data.decode(), dialect)
+        made, unread = ddl.tables(data.decode(), dialect)
     except (ddl.NotDdl, UnicodeDecodeError) as error:
         told = ", ".join(ddl.dialects())
         raise Unreadable(
             f"{file} is no SQL of {dialect}: {error}.", f"Name its dialect, such as {file}@postgres: {told}."
         ) from error
     if not made:
-        raise UsageError(f"{file} creates no table with columns.", "Export it with its columns.")
-    return [_table(one) for one in made]
+        told = f": {unread[0]}" if unread else ""
+        raise UsageError(f"{file} creates no table with columns{told}.", "Export it with its columns.")
+    found = [_table(one) for one in made]
+    missing = tuple(f"a table is created without columns that can be read: {one}" for one in unread)
+    return [replace(found[0], lost=found[0].lost + missing), *found[1:]]
 
 
 def _table(one: DdlTable) -> FoundTable:
