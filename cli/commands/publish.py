@@ -66,8 +66,8 @@ def command(
     becomes the partition's place in the catalog. What breaks it stays where it is staged.
 
     Exit codes: 0 published (now or before), 1 what is staged breaks the contract and nothing is published,
-    2 the partition does not fit, 3 the catalog or the files cannot be reached, or a clause not be measured
-    of what is staged, 4 published, and consumers could not be told yet.
+    2 the partition does not fit, 3 the contract has errors, the catalog or the files cannot be reached, or a
+    clause not be measured of what is staged, 4 published, and consumers could not be told yet.
 
     Example: dq publish flights.odcs.yaml --partition flight_date=2026-11-20 --rows 912
     """

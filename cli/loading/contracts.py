@@ -17,7 +17,7 @@ from dq.contracts.access.discovery import discover, told
 from dq.contracts.access.files import FileRefused, read
 from dq.contracts.access.reach import Reach
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
@@ -75,9 +75,20 @@ def load(paths: Iterable[Path], rests: Callable[[Path, bytes], str | None] = lam
 
 
 def chosen(loaded: Loaded, name: str | None) -> tuple[Contract, SchemaObject]:
-    """The one contract and object that a command is about. Raises UsageError where it is not clear."""
+    """The one contract and object that a command is about.
+
+    Raises Unreadable, with every finding, where a contract has errors, and UsageError where it is not clear.
+    """
+    if loaded.findings:
+        # Also beside one that can be read: nobody knows which of them was meant.
+        files = ", ".join(dict.fromkeys(finding.at.file for finding in loaded.findings))
+        raise Unreadable(
+            f"{files} cannot be used as it is:",
+            "Run 'dq validate' after mending that.",
+            [str(finding) for finding in loaded.findings],
+        )
     if len(loaded.contracts) != 1:
-        ids = ", ".join(contract.id for contract in loaded.contracts) or "none that can be read"
+        ids = ", ".join(contract.id for contract in loaded.contracts)
         raise UsageError(f"one contract is wanted here, and these were found: {ids}.", "Name its file.")
     contract = loaded.contracts[0]
     names = [one.name for one in contract.objects]

@@ -479,3 +479,23 @@ def test_a_reader_that_holds_the_lock_of_the_file_stops_no_publisher(publish, he
     assert "another process holds its lock" in stopped.err
     assert sent.out == "1 sent, 0 waiting.\n"
     assert len(heard()) == 2
+
+
+def test_a_contract_with_errors_is_told_with_the_place_of_each(publish, folder):
+    edit(folder, "id, logicalType: integer", "id, logicalType: integre")
+
+    refused = publish()
+
+    assert refused.code == 3
+    assert "orders.odcs.yaml:16:33: error unknown-value: logicalType is 'integre'" in refused.err
+    assert not (folder / "lake" / DAY / "_SUCCESS").exists()
+
+
+def test_a_folder_of_which_one_contract_has_errors_publishes_no_other(publish, dq, folder):
+    (folder / "broken.odcs.yaml").write_text("apiVersion: v3.2.0\nkind: DataContract\nid: [\n")
+
+    refused = dq("publish", ".", *PARTITION)
+
+    assert refused.code == 3
+    assert "broken.odcs.yaml:" in refused.err
+    assert not (folder / "lake" / DAY / "_SUCCESS").exists()
