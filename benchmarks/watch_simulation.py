@@ -11,67 +11,23 @@ for temporary files: TMPDIR=/dev/shm spares the disk.
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from time import process_time
 
 from _report import arguments, finish
-from _watch_oracle import CADENCES, Cycle, Mesh, Product, mesh
+from _watch_oracle import Cycle, Mesh, mesh
+from _watch_products import CADENCES
+from _watching import BEGIN, Watching
 
-from dq.contracts import slo as promise
-from dq.contracts.shared.outcome import Breach, Recovery
-from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.blindness import PLATFORM
 from dq.dataquality.delivery.history import replay
 from dq.dataquality.delivery.history.changes import keys
-from dq.dataquality.delivery.lake.files import LocalFiles
-from dq.dataquality.delivery.sources.lookout import Errand, Lookout, R, Silence
-from dq.dataquality.delivery.sources.probe import DeliveryPlace
-from dq.dataquality.delivery.state import heartbeat, machine_clock
-from dq.dataquality.delivery.state.machine_clock import Uptime
-from dq.dataquality.delivery.watch import PastMiss, Watched, tick
-from dq.store.engine import open_store
 
-CONTRACT = """\
-apiVersion: v3.2.0
-kind: DataContract
-id: {name}
-version: 1.0.0
-schema:
-  - name: t
-    properties:
-      - {{name: part, logicalType: string, partitioned: true, partitionKeyPosition: 1}}
-slaProperties:
-  - id: s
-    property: frequency
-    value: 1
-    unit: d
-    element: t
-    schedule: "{cron}"
-    customProperties:
-      - property: delivery
-        vendor: dq
-        value:
-          timezone: {zone}
-          grace: {grace}m
-          objective: 90%
-          window: {window}
-          partition: {{part: "{{due:%Y%m%d%H%M}}"}}
-          evidence: [marker]
-"""
-# Northern clocks go forward in these days, southern ones back.
-BEGIN = datetime(2026, 2, 20, tzinfo=UTC)
-LAKES = 3
 WRONG = (
     "cycles that are none, or lack",
     "wrong end states",
@@ -83,158 +39,6 @@ WRONG = (
     "ticks of a wrong clock that were judged",
     "verdicts that are not derived again",
 )
-
-
-class OneByOne(Lookout):
-    """Looks one after another: no storage is silent here, and threads would only take turns."""
-
-    def answers(self, errands: Sequence[Errand[R]]) -> list[R | Silence]:
-        return [one.work(one.files) for one in errands]
-
-
-class Watching:
-    """The product under test: ticks over real files, and what it told."""
-
-    def __init__(self, folder: Path, made: Mesh) -> None:
-        self.folder, self.lakes = folder, [folder / f"lake{number}" for number in range(LAKES)]
-        for lake in self.lakes:
-            lake.mkdir()
-        # Where a product's data lies: the lake by folder, and the folder by its names.
-        self.place = {name: self.lakes[number % LAKES] for number, name in enumerate(made.products)}
-        self.home = {name: name for name in made.products}
-        self.store = open_store(f"sqlite:///{folder / 'store.db'}")
-        self.watched = {name: self._watched(one) for name, one in made.products.items()}
-        self.withdrawn: dict[str, str] = {}
-        # Of those whose contract is as it was at the last tick.
-        self.next_due: dict[str, datetime] = {}
-        self.lost: dict[Path, datetime] = {}
-        self.told: Counter[tuple[str, str]] = Counter()
-        self.over: Counter[tuple[str, str]] = Counter()
-        self.past: Counter[tuple[str, str]] = Counter()
-        self.platform: set[object] = set()
-        self.start, self.lookout = "a start", OneByOne()
-        self.seconds: Counter[str] = Counter()
-
-    def _watched(self, one: Product) -> Watched:
-        # Misses of each cadence are counted over some tens of cycles.
-        window = "3d" if one.step else "30d"
-        text = CONTRACT.format(name=one.name, cron=one.cron, zone=one.zone, grace=one.grace, window=window)
-        parsed = parse(text.encode(), f"{one.name}.odcs.yaml")
-        assert parsed.contract is not None, parsed.findings
-        slos, findings = promise.read(parsed.contract)
-        assert not findings, findings
-        home = self.home[one.name]
-        place = DeliveryPlace(str(self.place[home] / home), "parquet", "_SUCCESS")
-        return Watched(slos[0], place, LocalFiles())
-
-    def edit(self, one: Product) -> None:
-        self.withdrawn.pop(one.name, None)
-        self.next_due.pop(one.name, None)
-        self.watched[one.name] = self._watched(one)
-
-    def rename(self, before: Product, after: Product) -> None:
-        self.home[after.name] = self.home[before.name]
-        self.retire(before, "its contract is another one now")
-        self.edit(after)
-
-    def retire(self, one: Product, why: str = "its contract is retired") -> None:
-        self.withdrawn[one.name] = why
-        del self.watched[one.name]
-        self.next_due.pop(one.name, None)
-
-    def move(self, name: str, lake: Path) -> None:
-        """Moves a product with its data to another lake."""
-        home = self.home[name]
-        before = self.place[home] / home
-        self.place[home] = lake
-        if before.exists():
-            before.rename(lake / home)
-        for one in self.watched:
-            if self.home[one] == home:
-                self.watched[one] = replace(
-                    self.watched[one], place=DeliveryPlace(str(lake / home), "parquet", "_SUCCESS")
-                )
-
-    def deliver(self, when: datetime, name: str, part: str, written: bool) -> None:
-        home = self.home[name]
-        lake = self.place[home]
-        # A lake that nobody can see is written to all the same.
-        folder = str((lake.with_suffix(".gone") if lake in self.lost else lake) / home / f"part={part}")
-        if not written:
-            shutil.rmtree(folder)
-            return
-        os.makedirs(folder, exist_ok=True)  # noqa: PTH103  # a third of the time of Path's
-        marker = f"{folder}/_SUCCESS"
-        os.close(os.open(marker, os.O_CREAT))
-        os.utime(marker, (when.timestamp(),) * 2)
-
-    def lose(self, lake: Path, until: datetime, *, unreadable: bool) -> None:
-        """Takes a lake away, or puts something in its place that nobody can read."""
-        lake.rename(lake.with_suffix(".gone"))
-        if unreadable:
-            lake.symlink_to(lake)
-        self.lost[lake] = until
-
-    def find(self, now: datetime, *, all_of_them: bool) -> None:
-        """Brings back the lakes whose time has come."""
-        for lake, until in list(self.lost.items()):
-            if now >= until or all_of_them:
-                lake.unlink(missing_ok=True)
-                lake.with_suffix(".gone").rename(lake)
-                del self.lost[lake]
-
-    @property
-    def seen(self) -> set[str]:
-        """The products whose lake can be seen."""
-        return {name for name, home in self.home.items() if self.place[home] not in self.lost}
-
-    @contextmanager
-    def clocked(self, what: str) -> Iterator[None]:
-        """Counts the processor's seconds of something."""
-        begun = process_time()
-        yield
-        self.seconds[what] += process_time() - begun
-
-    def tick(self, now: datetime, clock: datetime | None = None) -> bool:
-        """One tick as the command does it, by a clock that may be wrong; whether it judged."""
-        with self.clocked("watcher"):
-            return self._tick(clock or now, Uptime(self.start, now - BEGIN))
-
-    def _tick(self, now: datetime, uptime: Uptime) -> bool:
-        with self.store.read() as tx:
-            doubted = heartbeat.doubt(tx, now, real=True, uptime=uptime) is not None
-        with self.store.write() as tx:
-            if doubted:
-                machine_clock.note_doubt(tx, now, uptime)
-                return False
-            heartbeat.beat(tx, now, uptime)
-
-        def past(_: object, misses: object) -> None:
-            assert isinstance(misses, list)
-            for one in misses:
-                assert isinstance(one, PastMiss)
-                self.past[one.kept.cycle.contract, one.kept.cycle.due_at.isoformat()] += 1
-
-        def tell(_: object, event: Breach | Recovery) -> None:
-            broken = isinstance(event, Breach)
-            if event.key.group == "s":
-                heard = self.told if broken else self.over
-                heard[event.key.contract, event.subject] += 1
-            elif event.key.contract == PLATFORM:
-                (self.platform.add if broken else self.platform.discard)(event.key)
-
-        ended = {(name, "t", "s"): why for name, why in self.withdrawn.items()}
-        with self.store.read() as tx:
-            awake = ledger.open_states(tx, now)
-        # As the command does it, what has nothing due and nothing open is not even read.
-        rest = {name for name, due in self.next_due.items() if due > now and name not in awake}
-        watched = [one for name, one in self.watched.items() if name not in rest]
-        tick(
-            self.store, watched, now, tell, past=past, lookout=self.lookout, unread=rest, withdrawn=ended.get
-        )
-        for one in watched:
-            self.next_due[one.slo.key[0]] = next(iter(one.slo.schedule.after(now))).at
-        return True
 
 
 class Run:
