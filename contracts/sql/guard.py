@@ -129,6 +129,8 @@ def guarded_filter(text: str) -> Guarded | Refused:
     Never raises for what is in the text. Source: "PartiQL support in row filter expressions" of the Lake
     Formation guide, which has no function, no arithmetic and no query.
     """
+    if not text.strip():
+        return Refused("it is empty", _FILTER)
     found = guarded_predicate(text)
     if isinstance(found, Refused):
         return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from dq.contracts.identity import Identity
 from dq.contracts.node import Node
@@ -28,7 +28,25 @@ def _positive(number: int) -> int:
     return number
 
 
+def _named(entries: list[str]) -> list[str]:
+    # Without the key it is about everything: whoever removes the last entry means the opposite.
+    if not entries:
+        raise ValueError("it must not be an empty list; without it, everything is meant")
+    return entries
+
+
+def _not_null(value: object) -> object:
+    # A key whose value was forgotten would mean no filter, or no end.
+    if value is None:
+        raise ValueError("it has no value")
+    return value
+
+
+T = TypeVar("T")
 Filled = Annotated[str, AfterValidator(_filled)]
+Named = Annotated[list[Filled], AfterValidator(_named)]
+# None stands for a key that is not there; one that is there has a value.
+Given = Annotated[T | None, BeforeValidator(_not_null)]
 Major = Annotated[int, AfterValidator(_positive)]
 
 
@@ -38,11 +56,11 @@ class Consumer(Node):
     model_config = ConfigDict(title="the consumer")
 
     team: Filled = Field(description="The team that consumes.")
-    account: str | None = Field(None, description="Its AWS account, 12 digits in quotes.")
-    principal: str | None = Field(
+    account: Given[str] = Field(None, description="Its AWS account, 12 digits in quotes.")
+    principal: Given[str] = Field(
         None, description="The ARN of the one role or user of that account that reads; else the account."
     )
-    contact: str | None = Field(None, description="Where the team is asked, such as a channel or an address.")
+    contact: Given[str] = Field(None, description="Where the team is asked, such as a channel or an address.")
 
 
 class Subscription(Node):
@@ -57,18 +75,18 @@ class Subscription(Node):
     major: Major = Field(description="The major version of the contract.")
     consumer: Consumer = Field(description="Who consumes.")
     purpose: Filled = Field(description="What the data is used for.")
-    columns: list[Filled] = Field(
+    columns: Named = Field(
         default_factory=list,
         description="The columns that are used, as object.column; an object alone means all of its columns.",
     )
-    tags: list[Filled] = Field(
+    tags: Named = Field(
         default_factory=list, description="Columns and objects with one of these tags are used too."
     )
-    row_filter: str | None = Field(
+    row_filter: Given[str] = Field(
         None, description="A SQL predicate: only rows for which it is true are used. Needs a single object."
     )
     start_date: Date = Field(description="The first day, in UTC.")
-    end_date: Date | None = Field(None, description="The last day, in UTC; without it there is no end.")
+    end_date: Given[Date] = Field(None, description="The last day, in UTC; without it there is no end.")
     approvers: list[Filled] = Field(
         default_factory=list, description="Who agreed to it for the producer, and is asked before it changes."
     )

@@ -127,6 +127,16 @@ def test_an_ordinary_row_filter_is_taken(registry, capsys):
     assert found(capsys) == []
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("columns", "[]"), ("tags", "[]"), ("rowFilter", "~"), ("rowFilter", "# id > 7"), ("endDate", "null")],
+)
+def test_a_value_that_was_forgotten_does_not_mean_everything(registry, capsys, key, value):
+    subscribe(registry, "billing", **{key: value})
+
+    assert [rule for rule, _, _ in found(capsys)] == ["wrong-type"]
+
+
 def test_one_contract_alone_is_judged_with_its_own_subscriptions(registry, capsys):
     (registry / "lines.odcs.yaml").write_text(CONTRACT.replace("id: orders\n", "id: lines\n"))
     subscribe(registry, "billing", columns="[orders.nothing]")
