@@ -86,19 +86,21 @@ def govern(
 
     settings, today = world.settings, world.now().date()
     parts = settings.lake_formation
-    failed = {one.action.key for one in results if one.error is not None}
-    tables = _tables(plan, failed)
+    behind = frozenset(one.action.key for one in results if one.error is not None)
+    tables = _tables(plan)
     wanted = {key: spec for key, spec in tables.items() if key not in {one.key for one in plan.orphans}}
+    current = {key: spec for key, spec in wanted.items() if key not in behind}
     over = [one for one in agreed.subscriptions if one.over(today)]
     terms = LakeTerms(
         {key: spec.location for key, spec in tables.items()},
         locations=settings.lake_formation_locations if "locations" in parts else None,
         role=settings.lake_formation_role,
         tag=settings.lake_formation_tag,
-        tags=wanted_tags(contracts, wanted) if "tags" in parts else None,
+        tags=wanted_tags(contracts, current) if "tags" in parts else None,
         grants=wanted_grants(agreed.subscriptions, contracts, wanted, today) if "grants" in parts else None,
         ended=wanted_grants(over, contracts, wanted),
         unclear=agreed.unclear,
+        behind=behind,
     )
     try:
         lake = connect_lake(role, account, catalog_id.split(":")[1])
@@ -110,12 +112,12 @@ def govern(
     return Governed(made, tuple(done), agreed.findings)
 
 
-def _tables(plan: CatalogPlan, failed: set[Key]) -> dict[Key, TableSpec]:
+def _tables(plan: CatalogPlan) -> dict[Key, TableSpec]:
     """The tables that are ours, or will be, as the plan has them."""
     found: dict[Key, TableSpec] = {}
     for action in plan.actions:
         spec = action.wanted or (action.before.spec if action.before else None)
-        if spec is not None and action.kind not in _NOT_OURS and action.key not in failed:
+        if spec is not None and action.kind not in _NOT_OURS:
             found[action.key] = spec
     return found
 

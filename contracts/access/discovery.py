@@ -149,18 +149,22 @@ def called(root: Path, name: str) -> list[Found]:
 def subscriptions(root: Path) -> list[Found]:
     """The subscription files of a registry, by their names below its root, in order; none without a folder.
 
-    A folder that is a link comes as one refused file: it may lead anywhere.
+    A folder that is a link comes as one refused file: it may lead anywhere. So does a file in its place.
     """
-    if not os.path.lexists(root / SUBSCRIPTIONS):
+    top = root / SUBSCRIPTIONS
+    if not os.path.lexists(top):
         return []
-    if (root / SUBSCRIPTIONS).is_symlink():
-        message = f"{shown(root / SUBSCRIPTIONS)} is a link."
-        return [Found(root, SUBSCRIPTIONS, NotPlain(message, "Put the folder itself there."))]
-    if not (root / SUBSCRIPTIONS).is_dir():
-        return []
-    inside = _walk(root / SUBSCRIPTIONS, lambda name: name.endswith(YAML) and not called_contract(name))
+    if top.is_symlink() or not top.is_dir():
+        return [
+            Found(root, SUBSCRIPTIONS, _no_folder(shown(top), "a link" if top.is_symlink() else "a file"))
+        ]
+    inside = _walk(top, lambda name: name.endswith(YAML) and not called_contract(name), links=True)
     found = [Found(root, f"{SUBSCRIPTIONS}/{one.name}", one.refused) for one, _, _ in inside]
     return sorted(found, key=_steps)
+
+
+def _no_folder(shown: str, what: str) -> NotPlain:
+    return NotPlain(f"{shown} is {what}.", "Put the folder itself there.")
 
 
 def called_contract(name: str) -> bool:
@@ -202,10 +206,11 @@ def _is_folder(path: Path) -> bool:
 Seen = tuple[Found, open_beneath.Folder | None, str]
 
 
-def _walk(root: Path, wanted: Callable[[str], bool]) -> Iterator[Seen]:
+def _walk(root: Path, wanted: Callable[[str], bool], *, links: bool = False) -> Iterator[Seen]:
     """Each wanted name below a folder, with the open folder that it lies in and its name there.
 
-    A folder that cannot be read comes without an open folder, and refused.
+    A folder that cannot be read comes without an open folder, and refused; with `links`, so does a link to
+    a folder.
     """
     seen = 0
 
@@ -222,6 +227,9 @@ def _walk(root: Path, wanted: Callable[[str], bool]) -> Iterator[Seen]:
                     continue
                 if wanted(entry.name):
                     yield Found(root, above + entry.name), held, entry.name
+                elif links and entry.is_symlink() and entry.is_dir():
+                    one = Found(root, above + entry.name)
+                    yield Found(root, one.name, _no_folder(str(one), "a link")), None, entry.name
                 if _entered(entry.name) and entry.is_dir(follow_symlinks=False):
                     folders.append(entry.name)
         for name in folders:

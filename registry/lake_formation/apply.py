@@ -25,7 +25,6 @@ from dq.registry.lake_formation.steps import (
     TakeBack,
     UntagColumns,
 )
-from dq.registry.table import Key
 from dq.store.engine import Store
 
 
@@ -38,29 +37,31 @@ class LakeResult:
 
 
 def apply_lake(lake: LakeFormation, store: Store, catalog: str, plan: LakePlan) -> list[LakeResult]:
-    """One result per step, in order. One that fails stops only what is about the same table.
+    """One result per step, in order. A grant needs its filter, and a filter goes after its grant: else a step
+    that fails stops no other, so that nobody's grant outlives its end because of somebody else's.
 
     What is given is noted before, what is taken back is forgotten after Lake Formation has it no more.
     """
     noted = noted_grants(store, catalog)
     filters = {step.filter.name: step.filter for step in plan.steps if isinstance(step, MakeFilter)}
+    asking = dict(plan.asking)
     for one in plan.spent:
         _forget(store, catalog, noted, one)
     for key, files in plan.asking:
         if key in noted and noted[key].files != files:
             noted[key] = replace(noted[key], files=files)
             note_grant(store, catalog, key, noted[key])
-    failed: dict[Key, DqError] = {}
+    failed: dict[str, DqError] = {}
     results = []
     for step in plan.steps:
-        on = _on(step)
-        if on in failed:
-            error = DqError(f"'{step}' was not tried, because a step before it failed.", failed[on].mend)
+        through = _filter_of(step)
+        if through in failed:
+            error = DqError(f"'{step}' was not tried, because a step before it failed.", failed[through].mend)
             results.append(LakeResult(step, error))
             continue
         try:
             if isinstance(step, Give):
-                _note(store, catalog, noted, step, filters.get(step.key.filter))
+                _note(store, catalog, noted, step, asking[step.key], filters.get(step.key.filter))
             if isinstance(step, TagColumns):
                 ours = noted_tags(store, catalog, step.key).get(step.on, frozenset())
                 note_tags(store, catalog, step.key, step.on, ours | set(step.columns))
@@ -76,23 +77,22 @@ def apply_lake(lake: LakeFormation, store: Store, catalog: str, plan: LakePlan) 
                 ours = noted_tags(store, catalog, step.key).get(step.on, frozenset())
                 note_tags(store, catalog, step.key, step.on, ours - set(step.columns))
         except DqError as error:
-            if on is not None:
-                failed[on] = error
+            if through:
+                failed[through] = error
             results.append(LakeResult(step, error))
         else:
             results.append(LakeResult(step))
     return results
 
 
-def _on(step: LakeStep) -> Key | None:
+def _filter_of(step: LakeStep) -> str:
+    """The name of the data filter that a step is about, which says the table and the reader too; or ""."""
     match step:
         case Give(key) | TakeBack(key):
-            return key.on
+            return key.filter
         case MakeFilter(made) | DropFilter(made):
-            return made.database, made.table
-        case TagColumns(on) | UntagColumns(on):
-            return on
-    return None
+            return made.name
+    return ""
 
 
 def _expect_gone(lake: LakeFormation, step: TakeBack) -> None:
@@ -102,10 +102,15 @@ def _expect_gone(lake: LakeFormation, step: TakeBack) -> None:
 
 
 def _note(
-    store: Store, catalog: str, noted: dict[GrantKey, NotedGrant], step: Give, made: DataFilter | None
+    store: Store,
+    catalog: str,
+    noted: dict[GrantKey, NotedGrant],
+    step: Give,
+    files: frozenset[str],
+    made: DataFilter | None,
 ) -> None:
     before = noted.get(step.key, NotedGrant(frozenset(), frozenset()))
-    after = NotedGrant(before.columns | set(step.columns), frozenset(step.files), made or before.filter)
+    after = NotedGrant(before.columns | set(step.columns), files, made or before.filter)
     if after != before:
         note_grant(store, catalog, step.key, after)
         noted[step.key] = after

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dq.registry.lake_formation.ledger import NotedGrant, noted_grants, noted_tags
@@ -31,8 +31,9 @@ class LakeTerms:
     """What is to be kept in step; None is left alone.
 
     `places` are the locations of the tables of this run, by key: what dq gave on others is not looked at.
-    `unclear` are subscription files that nobody can understand now: what they asked for stays.
-    `ended` is what subscriptions asked for that are over.
+    `unclear` are subscription files, and folders of them, that nobody can understand now: what they asked
+    for stays. `ended` is what subscriptions asked for that are over. `behind` are tables that are not as
+    their contracts say, because the change was refused or failed: nothing is given on them.
     """
 
     places: Mapping[Key, str]
@@ -43,6 +44,7 @@ class LakeTerms:
     grants: WantedGrants | None = None
     ended: WantedGrants = field(default_factory=WantedGrants)
     unclear: frozenset[str] = frozenset()
+    behind: frozenset[Key] = frozenset()
 
 
 def plan_lake(lake: LakeFormation, store: Store, catalog: str, terms: LakeTerms) -> LakePlan:
@@ -127,6 +129,9 @@ def _grants(
     ours = {key: one for key, one in noted.items() if key.on in terms.places}
     keys = wanted.columns.keys() | ours.keys()
     live = {on: lake.grants(on) for on in sorted({key.on for key in keys | terms.ended.columns.keys()})}
+    lacking = {key: _lacking(key, live, wanted) for key in keys}
+    # Who is to get something else in place of what the table still has keeps the old until then.
+    waiting = {(key.on, key.principal) for key in keys if lacking[key] and key.on in terms.behind}
     given: list[LakeStep] = []
     taken: list[LakeStep] = []
     notes: list[str] = []
@@ -135,16 +140,19 @@ def _grants(
         there = live[key.on].columns.get(key, frozenset())
         asked = frozenset(wanted.columns.get(key, ()))
         mine = ours[key].columns if key in ours else frozenset()
-        lacking = tuple(sorted(asked - there))
-        if lacking:
+        if lacking[key] and key.on in terms.behind:
+            notes.append(f"{key}: nothing is given before the table is as its contract says.")
+        elif lacking[key]:
             if key.filter:
                 given.append(MakeFilter(wanted.filters[key.filter]))
-            given.append(Give(key, lacking, tuple(sorted(wanted.files[key]))))
+            given.append(Give(key, lacking[key], tuple(sorted(wanted.files[key]))))
         if asked & there - mine:
             notes.append(f"{key}: SELECT was given by somebody else; dq will not take it back.")
-        if key in ours and (hidden := sorted(ours[key].files & terms.unclear)):
+        hidden = _unclear(ours[key].files, terms) if key in ours else []
+        if hidden or (key.on, key.principal) in waiting:
             if mine - asked:
-                notes.append(f"{key}: it stays, because {hidden[0]} cannot be understood.")
+                why = f"{hidden[0]} cannot be understood" if hidden else "what replaces it is not given yet"
+                notes.append(f"{key}: it stays, because {why}.")
             continue
         why = _why(key, terms)
         if gone := tuple(sorted((mine - asked) & there)):
@@ -155,8 +163,23 @@ def _grants(
         elif over := tuple(sorted((mine - asked) - there)):
             spent.append(TakeBack(key, over, why))
     notes += _left(live, ours, terms, wanted)
-    asking = tuple((key, frozenset(files)) for key, files in sorted(wanted.files.items()))
+    # What cannot be understood is asked for still, and not only until the next run.
+    asking = tuple(
+        (key, frozenset((*files, *_unclear(ours[key].files if key in ours else (), terms))))
+        for key, files in sorted(wanted.files.items())
+    )
     return LakePlan((*given, *taken), tuple(notes), tuple(spent), asking)
+
+
+def _lacking(key: GrantKey, live: Mapping[Key, LiveGrants], wanted: WantedGrants) -> tuple[str, ...]:
+    return tuple(sorted(wanted.columns.get(key, set()) - live[key.on].columns.get(key, frozenset())))
+
+
+def _unclear(files: Iterable[str], terms: LakeTerms) -> list[str]:
+    """Those of the files that are unclear, or lie below a folder that is."""
+    return sorted(
+        file for file in files if any(file == one or file.startswith(f"{one}/") for one in terms.unclear)
+    )
 
 
 def _why(key: GrantKey, terms: LakeTerms) -> str:

@@ -375,8 +375,7 @@ def test_a_failure_inside_of_a_good_answer_is_a_failure(
 
     results = apply_lake(lake_formation, store, CATALOG, LakePlan(plan.steps[1:]))
 
-    assert "Tag value is not defined" in str(results[0].error)
-    assert "was not tried" in str(results[1].error)
+    assert ["Tag value is not defined" in str(one.error) for one in results] == [True, True]
 
 
 def test_a_location_that_is_covered_already_is_left_alone(

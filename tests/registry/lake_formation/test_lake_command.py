@@ -174,6 +174,118 @@ def test_what_became_of_the_tables_is_told_where_lake_formation_cannot_be_read(
     assert granted(glue) == {}
 
 
+def subscribe(registry: Path, name: str, text: str) -> None:
+    file = registry / "subscriptions" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def of_account(number: str, more: str = "") -> str:
+    named = SUBSCRIPTION.replace("210987654321", number).replace("billing", f"team{number}")
+    return named + "approvers: [ana@example.com]\n" + more
+
+
+OVER = "endDate: 2020-12-31\n"
+
+
+def test_a_grant_ends_where_the_change_of_its_table_is_refused_and_nothing_new_is_given(
+    glue: GlueShim, registry: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in ("111111111111", "222222222222"):
+        subscribe(registry, f"{number}.yaml", of_account(number))
+    register("--apply")
+    # The type of a column that is there: a breaking change, which waits for a word.
+    breaking = CONTRACT.replace("logicalType: integer, physicalType: bigint", "logicalType: string")
+    (registry / "orders.odcs.yaml").write_text(breaking.replace("Confidential", "Internal"))
+    subscribe(registry, "111111111111.yaml", of_account("111111111111", OVER))
+    subscribe(registry, "222222222222.yaml", of_account("222222222222").replace("orders.Id", "orders.email"))
+    capsys.readouterr()
+
+    code = register("--apply")
+
+    said = capsys.readouterr().out
+    assert (code, "breaking changes need your word" in said) == (3, True)
+    assert billing(glue) == {"210987654321": ["id"], "222222222222": ["id"]}
+    assert "nothing is given before the table is as its contract says" in said
+    assert "it stays, because what replaces it is not given yet" in said
+    register("--apply", "--allow-breaking")
+    assert billing(glue) == {"210987654321": ["id"], "222222222222": ["email"]}
+
+
+def test_a_grant_that_aws_refuses_keeps_no_other_beyond_its_end(
+    glue: GlueShim, registry: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    register("--apply")
+    subscribe(registry, "billing.yaml", SUBSCRIPTION + OVER)
+    subscribe(registry, "new.yaml", of_account("222222222222"))
+    glue.faults["GrantPermissions"] = [lambda call, go: refused("InvalidInputException", "Invalid principal")]
+    capsys.readouterr()
+
+    code = register("--apply")
+
+    assert (code, billing(glue)) == (3, {})
+    assert "Lake Formation: applied 1 of 2 changes." in capsys.readouterr().out
+
+
+def test_all_rows_are_taken_back_where_some_of_them_cannot_be_given(
+    glue: GlueShim, registry: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    register("--apply")
+    capsys.readouterr()
+    subscribe(registry, "billing.yaml", SUBSCRIPTION + "rowFilter: id > 7\n")
+    glue.faults["CreateDataCellsFilter"] = [lambda call, go: refused("InvalidInputException", "No.")]
+
+    assert register("--apply") == 3
+
+    assert billing(glue) == {}
+    assert "was not tried, because a step before it failed" in capsys.readouterr().out
+    assert register("--apply") == 0
+    assert [one["RowFilter"] for one in glue.lake.filters.values()] == [{"FilterExpression": "id > 7"}]
+
+
+def test_what_cannot_be_understood_keeps_its_grant_over_many_runs(glue: GlueShim, registry: Path) -> None:
+    more = of_account("210987654321").replace("orders.Id", "orders.email")
+    subscribe(registry, "more.yaml", more)
+    register("--apply")
+    subscribe(registry, "more.yaml", "contract: [")
+
+    codes = [register("--apply") for _ in range(3)]
+    kept = billing(glue)
+    # Beside a new grant of the same reader, too.
+    subscribe(registry, "billing.yaml", SUBSCRIPTION.replace("[orders.Id]", "[orders.Id, orders.email]"))
+    codes += [register("--apply") for _ in range(2)]
+    (registry / "subscriptions" / "more.yaml").unlink()
+    subscribe(registry, "billing.yaml", SUBSCRIPTION)
+    register("--apply")
+
+    assert codes == [3] * 5
+    assert kept == {"210987654321": ["email", "id"]}
+    assert billing(glue) == {"210987654321": ["id"]}
+
+
+@pytest.mark.parametrize(
+    ("way", "place"), [("subscriptions", "link"), ("subscriptions", "file"), ("subscriptions/teams", "link")]
+)
+def test_a_folder_that_is_none_takes_no_grant_along(
+    glue: GlueShim, registry: Path, capsys: pytest.CaptureFixture[str], way: str, place: str
+) -> None:
+    (registry / "subscriptions" / "billing.yaml").unlink()
+    subscribe(registry, "teams/billing.yaml", SUBSCRIPTION)
+    register("--apply")
+    elsewhere = registry.parent / "elsewhere"
+    (registry / way).rename(elsewhere)
+    if place == "link":
+        (registry / way).symlink_to(elsewhere)
+    else:
+        (registry / way).write_text("")
+    capsys.readouterr()
+
+    code = register("--apply")
+
+    assert (code, billing(glue)) == (3, {"210987654321": ["id"]})
+    assert f"{way}:1:1: error not-a-plain-file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("variable", "text", "said"),
     [
