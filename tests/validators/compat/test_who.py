@@ -45,7 +45,7 @@ def subscription(team: str, columns: str = "", major: int = 1, **more: str) -> S
         "major": major,
         "consumer": f"{{team: {team}, contact: '#{team}'}}",
         "purpose": more.get("purpose", "Invoices."),
-        "columns": f"[{columns}]",
+        **({"columns": f"[{columns}]"} if columns else {}),
         "startDate": more.get("start", "2025-01-01"),
         "endDate": more.get("end", "2030-12-31"),
         "approvers": "[ana@example.com]",
