@@ -59,12 +59,14 @@ def command(
     if file is None:
         output.block(text.rstrip("\n"))
         return
+    # The first contract of a registry is often its first file.
+    file.parent.mkdir(parents=True, exist_ok=True)
     create(file, text.encode())
     count = sum(len(table.columns) + len(table.partitions) for table in tables)
     output.line(f"Wrote {file}: {_counted(count, 'column')} of {_counted(len(tables), 'table')}.")
     for one in (lost for table in tables for lost in table.lost):
         output.note(f"The source says more: {commented(one)}.")
-    output.line("Next: read what is guessed, say what is promised, then run")
+    output.line("Next: read what is guessed, say what is promised, make it 'status: active', then run")
     output.line(f"  dq validate {shlex.quote(str(file))}")
 
 

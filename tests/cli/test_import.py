@@ -404,6 +404,15 @@ def test_names_and_texts_that_steer_stay_texts(dq, folder):
     assert set(types(folder / "t.odcs.yaml")) == {evil, "\x85\u2028\U0001f600", "no", "1e3"}
 
 
+def test_the_first_file_of_a_registry_makes_its_folder(dq, folder):
+    (folder / "orders.csv").write_text("id\n1\n")
+
+    ran = dq("import", "csv", "orders.csv", "-o", "new/registry/orders.odcs.yaml")
+
+    assert (ran.code, "status: active" in ran.out) == (0, True)
+    assert (folder / "new/registry/orders.odcs.yaml").exists()
+
+
 def test_a_file_that_is_there_is_left_and_compared(dq, folder):
     parquet.write_table(pa.table({"id": [1], "new": [1.5]}), folder / "orders.parquet")
     written = (folder / "orders.odcs.yaml").read_bytes()

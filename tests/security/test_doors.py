@@ -221,6 +221,7 @@ ALLOWED = {
         "the folder of an export, which the operator names",
     ),
     ("cli/commands/init.py", "file"): (".mkdir", "the folder of a new registry"),
+    ("cli/commands/import_.py", "file"): (".mkdir", "the same"),
     ("contracts/sql/ddl.py", "output"): ("logging.getLogger", "what sqlglot would write is not written"),
     ("registry/importing/lake_files.py", "file"): (
         ".is_dir .is_file .open os.walk",
