@@ -67,6 +67,14 @@ def test_a_text_is_judged_as_a_file_is(tmp_path):
     assert dq.validate(ORDERS.replace("strng", "string")) == []
 
 
+def test_a_text_that_is_none_is_a_finding_and_no_exception():
+    [finding] = dq.validate("a: \ud800\n")
+
+    assert finding.rule == "not-utf8"
+    with pytest.raises(dq.BrokenContract):
+        dq.load("a: \ud800\n")
+
+
 def test_a_policy_is_that_of_the_registry_or_the_one_that_is_named(tmp_path):
     (tmp_path / "a.odcs.yaml").write_text(ORDERS.replace("strng", "string"))
     (tmp_path / "dq-policy.yaml").write_text("profile: strict\n")

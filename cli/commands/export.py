@@ -6,11 +6,11 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.loading.contracts import load, only
 from dq.cli.terminal import output
 from dq.contracts.access.files import create
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest
-from dq.contracts.yaml.load import read
 from dq.registry.exporting import kinds
 
 
@@ -33,7 +33,7 @@ def command(
         hint = nearest(kind, shelf)
         mend = f"Did you mean {hint}?" if hint else f"It knows {', '.join(shelf)}."
         raise UsageError(f"dq export knows no {kind!r}.", mend)
-    known = read(contract)
+    known = only(load([contract]))
     wanted = [one for one in known.objects if object in (None, one.name, one.id)]
     if not wanted:
         names = ", ".join(one.name for one in known.objects)

@@ -43,7 +43,7 @@ def validate(
     if isinstance(contracts, str) and "\n" in contracts:
         rules = rules_of()
         made = policy_of(written(Path(), given) if given is not None else None, rules)
-        files = [(TEXT, contracts.encode())]
+        files = [(TEXT, contracts.encode("utf-8", "surrogatepass"))]
         return list(lint_files(files, rules=rules, policy=made, today=day, unenforced=unenforced).findings)
     paths = [Path(contracts)] if isinstance(contracts, Path | str) else [Path(one) for one in contracts]
     if not paths:

@@ -74,8 +74,8 @@ def load(paths: Iterable[Path], rests: Callable[[Path, bytes], str | None] = lam
     return Loaded(contracts, findings, resting=resting)
 
 
-def chosen(loaded: Loaded, name: str | None) -> tuple[Contract, SchemaObject]:
-    """The one contract and object that a command is about.
+def only(loaded: Loaded) -> Contract:
+    """The one contract that a command is about.
 
     Raises Unreadable, with every finding, where a contract has errors, and UsageError where it is not clear.
     """
@@ -90,7 +90,12 @@ def chosen(loaded: Loaded, name: str | None) -> tuple[Contract, SchemaObject]:
     if len(loaded.contracts) != 1:
         ids = ", ".join(contract.id for contract in loaded.contracts)
         raise UsageError(f"one contract is wanted here, and these were found: {ids}.", "Name its file.")
-    contract = loaded.contracts[0]
+    return loaded.contracts[0]
+
+
+def chosen(loaded: Loaded, name: str | None) -> tuple[Contract, SchemaObject]:
+    """The one contract and object that a command is about. Raises as `only` does, and for an object."""
+    contract = only(loaded)
     names = [one.name for one in contract.objects]
     if name is None and len(names) == 1:
         return contract, contract.objects[0]

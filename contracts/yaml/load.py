@@ -33,7 +33,7 @@ def read(given: Contract | Path | str) -> Contract:
     if isinstance(given, Contract):
         return given
     if isinstance(given, str) and "\n" in given:
-        return _parsed(given.encode(), TEXT)
+        return _parsed(given.encode("utf-8", "surrogatepass"), TEXT)
     try:
         data = files.read_own(Path(given))
     except files.FileRefused as error:

@@ -23,6 +23,9 @@ def _escaped(sign: str) -> str:
     if sign.isprintable():
         return sign
     code = ord(sign)
+    if 0xD800 <= code < 0xE000:
+        # Half a sign, as JSON can hold it; YAML has no word for that.
+        return "\ufffd"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 

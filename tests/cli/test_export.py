@@ -139,7 +139,8 @@ def test_dbt_has_types_and_tests(dq, everything):
     ("words", "reason"),
     [
         (("export", "sqll", "all.odcs.yaml"), "Did you mean sql?"),
-        (("export", "sql", "nowhere.yaml"), "cannot be read"),
+        (("export", "sql", "nowhere.yaml"), "nowhere.yaml does not exist"),
+        (("export", "sql", "broken.odcs.yaml"), "\n    broken.odcs.yaml:7:51: error unknown-value"),
         (("export", "sql", "all.odcs.yaml", "--object", "x"), "It has everything."),
         (("export", "sql", "all.odcs.yaml", "-o", "all.odcs.yaml"), "is there already"),
         (("export", "avro", "two.odcs.yaml"), "Name it with --object."),
@@ -151,6 +152,10 @@ def test_mistakes_are_said(dq, everything, words, reason):
         "apiVersion: v3.2.0\nkind: DataContract\nid: two\nversion: 1.0.0\nstatus: active\nschema:\n"
         "  - {name: a, properties: [{name: x y, logicalType: string}]}\n"
         "  - {name: b, properties: [{name: x, logicalType: string}]}\n"
+    )
+    (everything / "broken.odcs.yaml").write_text(
+        "apiVersion: v3.2.0\nkind: DataContract\nid: two\nversion: 1.0.0\nstatus: active\nschema:\n"
+        "  - {name: a, properties: [{name: x, logicalType: strng}]}\n"
     )
     before = (everything / "all.odcs.yaml").read_bytes()
 

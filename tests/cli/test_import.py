@@ -393,6 +393,14 @@ def test_files_of_a_lakehouse_table_are_not_taken_for_its_rows(dq, folder, sign,
     assert (ran.code, what in ran.err) == (2, True)
 
 
+def test_half_a_sign_of_json_makes_a_contract_that_can_be_read(dq, folder):
+    (folder / "t.json").write_text('{"a\\ud800": 1}')
+
+    made = imported(dq, folder, "json", "t.json")
+
+    assert list(types(made)) == ["a\ufffd"]
+
+
 def test_names_and_texts_that_steer_stay_texts(dq, folder):
     evil = 'a: [x]\n# - "b'
     table = pa.table({evil: [1], "\x85\u2028\U0001f600": [1], "no": [1], "1e3": [1]})
