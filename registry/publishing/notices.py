@@ -69,9 +69,14 @@ def numbers(store: Store, target: str, most: int, event_id: str = "") -> list[in
 
 
 def take(store: Store, number: int, now: datetime, lease: timedelta) -> ConsumerNotice | None:
-    """Takes a notice, so that nobody else does until the lease is over; None where another has done so."""
+    """Takes a notice, so that nobody else does until the lease is over; None where another has done so.
+
+    All take it for as long. An end that is later than two leases is of a clock that is wrong, and holds
+    nobody up: who was killed then would keep it for as long as the clock was ahead.
+    """
     here = (_columns.number == number) & _columns.sent_at.is_(None)
-    free = here & or_(_columns.taken_until.is_(None), _columns.taken_until <= now)
+    until = _columns.taken_until
+    free = here & or_(until.is_(None), until <= now, until > now + 2 * lease)
     values = {"taken_until": now + lease, "attempts": _columns.attempts + 1}
     names = (_columns.number, _columns.event_id, _columns.target, _columns.body, _columns.attributes)
     with store.write() as tx:

@@ -17,13 +17,14 @@ from sqlalchemy import Connection, text
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.registry.catalog import Catalog, CatalogSettings
 from dq.registry.catalogs import open_catalog
+from dq.registry.publishing import notices
 from dq.registry.publishing.cloud_event import cloud_event
 from dq.registry.publishing.marker import require_folder, write_marker
 from dq.registry.publishing.notices import ConsumerNotice, unsent
 from dq.registry.publishing.notify import JsonLines
 from dq.registry.publishing.publication import DeliveryEvent, Publication, publication
 from dq.registry.publishing.publish import STEPS, Published, ReceiptBook, publish
-from dq.registry.publishing.tell import tell
+from dq.registry.publishing.tell import LEASE, tell
 from dq.store.engine import Store
 
 NOW = datetime(2026, 11, 20, 6, 5, tzinfo=UTC)
@@ -309,6 +310,34 @@ COMMITS = 5  # begun; partition in the catalog; receipt with journal and notice;
 def child(store: Store, lake: Path, when: str, count: int) -> children.Child:
     url = f"sqlite:///{store.engine.url.database}"
     return children.start(textwrap.dedent(CHILD), url, lake, when, count, Path(__file__).parent)
+
+
+def test_who_took_a_notice_by_a_clock_that_is_ahead_keeps_nobody_waiting(
+    catalog: Catalog, store: Store, lake: Path
+) -> None:
+    blocked = lake.parent / "events.jsonl"
+    blocked.mkdir()
+    event = run(delivery(lake), catalog, store, lake).event
+    blocked.rmdir()
+    with store.read() as tx:
+        number = tx.execute(text("SELECT number FROM consumer_notice")).scalar_one()
+    # Killed before it was sent.
+    ahead = datetime.now(UTC) + timedelta(days=365)
+    assert notices.take(store, number, ahead, LEASE) is not None
+
+    def waits(_: float) -> None:
+        raise AssertionError("it waits for who is dead")
+
+    sent = tell(
+        store,
+        {f"file:{blocked}": JsonLines(blocked)},
+        lambda: datetime.now(UTC),
+        event_id=event.id,
+        pause=waits,
+    )
+
+    assert sent == 1
+    assert effects(catalog, store, lake) == (1, True, 1, 1)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
