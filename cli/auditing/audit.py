@@ -39,12 +39,14 @@ FOLDERS = ("parquet", "orc", "avro", "csv", "json")
 class Audited:
     """What was found, None where this very run was published before; and how it is to be published.
 
-    `live`: readers see it already, after a run that was killed, or because somebody made it so.
+    `live`: readers see it already, after a run that was killed, or because somebody made it so. `mended` says
+    of a run that was published before what was no longer so, a sentence each.
     """
 
     report: Report | None
     request: PublishRequest
     live: bool = False
+    mended: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -100,9 +102,24 @@ class _Case:
 
     def knows(self, request: PublishRequest) -> bool:
         """Whether this very run was published. Raises UsageError for a delivery that cannot be."""
-        one = delivery_of(self.world, self.contract, self.one, request, self.choice.name, self.catalog.id)
+        delivery = self._delivery(request)
         with self.store.read() as tx:
-            return journal.knows_run(tx, one.delivery, request.run)
+            return journal.knows_run(tx, delivery, request.run)
+
+    def require_newest(self, request: PublishRequest) -> None:
+        """Raises DqError where another run has been published since: a late retry takes nothing back."""
+        with self.store.read() as tx:
+            newest = journal.newest(tx, self._delivery(request))
+        if newest is not None and newest.run != request.run:
+            since = newest.folder if newest.folder not in (None, request.folder) else "another delivery"
+            raise DqError(
+                f"{request.folder} was published before, and {since} has been published since.",
+                "To go back to it, write it anew into a folder of its own, and publish that.",
+            )
+
+    def _delivery(self, request: PublishRequest) -> str:
+        one = delivery_of(self.world, self.contract, self.one, request, self.choice.name, self.catalog.id)
+        return one.delivery
 
     def checked(self, data: object, partition: dict[str, str]) -> Report:
         """By dq's own check, as it is run on data that nobody has staged."""
@@ -142,22 +159,28 @@ def _folder(case: _Case, root: str) -> Audited:
     folder = staged_folder(absolute, partition_values(spec, case.given.partition), own)
     files = folder.files()
     request = case.request(folder.folder, folder.run(files))
-    live, known = folder.published(case.catalog, spec.database, spec.name), case.knows(request)
-    if known and not live:
-        # A late retry of an older run must not take the partition back to what that one had staged.
-        raise DqError(
-            f"{folder.folder} was published before, and something else has been since.",
-            "To go back to it, write it anew into a folder of its own, and publish that.",
-        )
-    if known:
-        return Audited(None, request, live)
+    if case.knows(request):
+        # Where the catalog has it elsewhere, or not at all, publishing it mends that.
+        case.require_newest(request)
+        return Audited(None, request)
+    live = folder.published(case.catalog, spec.database, spec.name)
     spark = session(world, formats={case.place.format}, hive=case.choice.name == "hive")
     dataset = locate(case.contract, case.one, case.given.server, world.reach)
     staging = Staging(dataset, case.place.format, folder, spec, case.catalog)
     data = staged_data(spark, case.contract, case.one, staging)
     report = case.checked(data, dict(folder.values))
     folder.require_unchanged(files)
-    return Audited(report, request, live)
+    if report.exit_code == 0 and None not in (request.rows, report.rows) and request.rows != report.rows:
+        raise UsageError(
+            f"--rows {request.rows}, and {folder.folder} has {report.rows}.",
+            "Leave --rows out: the audit counts them.",
+        )
+    return Audited(report, _counted(request, report), live)
+
+
+def _counted(request: PublishRequest, report: Report) -> PublishRequest:
+    """With the rows that the audit counted, where the producer does not say how many there are."""
+    return replace(request, rows=report.rows) if request.rows is None else request
 
 
 def _branch(case: _Case, branch: str) -> Audited:
@@ -168,15 +191,18 @@ def _branch(case: _Case, branch: str) -> Audited:
     staged = table.staged(branch)
     request = case.request(case.spec.location or table.place(), staged.run)
     # What is wrong with the delivery is found here too, before main moves.
-    if case.knows(request) and staged.published:
+    known = case.knows(request)
+    if known and staged.published:
         return Audited(None, request, live=True)
     values = dict(partition_values(case.spec, given.partition)) if given.partition else {}
     if values and not staged.published:
         _refuse_more(staged, values)
     report = case.checked(table.frame(staged.id), values)
+    mended: tuple[str, ...] = ()
     if report.exit_code == 0:
-        table.forward(staged)
-    return Audited(report, request, staged.published)
+        moved = table.forward(staged)
+        mended = (f"main had no longer what {branch} has",) if moved and known else ()
+    return Audited(report, _counted(request, report), staged.published, mended)
 
 
 def _refuse_more(staged: StagedSnapshot, values: dict[str, str]) -> None:

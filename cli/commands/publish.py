@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -82,23 +83,26 @@ def command(
         _pairs(partition), instant(cycle) if cycle else None, rows, server, redelivery, run.strip()
     )
     choice = CatalogChoice(catalog, role_arn, catalog_id)
+    mended: tuple[str, ...] = ()
     if audit is not None:
-        given = _audited(world, document, one, given, choice, audit, format)
+        found = _audited(world, document, one, given, choice, audit, format)
+        given, mended = found.request, found.mended
     with recording(world, [document], server) as events:
         done = deliver(world, document, one, given, choice)
         if events and done.published.done:
             events.published(document, one, done.published.event.id, done.published.event.publication.rows)
+    mended += done.published.mended
     if format is output.Format.JSON:
         output.as_json(
             {
                 **done.published.event.as_json(),
                 "done": list(done.published.done),
-                "mended": list(done.published.mended),
+                "mended": list(mended),
                 "waiting": [place for place, _ in done.unsent],
             }
         )
     else:
-        _show(document.id, done)
+        _show(document.id, done, mended)
     done.raise_for_status()
 
 
@@ -110,8 +114,8 @@ def _audited(
     choice: CatalogChoice,
     staged: str,
     format: output.Format,
-) -> PublishRequest:
-    """How to publish what is staged; ends the command where that breaks the contract."""
+) -> auditing.Audited:
+    """What is staged, to be published; ends the command where that breaks the contract."""
     if not staged:
         # A variable that a script did not fill must not publish without an audit.
         raise UsageError("--audit is empty.", "Name the staged folder, or the branch.")
@@ -127,7 +131,7 @@ def _audited(
         else:
             output.note(f"dq: nothing is published: what is staged in {staged} {verdict}, and stays there.")
         raise typer.Exit(found.exit_code)
-    return found.request
+    return found
 
 
 def _send_pending(world: World, contract: Path | None, format: output.Format) -> None:
@@ -145,17 +149,17 @@ def _send_pending(world: World, contract: Path | None, format: output.Format) ->
         raise typer.Exit(4)
 
 
-def _show(contract: str, done: Delivered) -> None:
+def _show(contract: str, done: Delivered, mended: Sequence[str]) -> None:
     event = done.published.event
     what = partition_folder(event.publication.values) or "the snapshot"
     if event.revision > 1:
         what += f", revision {event.revision}"
         before, rows = event.previous_rows, event.publication.rows
         if before is not None and rows is not None:
-            what += f" ({before} rows, now {rows})"
-    did = ", ".join(done.published.done) or "nothing, it was published before"
+            what += f" ({before:,} row{'' if before == 1 else 's'}, now {rows:,})"
+    did = ", ".join(done.published.done) or ("branch" if mended else "nothing, it was published before")
     output.line(f"{contract} {what}: {did}.")
-    for sentence in done.published.mended:
+    for sentence in mended:
         output.line(f"  mended: {sentence}.")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,14 +18,18 @@ from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
 from dq.cli.world.environment import World, here, located, registry_root
 from dq.contracts.access.data_location import resolve
+from dq.contracts.access.data_location import server_of as chosen_server
 from dq.contracts.access.hive_path import partition_folder
-from dq.contracts.model import Contract
+from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError
 from dq.dataquality.delivery.lake.files import files_for
-from dq.registry.catalog import Catalog, no_table
+from dq.registry.catalog import Catalog, Partition, no_table
+from dq.registry.publishing import journal
+from dq.registry.publishing.publication import publication
 from dq.registry.publishing.repair import RepairPlan, repair_plan
 from dq.registry.specify import specs
-from dq.registry.table import OPEN_FORMATS, TableSpec
+from dq.registry.table import OPEN_FORMATS, TableSpec, fold_location
+from dq.store.engine import Store
 
 Repaired = tuple[TableSpec, RepairPlan, list[str]]
 
@@ -58,7 +64,7 @@ def command(
     target = opened(world, store, catalog, role_arn, catalog_id)
     in_force = [one for one in loaded.contracts if one.status not in NOT_IN_FORCE]
     server_of = server_choice(registry_root((paths or [Path()])[0]), server, environment)
-    ask = partial(_repaired, world, target, catalog, server_of, apply_it)
+    ask = partial(_repaired, world, store, target, catalog, server_of, apply_it)
     found, refused = each(in_force, lambda one: one, ask)
     findings = [*loaded.findings, *refused]
     for finding in findings:
@@ -76,24 +82,61 @@ def command(
 
 
 def _repaired(
-    world: World, target: Catalog, catalog: str, server_of: ServerOf, apply_it: bool, contract: Contract
+    world: World,
+    store: Store,
+    target: Catalog,
+    catalog: str,
+    server_of: ServerOf,
+    apply_it: bool,
+    contract: Contract,
 ) -> list[Repaired]:
-    server = server_of(contract)
+    server = chosen_server(contract, server_of(contract)).server
     made = specs(contract, lambda one: located(world, resolve(contract, one, server, world.reach), catalog))
     return [
-        _table(world, target, spec, apply_it)
-        for spec in made
+        _table(
+            world,
+            target,
+            spec,
+            partial(_as_published, store, contract, one, spec, server, target.id),
+            apply_it,
+        )
+        for spec, one in zip(made, contract.objects, strict=True)
         if spec.partitions and spec.location and spec.format not in OPEN_FORMATS
     ]
 
 
-def _table(world: World, target: Catalog, spec: TableSpec, apply_it: bool) -> Repaired:
+def _as_published(
+    store: Store,
+    contract: Contract,
+    one: SchemaObject,
+    spec: TableSpec,
+    server: str,
+    catalog: str,
+    missing: Partition,
+) -> Partition:
+    """The partition where it was published last: what was audited beside the table has older files in it."""
+    delivery = publication(
+        contract, one, spec, server=server, catalog=catalog, partition=dict(missing.values)
+    ).delivery
+    with store.read() as tx:
+        newest = journal.newest(tx, delivery)
+    return replace(missing, location=newest.folder) if newest and newest.folder else missing
+
+
+def _table(
+    world: World,
+    target: Catalog,
+    spec: TableSpec,
+    as_published: Callable[[Partition], Partition],
+    apply_it: bool,
+) -> Repaired:
     if target.read(*spec.key) is None:
         raise no_table(*spec.key)
     files = files_for(spec.location, world.reach)
     plan = repair_plan(
         spec, target.partitions(*spec.key), files.folders, lambda folder: bool(files.inside(folder))
     )
+    plan = replace(plan, missing=tuple(map(as_published, plan.missing)))
     errors = []
     for one in plan.missing if apply_it else ():
         try:
@@ -108,8 +151,11 @@ def _print(spec: TableSpec, plan: RepairPlan, errors: list[str], *, applied: boo
     output.line(
         f"{'.'.join(spec.key)}: {len(plan.missing)} {did}, {len(plan.gone)} gone, {len(plan.moved)} elsewhere"
     )
+    below = f"{fold_location(spec.location)}/"
     for one in plan.missing:
-        output.line(f"  + {partition_folder(one.values)}")
+        elsewhere = not fold_location(one.location).startswith(below)
+        where = f", at {one.location}, where it was published" if elsewhere else ""
+        output.line(f"  + {partition_folder(one.values)}{where}")
     for one in plan.gone:
         output.line(f"  - {partition_folder(one.values)}: {one.location} is not there")
     for one, place in plan.moved:

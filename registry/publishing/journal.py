@@ -15,7 +15,7 @@ from dq.registry.tables import publication, publication_begun
 class Revision:
     """One revision of a delivery that was published: consumers were told of it, or are about to be.
 
-    `folder` is where its files lie, None where Hive would put them.
+    `folder` is where its files lie, None where Hive would put them; `run` is the producer's word, or "".
     """
 
     id: str
@@ -24,6 +24,7 @@ class Revision:
     previous_rows: int | None
     begun_at: datetime
     folder: str | None = None
+    run: str = ""
 
     def event(self, one: Publication) -> DeliveryEvent:
         """What was told of it."""
@@ -34,7 +35,7 @@ class Revision:
 def newest(tx: Connection, delivery: str) -> Revision | None:
     """The newest revision of a delivery, or None."""
     columns = publication.c
-    names = ("id", "revision", "rows", "previous_rows", "begun_at", "folder")
+    names = ("id", "revision", "rows", "previous_rows", "begun_at", "folder", "run")
     asked = (
         select(*(columns[name] for name in names))
         .where(columns.delivery == delivery)
@@ -82,6 +83,7 @@ def finish(tx: Connection, one: Publication, before: Revision | None, run: str, 
         before.rows if before else None,
         began,
         one.folder if one.staged else None,
+        run,
     )
     tx.execute(
         insert(publication).values(

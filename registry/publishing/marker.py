@@ -22,22 +22,26 @@ def require_folder(folder: str, make: bool = False) -> None:
     `folder` is a local path, a `file:` URL, or a URL that Arrow knows (`s3://`, `hdfs://`, `gs://`).
     Raises MissingTool without pyarrow where that is needed, Unreadable when the place does not answer.
     """
-    with _explained(folder):
-        if is_remote(folder):
-            from pyarrow.fs import FileType
-
-            files, path = _remote(folder)
-            # Object stores have no folders, and HDFS makes one for the first file in it.
-            there = make or files.get_file_info(path).type is FileType.Directory
-        else:
-            if make:
-                _local(folder).mkdir(parents=True, exist_ok=True)
-            there = _local(folder).is_dir()
-    if not there:
+    # Object stores have no folders, and HDFS makes one for the first file in it.
+    if make and not is_remote(folder):
+        with _explained(folder):
+            _local(folder).mkdir(parents=True, exist_ok=True)
+    if not make and not folder_is_there(folder):
         raise DqError(
             f"Nothing was delivered: {folder} does not exist.",
             "Write the data first, or check the partition; an empty delivery says --rows 0.",
         )
+
+
+def folder_is_there(folder: str) -> bool:
+    """Whether there is such a folder. Raises MissingTool and Unreadable as `require_folder` does."""
+    with _explained(folder):
+        if not is_remote(folder):
+            return _local(folder).is_dir()
+        from pyarrow.fs import FileType
+
+        files, path = _remote(folder)
+        return bool(files.get_file_info(path).type is FileType.Directory)
 
 
 def write_marker(folder: str, name: str) -> bool:

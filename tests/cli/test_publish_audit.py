@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+from contextlib import closing
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -60,6 +62,12 @@ def publish(desk, *more, day=DAY, **variables):
 def places(desk):
     with sqlite3.connect(desk.folder / ".dq" / "store.db") as store:
         return dict(store.execute("SELECT partition_path, location FROM catalog_partition").fetchall())
+
+
+def drop(desk, change="DELETE FROM catalog_partition"):
+    """What somebody does to the catalog behind the back of the store."""
+    with closing(sqlite3.connect(desk.folder / ".dq" / "store.db")) as store, store:
+        assert store.execute(change).rowcount == 1
 
 
 def told(desk):
@@ -166,7 +174,8 @@ def test_the_same_key_in_the_partition_that_is_replaced_is_no_repetition(spark, 
     ("staged", "code", "said"),
     [
         ("lake", 2, "is the table's own folder"),
-        ("nowhere", 3, "does not exist"),
+        ("nowhere", 3, "Nothing was staged"),
+        (f"staged/{DAY}", 3, "the folder above the partition's own"),
         ("lake/staged", 2, "lies openly in it"),
         ("", 2, "--audit is empty"),
         ("/etc", 2, "lake_roots"),
@@ -217,3 +226,142 @@ def test_the_word_of_a_scheduler_does_not_hide_another_folder(registered):
 
     assert places(registered) == {DAY: f"{second}/{DAY}"}
     assert told(registered) == [("2026-05-11", 1), ("2026-05-11", 2)]
+
+
+def linked_root(desk):
+    (desk.folder / "staged").mkdir()
+    (desk.folder / "staged" / "run-1").symlink_to(desk.folder / "lake")
+
+
+def linked_way(desk):
+    (desk.folder / "disk" / "lake").mkdir(parents=True)
+    (desk.folder / "staged").symlink_to(desk.folder / "disk")
+    (desk.folder / "lake").rmdir()
+    (desk.folder / "lake").symlink_to(desk.folder / "disk" / "run-1")
+    stage(desk, "run-1", [1])
+
+
+def linked_partition(desk):
+    stage(desk, "elsewhere", [1])
+    (desk.folder / "staged" / "run-1").mkdir()
+    (desk.folder / "staged" / "run-1" / DAY).symlink_to(desk.folder / "staged" / "elsewhere" / DAY)
+
+
+def linked_file(desk):
+    stage(desk, "elsewhere", [1])
+    (desk.folder / "staged" / "run-1" / DAY).mkdir(parents=True)
+    file = desk.folder / "staged" / "elsewhere" / DAY / "part-0.parquet"
+    (desk.folder / "staged" / "run-1" / DAY / "part-0.parquet").symlink_to(file)
+
+
+def linked_folder_inside(desk):
+    stage(desk, "elsewhere", [1])
+    stage(desk, "run-1", [1])
+    (desk.folder / "staged" / "run-1" / DAY / "more").symlink_to(desk.folder / "staged" / "elsewhere" / DAY)
+
+
+def pipe(desk):
+    stage(desk, "run-1", [1])
+    os.mkfifo(desk.folder / "staged" / "run-1" / DAY / "part-1.parquet")
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (linked_root, "is the table's own folder"),
+        (linked_way, "is the table's own folder"),
+        (linked_partition, f"{DAY} is a link"),
+        (linked_file, "part-0.parquet is a link"),
+        (linked_folder_inside, "more is a link"),
+        (pipe, "part-1.parquet is no file"),
+    ],
+)
+def test_no_link_leads_from_what_is_staged_to_what_nobody_audits(desk, made, said):
+    contract(desk)
+    (desk.folder / "lake").mkdir()
+    desk.dq("register", "orders.odcs.yaml", "--apply")
+    made(desk)
+
+    ran = publish(desk, "--audit", "staged/run-1")
+
+    assert (ran.code, said in ran.err) == (2, True), ran.all
+    assert places(desk) == {}
+    assert told(desk) == []
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("audited", [True, False])
+def test_a_partition_that_was_dropped_is_put_back_where_it_was_audited(registered, audited):
+    good = stage(registered, "run-1", [1, 2])
+    publish(registered, "--audit", good)
+    # What lies below the table is older, and nobody audited it.
+    (registered.folder / "lake" / DAY).mkdir()
+    drop(registered)
+
+    ran = publish(registered, *(("--audit", good) if audited else ("--rows", "2")))
+
+    assert ran.code == 0, ran.all
+    assert "mended: the partition was not in the catalog" in ran.out
+    assert places(registered) == {DAY: f"{good}/{DAY}"}
+    assert told(registered) == [("2026-05-11", 1)]
+
+
+@pytest.mark.spark
+def test_a_partition_that_somebody_moved_is_put_back_where_it_was_audited(registered):
+    good = stage(registered, "run-1", [1, 2])
+    publish(registered, "--audit", good)
+    drop(registered, "UPDATE catalog_partition SET location = 'lake/elsewhere'")
+
+    ran = publish(registered, "--audit", good)
+
+    assert ran.code == 0, ran.all
+    assert "mended: the catalog had the partition at lake/elsewhere" in ran.out
+    assert places(registered) == {DAY: f"{good}/{DAY}"}
+
+
+@pytest.mark.spark
+def test_a_dropped_partition_is_not_put_back_to_an_older_run(registered):
+    first, second = stage(registered, "run-1", [1]), stage(registered, "run-2", [2])
+    publish(registered, "--audit", first)
+    publish(registered, "--audit", second)
+    drop(registered)
+
+    late, newest = publish(registered, "--audit", first), publish(registered, "--audit", second)
+
+    assert (late.code, newest.code) == (3, 0)
+    assert f"{second}/{DAY} has been published since" in late.err
+    assert places(registered) == {DAY: f"{second}/{DAY}"}
+
+
+@pytest.mark.spark
+def test_repair_adds_a_dropped_partition_where_it_was_audited(registered):
+    good = stage(registered, "run-1", [1, 2])
+    publish(registered, "--audit", good)
+    (registered.folder / "lake" / DAY).mkdir()
+    (registered.folder / "lake" / DAY / "part-0.parquet").write_bytes(b"older, and audited by nobody")
+    drop(registered)
+
+    ran = registered.dq("repair", "orders.odcs.yaml", "--apply")
+
+    assert ran.code == 0, ran.all
+    assert f"+ {DAY}, at {good}/{DAY}, where it was published" in ran.out
+    assert places(registered) == {DAY: f"{good}/{DAY}"}
+
+
+@pytest.mark.spark
+def test_consumers_hear_how_many_rows_were_audited(registered):
+    publish(registered, "--audit", stage(registered, "run-1", [1]))
+    ran = publish(registered, "--audit", stage(registered, "run-2", [1, 2]))
+
+    file = registered.folder / ".dq" / "published.jsonl"
+    assert [json.loads(line)["data"]["rows"] for line in file.read_text().splitlines()] == [1, 2]
+    assert "revision 2 (1 row, now 2)" in ran.out
+
+
+@pytest.mark.spark
+def test_another_number_of_rows_than_was_audited_is_refused(registered):
+    ran = publish(registered, "--audit", stage(registered, "run-1", [1, 2]), "--rows", "3")
+
+    assert ran.code == 2
+    assert "--rows 3, and" in ran.err
+    assert places(registered) == {}

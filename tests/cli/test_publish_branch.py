@@ -89,6 +89,19 @@ def test_a_retry_changes_nothing_and_the_next_write_of_the_branch_is_another_del
     assert told(desk) == [("2026-05-11", 1), ("2026-05-11", 2)]
 
 
+def test_a_main_that_was_rolled_back_is_mended_and_nobody_hears_twice(spark, desk):
+    before = lakehouse.loaded(spark, TABLE).currentSnapshot().snapshotId()
+    write(spark, (2,), branch="audit")
+    publish(desk)
+    lakehouse.loaded(spark, TABLE).manageSnapshots().rollbackTo(before).commit()
+
+    ran = publish(desk)
+
+    assert ran.out.endswith(f"orders {DAY}: branch.\n  mended: main had no longer what audit has.\n"), ran.all
+    assert read(spark) == [1, 2]
+    assert told(desk) == [("2026-05-11", 1)]
+
+
 def test_a_branch_that_writes_other_partitions_too_is_refused(spark, desk):
     write(spark, (2,), branch="audit")
     write(spark, (None,), day="2026-05-12", branch="audit")

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from dataclasses import dataclass
+from pathlib import Path
 
 from dq.contracts.access.filesystem import is_remote, opened, split
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.registry.catalog import Catalog, Values
-from dq.registry.publishing.marker import require_folder
+from dq.registry.publishing.marker import folder_is_there
 from dq.registry.table import fold_location
 
 File = tuple[str, int, str]
 """The path of a file below the folder, its size in bytes, and when it was written."""
+
+
+_EMPTY = "A delivery without rows has nothing to be audited: publish it with --rows 0, and without --audit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +49,36 @@ class StagedFolder:
     def files(self) -> frozenset[File]:
         """What readers will read there: no markers, and nothing that is hidden.
 
-        Raises DqError where there is no folder or no file, as `require_folder` too.
+        Raises UsageError for a link, which could be pointed elsewhere after the audit, and for a pipe, of
+        which a reader never comes back. Raises DqError where there is no folder or no file, and as
+        `folder_is_there` does.
         """
-        require_folder(self.folder)
+        self._require_no_link()
+        if not folder_is_there(self.folder):
+            raise DqError(f"Nothing was staged: {self.folder} does not exist.", self._mend())
         every = _remote(self.folder) if is_remote(self.folder) else _local(self.folder)
         found = frozenset(file for file in every if not _is_hidden(file[0]))
         if not found:
-            raise DqError(f"Nothing was staged: {self.folder} holds no file.", "Write the data there first.")
+            raise DqError(
+                f"Nothing was staged: {self.folder} holds no file.", f"Write the data there. {_EMPTY}"
+            )
         return found
+
+    def _require_no_link(self) -> None:
+        """The root and each step below it. What lies above is the machine's own matter, as mounts are."""
+        place = self.root
+        for step in ("", *partition_folder(self.values).split("/")):
+            place = f"{place}/{step}" if step else place
+            if not is_remote(place) and Path(place).is_symlink():
+                raise _no_file(place, "a link")
+
+    def _mend(self) -> str:
+        """What to do where there is no folder: often the partition's own was named, and not the one above."""
+        partition = partition_folder(self.values)
+        above = self.root.removesuffix(f"/{partition}")
+        if above != self.root:
+            return f"Name the folder above the partition's own: --audit {above}"
+        return f"Write the data there: --audit names the folder that {partition} is in. {_EMPTY}"
 
     def require_unchanged(self, before: frozenset[File]) -> None:
         """Raises DqError when the files are not those that were checked."""
@@ -68,14 +95,41 @@ def staged_folder(root: str, values: Values, table_location: str) -> StagedFolde
     """The partition below this root. Raises UsageError for a root where readers look already."""
     if not values:
         raise UsageError("A staged folder is of one partition.", "Name it with --partition.")
-    own, place = fold_location(table_location), fold_location(root)
-    below = place.removeprefix(f"{own}/") if place.startswith(f"{own}/") else None
-    if own and (place == own or (below is not None and not _is_hidden(below))):
+    made = StagedFolder(fold_location(root), values)
+    own = fold_location(table_location)
+    # Neither by its letters nor where links lead.
+    if own and any(
+        _is_seen(place, table)
+        for place, table in (
+            (made.root, own),
+            (_real(made.root), _real(own)),
+            (_real(made.folder), _real(own)),
+        )
+    ):
         raise UsageError(
-            f"{root} is the table's own folder, or lies openly in it, where readers look.",
+            f"{root} is the table's own folder, lies openly in it or leads there, where readers look.",
             "Write to a folder of its own for each run, such as …/_staged/run-42.",
         )
-    return StagedFolder(fold_location(root), values)
+    return made
+
+
+def _is_seen(place: str, table: str) -> bool:
+    """Whether readers who list the table's folder come to this place."""
+    return place == table or (
+        place.startswith(f"{table}/") and not _is_hidden(place.removeprefix(f"{table}/"))
+    )
+
+
+def _real(place: str) -> str:
+    """Where a place is, links followed; no store that is not a disk of ours has any."""
+    return place if is_remote(place) else os.path.realpath(place)
+
+
+def _no_file(path: str, what: str) -> UsageError:
+    return UsageError(
+        f"{path} is {what}, and what stands behind it may be another thing after the audit.",
+        "Stage the files themselves, and name the folder that they are in.",
+    )
 
 
 def _is_hidden(path: str) -> bool:
@@ -86,10 +140,14 @@ def _is_hidden(path: str) -> bool:
 def _local(folder: str) -> list[File]:
     found = []
     top = fold_location(folder)
-    for below, _, names in os.walk(top):
-        for name in names:
+    for below, folders, names in os.walk(top):
+        for name in (*names, *folders):
             path = f"{below}/{name}"
             status = os.lstat(path)
+            if stat.S_ISDIR(status.st_mode):
+                continue
+            if not stat.S_ISREG(status.st_mode) and not _is_hidden(path.removeprefix(f"{top}/")):
+                raise _no_file(path, "a link" if stat.S_ISLNK(status.st_mode) else "no file")
             found.append((path.removeprefix(f"{top}/"), status.st_size, str(status.st_mtime_ns)))
     return found
 
