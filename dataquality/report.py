@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from dq.contracts.shared.errors import DqError, Unreadable
-from dq.contracts.shared.outcome import CheckResult, GroupResult, Status
+from dq.contracts.shared.outcome import BROKEN, KEPT, UNTOLD, CheckResult, GroupResult, Status
 from dq.contracts.shared.printable import inert, one_line
 from dq.dataquality.clauses.coverage import Account, JsonObject
 from dq.dataquality.model.run_context import Partition
@@ -21,7 +21,7 @@ class Violated(DqError):
     exit_code = 1
 
 
-_VERDICTS = {0: "kept", Violated.exit_code: "broken", Unreadable.exit_code: "could not tell"}
+_VERDICTS = {0: KEPT, Violated.exit_code: BROKEN, Unreadable.exit_code: UNTOLD}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,11 @@ class Report:
             return Violated.exit_code
         return Unreadable.exit_code if any(one.severity.blocks for one in self.of(Status.ERROR)) else 0
 
+    @property
+    def verdict(self) -> str:
+        """`kept`, `broken` or `could not tell`, as the exit code says it."""
+        return _VERDICTS[self.exit_code]
+
     def raise_for_status(self) -> None:
         """Raises Violated when a check failed, Unreadable when one could not be measured; warnings pass."""
         if self.exit_code == 0:
@@ -104,17 +109,17 @@ class Report:
         open_ = self.of(Status.FAIL, Status.ERROR)
         lines = [f"  {one.status} {one.severity} {one_line(one.message)}" for one in open_[:20]]
         more = [f"  … {len(open_) - 20} more"] if len(open_) > 20 else []
-        return inert("\n".join([f"<{one_line(self._title())}: {self._verdict()}>", *lines, *more]))
+        return inert("\n".join([f"<{one_line(self._title())}: {self._said()}>", *lines, *more]))
 
     def _repr_html_(self) -> str:
-        return html(self._title(), self._verdict(), self.results)
+        return html(self._title(), self._said(), self.results)
 
     def _title(self) -> str:
         return f"{self.contract} {self.version}, {self.object}"
 
-    def _verdict(self) -> str:
+    def _said(self) -> str:
         counted = ", ".join(f"{number} {status}" for status, number in self.counts().items() if number)
-        return f"{_VERDICTS[self.exit_code]} ({counted or 'no checks'})"
+        return f"{self.verdict} ({counted or 'no checks'})"
 
     def counts(self) -> dict[str, int]:
         """How many results have each status."""

@@ -40,7 +40,7 @@ class Request:
     `others` are the whole data of the objects that relationships refer to, by name; the object
     itself need not be among them. A relationship to one that is not given is an error. `neighbours` are the
     contracts that relationships may lead into; their objects are called `crm/customers`. `history` is what
-    earlier runs found (`check_runs.counts`, `check_runs.earlier`), for rules that compare with it.
+    earlier runs found (`results.earlier_runs`), for rules that compare with it.
     `levers` are the ways to read less; no verdict depends on them. Those that run Python tasks are used from
     `tasks_from` rows on.
     `rules` limits the test to the clauses of these checks, paths, or ids or names of quality rules; the

@@ -25,7 +25,7 @@ from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, has_relationsh
 from dq.dataquality.clauses.measured.rule import compared
 from dq.dataquality.dry_run import Outline, outline
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
-from dq.dataquality.results import check_runs, trials
+from dq.dataquality.results import check_runs, earlier_runs, trials
 from dq.dataquality.shortcuts.folder_counts_store import PartLedger
 from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.readers.dataset import Dataset, locate
@@ -125,8 +125,8 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
 def earlier(store: Store, contract: Contract, one: SchemaObject) -> Sequence[Earlier | EarlierMeasure]:
     """What earlier runs measured of the object, for the rules that compare with it."""
     with store.read() as tx:
-        counted = check_runs.counts(tx, contract.key, one.name)
-        return (*counted, *check_runs.earlier(tx, contract.key, one.name, compared(one)))
+        counted = earlier_runs.counts(tx, contract.key, one.name)
+        return (*counted, *earlier_runs.measures(tx, contract.key, one.name, compared(one)))
 
 
 def keep(given: Setup, report: Report, scope: str) -> Report:

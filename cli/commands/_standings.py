@@ -15,6 +15,7 @@ from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sources.evidence import disagreeing
 from dq.dataquality.delivery.wording import span
 from dq.dataquality.results import check_runs
+from dq.dataquality.results.audits import StagedRun
 
 
 class StatusFormat(StrEnum):
@@ -137,6 +138,21 @@ def cycle_as_dict(kept: Kept) -> dict[str, object]:
             for one in kept.claims
         ],
         "disagreeing": [one.source for one in disagreeing(kept.claims, kept.source)],
+    }
+
+
+def audit_as_dict(one: StagedRun) -> dict[str, object]:
+    """An audit for machines, with what kept it back."""
+    return {
+        "contract": one.contract,
+        "version": one.version,
+        "object": one.object,
+        "scope": one.scope,
+        "staged": one.staged,
+        "verdict": one.verdict,
+        "at": one.at.isoformat(),
+        "counts": {str(status): number for status, number in one.counts.items()},
+        "broken": [{"what": what, "message": message} for what, message in one.broken],
     }
 
 

@@ -25,7 +25,7 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import World, here
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import CycleStatus, Status
+from dq.contracts.shared.outcome import BROKEN, KEPT, CycleStatus, Status
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM
@@ -34,7 +34,8 @@ from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sources.evidence import disagreeing
 from dq.dataquality.delivery.state.holder import remembered
 from dq.dataquality.delivery.wording import local, span
-from dq.dataquality.results import check_runs
+from dq.dataquality.results import audits, check_runs
+from dq.dataquality.results.audits import StagedRun
 
 # How the last cycles are drawn, oldest first.
 _SIGNS = {
@@ -109,6 +110,12 @@ def show_all(
             for contract in loaded.contracts
             for one in contract.objects
         }
+        audited = [
+            audit
+            for contract in loaded.contracts
+            for one in contract.objects
+            for audit in audits.newest(tx, contract.key, one.name)
+        ]
         incidents = unresolved(tx, [PLATFORM, *(contract.key for contract in loaded.contracts)])
         withdrawn = _withdrawn(tx, loaded, world)
         unheard = outstanding.all_of(tx, world.now())
@@ -120,6 +127,7 @@ def show_all(
             {
                 "groups": [_standings.group_as_dict(one) for one in groups],
                 **_standings.as_dict(standings, quality, incidents),
+                "audits": [_standings.audit_as_dict(one) for one in audited],
                 "withdrawn": [
                     {
                         **_standings.cycle_as_dict(one),
@@ -137,7 +145,7 @@ def show_all(
         _standings.describe(groups)
         output.line(f"Open incidents: {len(incidents)}")
     else:
-        describe(standings, quality, incidents, loaded.contracts, world.now())
+        describe(standings, quality, audited, incidents, loaded.contracts, world.now())
         _describe_withdrawn(withdrawn)
     if form is StatusFormat.TEXT and unheard:
         output.line()
@@ -170,6 +178,7 @@ Quality = dict[tuple[str, str], list[check_runs.Line]]
 def describe(
     standings: list[Standing],
     quality: Quality,
+    audited: list[StagedRun],
     incidents: list[Incident],
     contracts: list[Contract],
     now: datetime,
@@ -177,6 +186,7 @@ def describe(
     """Everything on one screen, for people."""
     _deliveries(standings)
     _checks(quality)
+    _audits(audited)
     output.line()
     output.line(output.styled("Open incidents", bold=True))
     if not incidents:
@@ -261,3 +271,21 @@ def _checks(quality: Quality) -> None:
                 what = f"{line.property} {line.check}".strip()
                 sign = output.mark(None if line.status is Status.ERROR else False)
                 output.line(f"      {sign} {line.scope}  {what}: {line.observed}, promised {line.allowed}")
+
+
+def _audits(audited: list[StagedRun]) -> None:
+    """What `dq publish --audit` found of what was staged: what it held back, and how much it let through."""
+    if not audited:
+        return
+    output.line()
+    output.line(output.styled("Audits", bold=True))
+    kept = Counter((one.contract, one.object) for one in audited if one.verdict == KEPT)
+    for (contract, one), scopes in kept.items():
+        output.line(f"  {contract}/{one}: {scopes} {'scope' if scopes == 1 else 'scopes'} kept the contract")
+    for audit in audited:
+        if audit.verdict != KEPT:
+            sign = output.mark(False if audit.verdict == BROKEN else None)
+            said = f"{audit.verdict}, {audit.at:%Y-%m-%d %H:%M}Z, staged in {audit.staged}"
+            output.line(f"  {sign} {audit.contract}/{audit.object} {audit.scope}: {said}")
+            for _, message in audit.broken:
+                output.line(f"      {message}")

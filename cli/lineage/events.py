@@ -24,6 +24,7 @@ from dq.cli.lineage import facets
 from dq.cli.lineage.naming import DatasetName
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.install import NAME, release
+from dq.contracts.shared.outcome import UNTOLD
 from dq.dataquality import Report
 
 NAMESPACE = "dq"
@@ -62,15 +63,14 @@ class CheckedScope:
             "dataQualityAssertions": facets.assertions(report),
             "dataQualityMetrics": facets.metrics(report, self.subject.object),
         }
-        verdict = facets.verdict(report)
         run = {"test": facets.tests(report)}
-        state = RunState.FAIL if verdict == facets.UNKNOWN else RunState.COMPLETE
-        return self._event(state, at, run, found, verdict)
+        state = RunState.FAIL if report.verdict == UNTOLD else RunState.COMPLETE
+        return self._event(state, at, run, found, report.verdict)
 
     def failed(self, at: datetime, message: str) -> RunEvent:
         """Nothing could be tested, for this reason."""
         said = error_message_run.ErrorMessageRunFacet(facets.clipped(message), "Python")
-        return self._event(RunState.FAIL, at, {"errorMessage": said}, {}, facets.UNKNOWN)
+        return self._event(RunState.FAIL, at, {"errorMessage": said}, {}, UNTOLD)
 
     def _event(
         self,

@@ -27,8 +27,6 @@ from dq.dataquality import Report
 _Metrics = data_quality_metrics_input_dataset.ColumnMetrics
 # A text of a contract may be of any length, and a backend keeps all of it.
 _LONGEST = 500
-_VERDICTS = {0: "kept", 1: "broken"}
-UNKNOWN = "could not tell"
 # What a check's number is in OpenLineage's words, where it is the number of all rows of the scope.
 _COUNTS = {"required": "nullCount", "distinct_count": "distinctCount"}
 _NUMBERS = {"sum": "sum", "min": "min", "max": "max"}
@@ -116,11 +114,6 @@ def tags(**texts: str) -> RunFacet:
     return tags_run.TagsRunFacet(
         tags=[tags_run.TagsRunFacetFields(key, text, "DQ") for key, text in texts.items() if text]
     )
-
-
-def verdict(report: Report) -> str:
-    """`kept`, `broken` or `could not tell`."""
-    return _VERDICTS.get(report.exit_code, UNKNOWN)
 
 
 def _column(result: CheckResult) -> str | None:

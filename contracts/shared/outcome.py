@@ -67,6 +67,9 @@ class Status(StrEnum):
     SKIPPED = "skipped"
 
 
+KEPT, BROKEN, UNTOLD = "kept", "broken", "could not tell"
+"""What all results of a run come to."""
+
 Row = Mapping[str, object]
 
 

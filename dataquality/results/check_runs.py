@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Connection, and_, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select
 
 from dq.contracts.shared.outcome import Breach, CheckResult, IncidentKey, Recovery, Row, Severity, Status
-from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
 from dq.dataquality.results.tables import check_result, check_run
 
 GROUP = "quality"
@@ -54,10 +52,13 @@ def save(
     jobs: int,
     now: datetime,
     rules: Sequence[str] = (),
+    staged: str | None = None,
+    verdict: str | None = None,
 ) -> int:
     """Adds a run with its results; gives the run's id. History is only ever added to.
 
-    `rules` are the words that chose the clauses of a run that did not ask for all of them.
+    `rules` are the words that chose the clauses of a run that did not ask for all of them. `staged` is where
+    the data lay that no reader saw, with the `verdict` on it; see `audits`.
     """
     run = tx.execute(
         insert(check_run)
@@ -69,6 +70,8 @@ def save(
             at=now,
             jobs=jobs,
             rules=list(rules) or None,
+            staged=staged,
+            verdict=verdict,
         )
         .returning(check_run.c.id)
     ).scalar_one()
@@ -168,7 +171,7 @@ def unasked(tx: Connection, run: int, contract: str, object: str, scope: str) ->
 
 
 def _standing(tx: Connection, contract: str, object: str) -> list[tuple[int, Line]]:
-    here = and_(check_run.c.contract == contract, check_run.c.object == object)
+    here = _of_readers(contract, object)
     whole = (
         select(func.max(check_run.c.id).label("id"), check_run.c.scope)
         .where(here, check_run.c.rules.is_(None))
@@ -208,76 +211,10 @@ def _standing(tx: Connection, contract: str, object: str) -> list[tuple[int, Lin
 
 def checked(tx: Connection, contract: str, object: str) -> set[str]:
     """The scopes of an object that have a run of all its clauses."""
-    here = and_(check_run.c.contract == contract, check_run.c.object == object, check_run.c.rules.is_(None))
+    here = and_(_of_readers(contract, object), check_run.c.rules.is_(None))
     return set(tx.execute(select(check_run.c.scope).where(here)).scalars())
 
 
-# Of a rule that compares, so many of its newest counts are enough: half a year of days, a week of hours.
-_MOST = 200
-_COUNTED = ("row_count", "row_count_anomaly")
-
-
-def earlier(
-    tx: Connection, contract: str, object: str, clauses: Collection[str], most: int = _MOST
-) -> tuple[EarlierMeasure, ...]:
-    """What the newest runs of an object measured, for these clauses, by path."""
-    found = []
-    for clause in clauses:
-        rows = tx.execute(
-            select(check_run.c.at, check_run.c.scope, check_result)
-            .join(check_result, check_result.c.run_id == check_run.c.id)
-            .where(
-                check_run.c.contract == contract,
-                check_run.c.object == object,
-                check_result.c.clause == clause,
-                check_result.c.measured.is_not(None),
-            )
-            .order_by(check_run.c.at.desc(), check_run.c.id.desc())
-            .limit(most)
-        )
-        found += [made for row in rows if (made := _earlier(row)) is not None]
-    return tuple(found)
-
-
-def _earlier(row: Any) -> EarlierMeasure | None:
-    partition, kept = _partition(row.scope), row.measured
-    grouped = "groups" in kept
-    if partition is None or (row.value is None and not grouped):
-        return None
-    groups = tuple((tuple(key), value) for key, value in kept.get("groups", ()))
-    number = None if grouped else row.value
-    return EarlierMeasure(row.check, row.clause, kept["of"], row.at, number, groups, partition)
-
-
-def counts(tx: Connection, contract: str, object: str, most: int = _MOST) -> tuple[Earlier, ...]:
-    """What the newest runs of an object counted, for each rule that compares numbers of rows."""
-    found = []
-    for check in _COUNTED:
-        rows = tx.execute(
-            select(check_run.c.at, check_run.c.scope, check_result.c.clause, check_result.c.value)
-            .join(check_result, check_result.c.run_id == check_run.c.id)
-            .where(
-                check_run.c.contract == contract,
-                check_run.c.object == object,
-                check_result.c.check == check,
-                check_result.c.value.is_not(None),
-            )
-            .order_by(check_run.c.at.desc(), check_run.c.id.desc())
-            .limit(most)
-        )
-        found += [
-            Earlier(check, row.clause, row.at, int(row.value), partition)
-            for row in rows
-            if (partition := _partition(row.scope)) is not None
-        ]
-    return tuple(found)
-
-
-def _partition(scope: str) -> Partition | None:
-    """The partition that a scope names, `()` for the table; None for what no partition can be read from."""
-    if scope == TABLE:
-        return ()
-    pairs = [part.partition("=") for part in scope.split("/")]
-    if not all(column and equals for column, equals, _ in pairs):
-        return None
-    return tuple((column, value) for column, _, value in pairs)
+def _of_readers(contract: str, object: str) -> ColumnElement[bool]:
+    """The runs on what readers see, and none on what was only staged."""
+    return and_(check_run.c.contract == contract, check_run.c.object == object, check_run.c.staged.is_(None))

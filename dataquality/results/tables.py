@@ -19,6 +19,9 @@ check_run = Table(
     Column("jobs", Integer, nullable=False),
     # The words that chose its clauses; NULL when it asked for all of them.
     Column("rules", Json),
+    # Of an audit, where the data was staged, and `kept`, `broken` or `could not tell`; else NULL.
+    Column("staged", Text),
+    Column("verdict", String(16)),
     Index("ix_check_run_what", "contract", "object", "at"),
 )
 

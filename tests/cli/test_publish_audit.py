@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.desk import Desk
 
+from dq.dataquality.results import check_runs, earlier_runs
+from dq.store.engine import open_store
+
 CONTRACT = """\
 apiVersion: v3.2.0
 kind: DataContract
@@ -70,6 +73,20 @@ def drop(desk, change="DELETE FROM catalog_partition"):
         assert store.execute(change).rowcount == 1
 
 
+def audits(status):
+    """What `dq status` shows of audits."""
+    return [
+        (
+            one["scope"],
+            one["verdict"],
+            one["staged"],
+            one["counts"],
+            [each["message"] for each in one["broken"]],
+        )
+        for one in status.json["audits"]
+    ]
+
+
 def told(desk):
     """The events that consumers were told, by partition and revision."""
     file = desk.folder / ".dq" / "published.jsonl"
@@ -105,9 +122,21 @@ def test_what_breaks_it_stays_where_it_is_and_readers_see_what_was_there(registe
 
     ran = publish(registered, "--audit", bad)
 
+    status, shown = registered.dq("status", "--format", "json"), registered.dq("status")
     assert ran.code == 1
     assert "orders.id: 1 of 2 rows are NULL" in ran.out
     assert "nothing is published" in ran.err
+    assert audits(status) == [
+        (
+            DAY,
+            "broken",
+            f"{bad}/{DAY}",
+            {"pass": 4, "fail": 2},
+            ["orders.id: 1 of 2 rows are NULL; allowed: no NULL"],
+        )
+    ]
+    assert status.json["checks"] == []
+    assert f"staged in {bad}/{DAY}\n      orders.id: 1 of 2 rows are NULL" in shown.out
     assert places(registered) == {DAY: f"{good}/{DAY}"}
     assert not (registered.folder / "staged" / "run-2" / DAY / "_SUCCESS").exists()
     assert told(registered) == [("2026-05-11", 1)]
@@ -119,6 +148,8 @@ def test_a_warning_keeps_nothing_back(registered):
 
     assert publish(registered, "--audit", warned).code == 0
     assert places(registered) == {DAY: f"{warned}/{DAY}"}
+    assert audits(registered.dq("status", "--format", "json"))[0][1] == "kept"
+    assert "orders/orders: 1 scope kept the contract" in registered.dq("status").out
 
 
 @pytest.mark.spark
@@ -365,3 +396,27 @@ def test_another_number_of_rows_than_was_audited_is_refused(registered):
     assert ran.code == 2
     assert "--rows 3, and" in ran.err
     assert places(registered) == {}
+
+
+@pytest.mark.spark
+def test_what_an_audit_let_through_is_what_the_next_is_compared_with(spark, desk):
+    contract(desk)
+    text = (desk.folder / "orders.odcs.yaml").read_text()
+    rule = "    quality: [{metric: rowCount, mustBeLessThan: 5}]\n    properties:\n"
+    desk.write("orders.odcs.yaml", text.replace("    properties:\n", rule))
+    (desk.folder / "lake").mkdir()
+    desk.dq("register", "orders.odcs.yaml", "--apply")
+    days = ["day=2026-05-09", "day=2026-05-10", "day=2026-05-11"]
+    for number, (day, rows) in enumerate(zip(days, (3, 9, 4), strict=True)):
+        publish(desk, "--audit", stage(desk, f"run-{number}", [*range(rows)], day=day), day=day)
+
+    with closing(open_store(f"sqlite:///{desk.folder / '.dq' / 'store.db'}")) as store, store.read() as tx:
+        counted = earlier_runs.counts(tx, "orders", "orders")
+        standing = check_runs.latest(tx, "orders", "orders")
+        tested = check_runs.checked(tx, "orders", "orders")
+
+    assert [(one.partition, one.rows) for one in counted] == [
+        ((("day", "2026-05-11"),), 4),
+        ((("day", "2026-05-09"),), 3),
+    ]
+    assert (standing, tested) == ([], set())

@@ -73,6 +73,12 @@ def test_a_bad_branch_is_left_as_it_is(spark, desk):
     assert ran.code == 1
     assert "1 of 2 rows are NULL" in ran.out
     assert read(spark) == [1]
+    audit, head = (
+        desk.dq("status", "--format", "json").json["audits"][0],
+        lakehouse.loaded(spark, TABLE).snapshot("audit").snapshotId(),
+    )
+    assert (audit["verdict"], audit["scope"]) == ("broken", DAY)
+    assert audit["staged"] == f"branch audit, snapshot {head}"
     assert spark.read.option("branch", "audit").table(TABLE).count() == 3
     assert told(desk) == []
 

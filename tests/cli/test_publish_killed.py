@@ -131,7 +131,7 @@ def test_a_branch_is_published_once_however_its_publisher_ends(spark, tmp_path, 
     spark.catalog.setCurrentCatalog("spark_catalog")
 
     assert set(ended) == {-signal.SIGKILL}
-    assert len(ended) == 4  # around the commit that moves main, and receipt with its notice
+    assert len(ended) == 6  # around what keeps the audit, what moves main, and receipt with its notice
 
 
 def test_a_partition_is_published_once_however_its_publisher_ends(spark, tmp_path, monkeypatch, capfd):
@@ -156,4 +156,4 @@ def test_a_partition_is_published_once_however_its_publisher_ends(spark, tmp_pat
         assert counts(desk.folder, day.removeprefix("day=")) == (1, 1, number), (when, at)
 
     assert set(ended) == {-signal.SIGKILL}
-    assert len(ended) == 6  # around begin, partition, and receipt with its notice
+    assert len(ended) == 8  # around what keeps the audit, begin, partition, and receipt with its notice

@@ -29,7 +29,7 @@ from dq.dataquality.dry_run import outline
 from dq.dataquality.local.offline.answers import measure
 from dq.dataquality.local.offline.rows import Rows
 from dq.dataquality.model.run_context import NOWHEN, EarlierMeasure, Occasion
-from dq.dataquality.results import check_runs
+from dq.dataquality.results import check_runs, earlier_runs
 from dq.store.engine import open_store
 
 if TYPE_CHECKING:
@@ -399,7 +399,7 @@ def test_what_the_store_keeps_is_what_the_next_run_compares_with(tmp_path: Path,
             jobs=1,
             now=NOON - DAY,
         )
-        history = check_runs.earlier(tx, "shop", "t", [one.path])
+        history = earlier_runs.measures(tx, "shop", "t", [one.path])
 
     found = offline(replace(one, occasion=Occasion(NOON, (), history)), TEN)
 

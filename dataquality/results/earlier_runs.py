@@ -1,0 +1,91 @@
+"""What earlier runs measured of an object, for the rules that compare with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, or_, select
+
+from dq.contracts.shared.outcome import KEPT
+from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
+from dq.dataquality.results.check_runs import TABLE
+from dq.dataquality.results.tables import check_result, check_run
+
+# Of a rule that compares, so many of its newest counts are enough: half a year of days, a week of hours.
+_MOST = 200
+_COUNTED = ("row_count", "row_count_anomaly")
+
+
+def measures(
+    tx: Connection, contract: str, object: str, clauses: Collection[str], most: int = _MOST
+) -> tuple[EarlierMeasure, ...]:
+    """What the newest runs of an object measured, for these clauses, by path."""
+    found = []
+    for clause in clauses:
+        rows = tx.execute(
+            select(check_run.c.at, check_run.c.scope, check_result)
+            .join(check_result, check_result.c.run_id == check_run.c.id)
+            .where(
+                _delivered(contract, object),
+                check_result.c.clause == clause,
+                check_result.c.measured.is_not(None),
+            )
+            .order_by(check_run.c.at.desc(), check_run.c.id.desc())
+            .limit(most)
+        )
+        found += [made for row in rows if (made := _earlier(row)) is not None]
+    return tuple(found)
+
+
+def _earlier(row: Any) -> EarlierMeasure | None:
+    partition, kept = _partition(row.scope), row.measured
+    grouped = "groups" in kept
+    if partition is None or (row.value is None and not grouped):
+        return None
+    groups = tuple((tuple(key), value) for key, value in kept.get("groups", ()))
+    number = None if grouped else row.value
+    return EarlierMeasure(row.check, row.clause, kept["of"], row.at, number, groups, partition)
+
+
+def counts(tx: Connection, contract: str, object: str, most: int = _MOST) -> tuple[Earlier, ...]:
+    """What the newest runs of an object counted, for each rule that compares numbers of rows."""
+    found = []
+    for check in _COUNTED:
+        rows = tx.execute(
+            select(check_run.c.at, check_run.c.scope, check_result.c.clause, check_result.c.value)
+            .join(check_result, check_result.c.run_id == check_run.c.id)
+            .where(
+                _delivered(contract, object),
+                check_result.c.check == check,
+                check_result.c.value.is_not(None),
+            )
+            .order_by(check_run.c.at.desc(), check_run.c.id.desc())
+            .limit(most)
+        )
+        found += [
+            Earlier(check, row.clause, row.at, int(row.value), partition)
+            for row in rows
+            if (partition := _partition(row.scope)) is not None
+        ]
+    return tuple(found)
+
+
+def _partition(scope: str) -> Partition | None:
+    """The partition that a scope names, `()` for the table; None for what no partition can be read from."""
+    if scope == TABLE:
+        return ()
+    pairs = [part.partition("=") for part in scope.split("/")]
+    if not all(column and equals for column, equals, _ in pairs):
+        return None
+    return tuple((column, value) for column, _, value in pairs)
+
+
+def _delivered(contract: str, object: str) -> ColumnElement[bool]:
+    """The runs on what was delivered: what broke its promises in an audit, nobody ever got."""
+    verdict = check_run.c.verdict
+    return and_(
+        check_run.c.contract == contract,
+        check_run.c.object == object,
+        or_(verdict.is_(None), verdict == KEPT),
+    )
