@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import pkgutil
 import sys
 import traceback
@@ -53,7 +54,6 @@ def application(wanted: list[str], listed: list[str] | None = None) -> typer.Typ
         name="dq",
         help=HELP,
         no_args_is_help=True,
-        add_completion=False,
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -73,7 +73,7 @@ def application(wanted: list[str], listed: list[str] | None = None) -> typer.Typ
 
 def _application_for(arguments: list[str]) -> typer.Typer:
     """The command line as far as these arguments need it: the command, or all of them as they are listed."""
-    known, named = names(), _named(arguments)
+    known, named = names(), _named(arguments or _to_complete())
     return application([named]) if named in known else application([], known)
 
 
@@ -112,6 +112,12 @@ def _root(
     ),
 ) -> None:
     CONFIG.set(config)
+
+
+def _to_complete() -> list[str]:
+    """The words before the cursor, where a shell asks how they could go on."""
+    asked = os.environ if "_DQ_COMPLETE" in os.environ else {}
+    return (asked.get("COMP_WORDS") or asked.get("_TYPER_COMPLETE_ARGS") or "").split()[1:]
 
 
 def _named(arguments: list[str]) -> str | None:
@@ -176,12 +182,19 @@ def _help_is_ours(command: Any) -> None:
     plain = command.format_help
 
     def format_help(context: Any, formatter: Any) -> None:
+        _bracketed(command)
         with output.ours():
             plain(context, formatter)
 
     command.format_help = format_help
     for below in getattr(command, "commands", {}).values():
         _help_is_ours(below)
+
+
+def _bracketed(command: Any) -> None:
+    """Keeps what stands in brackets in the help, such as `[aws]`, which would be taken for a style."""
+    for one in (command, *getattr(command, "commands", {}).values(), *command.params):
+        one.help = output.bracketed(getattr(one, "help", None) or "") or None
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ import typer
 from dq.cli.alerting import sending
 from dq.cli.checking.findings import describe
 from dq.cli.checking.run import Setup, run
-from dq.cli.commands import register, status, watch
+from dq.cli.commands import _ticks, register, status
 from dq.cli.commands._standings import StatusFormat
 from dq.cli.demo import producer, scenario
 from dq.cli.gating.gate import judge
@@ -124,7 +124,7 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
             with output.step(f"checking {one.name} {day or check_runs.TABLE}"):
                 report = run(Setup(now, store, made.spark, tell), contract, one, partition)
             describe(report, quiet=True)
-        watch.describe(done, quiet=True)
+        _ticks.describe(done, quiet=True)
         sending.report(sending.send(now, store, output.block))
 
 

@@ -20,7 +20,7 @@ from dq.dataquality.clauses.plugins import installed, package
 from dq.dataquality.clauses.plugins import load as load_check
 from dq.dataquality.clauses.preparation import foreseen
 from dq.dataquality.model.threshold import Unusable
-from dq.validators.explain import explain
+from dq.validators.explain import Explained, of_change, of_rule
 from dq.validators.lint import rules_of
 
 
@@ -39,7 +39,9 @@ def command(
     """
     path = Path(what)
     if not path.exists():
-        output.block(_page(what))
+        width = min(shutil.get_terminal_size((88, 24)).columns, 88)
+        page = _page(what)
+        output.as_json(page.as_dict()) if format is output.Format.JSON else output.block(page.text(width))
         return
     loaded = load([path])
     for finding in loaded.findings:
@@ -53,27 +55,25 @@ def command(
     raise typer.Exit(3 if loaded.findings else 0)
 
 
-def _page(rule: str) -> str:
-    """The page of a rule of the gate, or what a rule of changes says."""
+def _page(name: str) -> Explained:
+    """The page of a rule of the gate, what a rule of changes says, or the page of a custom check."""
     from dq.validators.compat import RULES
 
-    if rule in RULES:
-        problem, instead = RULES[rule]
-        return f"{rule} (a change between two versions)\n\n{problem.capitalize()}.\n\nInstead\n{instead}"
-    if rule not in rules_of() and rule in installed():
-        return _custom(rule)
-    width = min(shutil.get_terminal_size((88, 24)).columns, 88)
-    return explain(rules_of(), rule, width).rstrip("\n")
+    if name in RULES:
+        return of_change(name, *RULES[name])
+    if name not in rules_of() and name in installed():
+        return _custom(name)
+    return of_rule(rules_of(), name)
 
 
-def _custom(name: str) -> str:
+def _custom(name: str) -> Explained:
     """The page of a check that a package registers: the docstring of its function."""
     by = ", ".join(package(one) for one in installed()[name])
     try:
         said = inspect.getdoc(load_check(name)) or "It says nothing of itself."
     except Unusable as error:
         raise UsageError(f"{error}.", "Mend or remove the package.") from error
-    return f"{name} (a custom check of {by})\n\n{said}"
+    return Explained(name, "custom check", said, facts=(f"a custom check of {by}",))
 
 
 def _accounts(contract: Contract, neighbours: Neighbours) -> list[Account]:

@@ -24,6 +24,7 @@ from dq.contracts.schedule import (
     parse,
     zone,
 )
+from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.sources.probe import label
@@ -53,6 +54,8 @@ def following(
 ) -> None:
     """Print the next instants at which a schedule is due, in UTC, or the one thing that is wrong with it.
 
+    Exit codes: 0 printed, 2 the expression or its zone cannot be understood.
+
     Example: dq schedule next '30 2 * * *' --tz America/New_York --after 2026-03-07T12:00:00Z
     """
     start = instant(after) if after else here().now()
@@ -63,7 +66,7 @@ def following(
             output.as_json({"expression": expression, "timezone": tz, "next_due_utc": [], "finding": finding})
         else:
             output.line(f"{schedule.code}: {schedule.message} {schedule.mend}")
-        raise typer.Exit(1)
+        raise typer.Exit(UsageError.exit_code)
     dues = list(islice(schedule.after(start), count))
     if format is output.Format.JSON:
         output.as_json(
@@ -208,7 +211,7 @@ def converted(
     Where the two differ on nights of clock changes within two years, that is printed. What the other cannot
     say is refused.
 
-    Exit codes: 0 converted, 1 it is no schedule or cannot be said.
+    Exit codes: 0 converted, 2 it is no schedule or cannot be said.
 
     Example: dq schedule convert '0 6 1 * 1' --tz Europe/Berlin
     """
@@ -268,4 +271,4 @@ def _refused(made: TextFault, expression: str, form: output.Format) -> typer.Exi
         output.as_json({"expression": expression, "converted": [], "finding": finding})
     else:
         output.line(f"{made.code}: {made.message} {made.mend}")
-    return typer.Exit(1)
+    return typer.Exit(UsageError.exit_code)

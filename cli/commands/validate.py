@@ -37,7 +37,9 @@ def command(
         None, "--base", help="Judge only what differs from this Git reference, and whom the changes break."
     ),
     mode: str = typer.Option(
-        None, "--mode", help="Whom a change may not break: FORWARD (readers), BACKWARD (writers), FULL, NONE."
+        None,
+        "--mode",
+        help="With --base: whom a change may not break: FORWARD (readers), BACKWARD (writers), FULL, NONE.",
     ),
 ) -> None:
     """Find every mistake in contracts that can be seen without their data.
@@ -54,12 +56,14 @@ def command(
     world = here()
     shown = _format(format)
     files = [_file(one) for one in report or []]
-    places = paths or [Path()]
+    places, judged_as = paths or [Path()], _mode(mode)
+    if judged_as and not base:
+        raise UsageError(f"--mode {mode} judges no change without --base.", "Name one: --base origin/main.")
     if base:
         # All that reads Git and judges changes comes with it.
         from dq.cli.gating.pull_request import compared
 
-        gated = compared(world, places, base, _mode(mode), policy)
+        gated = compared(world, places, base, judged_as, policy)
     else:
         gated = Gated(judge(places, policy, world.now().date(), processors()), registry_root(places[0]))
     linted, root = gated.linted, gated.root

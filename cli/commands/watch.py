@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +17,7 @@ import typer
 from dq.alerts.handling import figures
 from dq.cli.alerting import lineage, listening, routing, sending
 from dq.cli.alerting.sending import CHANNEL
+from dq.cli.commands import _ticks
 from dq.cli.loading.contracts import PATHS, slos
 from dq.cli.loading.holding import settled
 from dq.cli.loading.placing import placed, resolved
@@ -34,9 +34,7 @@ from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.shared.units import parse_duration
 from dq.dataquality.delivery.lake.files import Storages
 from dq.dataquality.delivery.sources.lookout import Lookout
-from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.delivery.state import heartbeat, machine_clock, terms
-from dq.dataquality.delivery.turn import Turn
 from dq.dataquality.delivery.watch import Tick, tick
 from dq.store.engine import Store
 
@@ -51,6 +49,7 @@ class _Orders:
     channel: str
     form: output.Format
     trust_clock: bool
+    first: bool = True
 
     def scope(self, world: World) -> str:
         """A hash of what is watched: another watcher on the same store may watch something else."""
@@ -108,7 +107,7 @@ def command(
     if pause is None:
         raise typer.Exit(code)
     # Who trusts the clock trusts it as it is now, and not whatever becomes of it.
-    orders = replace(orders, trust_clock=False)
+    orders = replace(orders, trust_clock=False, first=False)
     pressed = threading.Event()
     listening.listen(lambda: here(as_of, places), pressed)
     # What had to wait was sent in the pause already.
@@ -161,6 +160,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     for finding in findings:
         output.note(str(finding))
     scope, now = orders.scope(world), world.now()
+    since = _since(orders.since, now)
     with store.read() as tx:
         looked_at = heartbeat.looked_at(tx, scope)
     lineage.keep(store, loaded, paths)
@@ -169,7 +169,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
         watching,
         now,
         sending.teller(world, loaded.contracts, channel, server, loaded.resting),
-        since=instant(orders.since) if orders.since else None,
+        since=since,
         unread=set(loaded.resting.values()),
         withdrawn=ended,
         past=sending.teller_of_past(world, channel),
@@ -184,6 +184,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
         heartbeat.note_look(tx, scope, now)
         terms.write(tx, news)
     done = replace(done, slos=done.slos + rest.slos, open=done.open + rest.open)
+    _say_since(orders, done)
     close_withdrawn(world, store, loaded)
     lay_to_rest(world, store, rest, loaded, watching, findings)
     sending.reroute(world, store, loaded.contracts, channel)
@@ -195,7 +196,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
         left_out = [as_row(finding) for finding in findings]
         output.as_json(
             {
-                **as_dict(done),
+                **_ticks.as_dict(done),
                 "findings": left_out,
                 "sent": drained.sent,
                 "waiting": drained.waiting,
@@ -203,7 +204,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
             }
         )
     else:
-        describe(done)
+        _ticks.describe(done)
         if drained.next_at is not None:
             drained = sending.send(world, store, write, channel, patience)
     undelivered = sending.report(drained)
@@ -213,6 +214,23 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
         return 3
     _give_sign(world, store)
     return 1 if any(change.after is CycleStatus.MISSING for change in done.changes) else 0
+
+
+def _since(text: str | None, now: datetime) -> datetime | None:
+    since = instant(text) if text else None
+    if since is not None and since > now:
+        raise UsageError(f"--since {text} is after {now:%Y-%m-%dT%H:%M:%SZ}.", "Name an instant of before.")
+    return since
+
+
+def _say_since(orders: _Orders, done: Tick) -> None:
+    """What was watched before goes on where it was, whatever --since says."""
+    before = done.slos - done.begun
+    if orders.since and orders.first and before:
+        output.note(
+            f"dq: --since begins no SLO anew: {before} of {done.slos} "
+            f"{'is' if before == 1 else 'are'} watched already, from where the last tick ended."
+        )
 
 
 def _give_sign(world: World, store: Store) -> None:
@@ -233,57 +251,6 @@ def _give_sign(world: World, store: Store) -> None:
         failed = error.message.rstrip(".")
     if failed is not None:
         output.note(f"dq: the heartbeat could not be given: {failed}.")
-
-
-def describe(done: Tick, *, quiet: bool = False) -> None:
-    """The tick in a few lines; `quiet` says only what changed."""
-    for change in done.changes:
-        cycle = change.kept.cycle
-        what = ", ".join(label(partition) for partition in cycle.partitions) or "snapshot"
-        good = True if change.after.good else False if change.after.bad else None
-        output.line(f"  {output.mark(good)} {cycle.contract} {what}: {change.after}. {change.reason}")
-    # One place that cannot be read is one fact, however many deliveries lie there.
-    for (contract, reason), times in Counter(
-        (unknown.kept.cycle.contract, unknown.reason) for unknown in done.unknown
-    ).items():
-        output.note(f"  ? {contract}: {reason}{f' ({times} deliveries)' if times > 1 else ''}")
-    if quiet:
-        return
-    output.line(
-        f"{done.at:%Y-%m-%d %H:%M}Z, SLOs: {done.slos}, new cycles: {done.new_cycles}, "
-        f"changed: {len(done.changes)}, still open: {done.open}"
-    )
-
-
-def as_dict(done: Tick) -> dict[str, object]:
-    """The tick for machines."""
-    return {
-        "at": done.at.isoformat(),
-        "slos": done.slos,
-        "new_cycles": done.new_cycles,
-        "open": done.open,
-        "changes": [
-            {
-                **_cycle(change),
-                "partitions": [label(partition) for partition in change.kept.cycle.partitions],
-                "before": change.kept.status,
-                "after": change.after,
-                "reason": change.reason,
-            }
-            for change in done.changes
-        ],
-        "unknown": [{**_cycle(change), "reason": change.reason} for change in done.unknown],
-    }
-
-
-def _cycle(change: Turn) -> dict[str, object]:
-    cycle = change.kept.cycle
-    return {
-        "contract": cycle.contract,
-        "object": cycle.object,
-        "slo": cycle.slo,
-        "due_at": cycle.due_at.isoformat(),
-    }
 
 
 def _pause(every: str | None) -> timedelta | None:

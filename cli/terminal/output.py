@@ -138,6 +138,13 @@ def ours(*, err: bool = False) -> AbstractContextManager[None]:
     return stream(err).ours()
 
 
+def bracketed(text: str) -> str:
+    """The text for typer's help, which would take what stands in brackets for a style."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
 def styled(text: str, fg: str = "", *, bold: bool = False) -> str:
     """The text with a colour, for what is printed here; where colours are not shown it is just the text."""
     return paint(text, ";".join(code for code in (_COLORS.get(fg, ""), "1" if bold else "") if code))

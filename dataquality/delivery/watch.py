@@ -63,10 +63,12 @@ class PastMiss:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """What a tick did. `open` are the cycles whose status can still change after it."""
+    """What a tick did. `begun` are the SLOs that were never watched before, `open` the cycles whose status
+    can still change after it."""
 
     at: datetime
     slos: int
+    begun: int
     new_cycles: int
     changes: tuple[Turn, ...]
     unknown: tuple[Turn, ...]
@@ -98,7 +100,7 @@ def tick(
     """
     gone = withdraw(store, withdrawn, now, tell)
     roots = {one.slo.key: blindness.root_of(one) for one in watched}
-    new = _enumerate(store, watched, roots, now, since or now, unread)
+    begun, new = _enumerate(store, watched, roots, now, since or now, unread)
     with store.read() as tx:
         standing = ledger.open_cycles(tx, now, {one.slo.key[0] for one in watched})
         at_hand = {one.slo.key[0]: one.place.elsewhere for one in watched if one.slo.key in standing}
@@ -130,6 +132,7 @@ def tick(
     return Tick(
         at=now,
         slos=len(watched),
+        begun=begun,
         new_cycles=new,
         changes=gone + tuple(change for change in changes if change.after is not change.kept.status),
         unknown=tuple(
@@ -150,8 +153,9 @@ def _enumerate(
     now: datetime,
     start: datetime,
     unread: Collection[str],
-) -> int:
-    """Gives every cycle that came due since the last tick its row; how many there were."""
+) -> tuple[int, int]:
+    """Gives every cycle that came due since the last tick its row; how many SLOs were new, and how many
+    cycles."""
     with store.read() as tx:
         marks, before = watermarks.through(tx), watermarks.roots(tx)
     due: list[tuple[Slo, list[Cycle]]] = []
@@ -169,7 +173,7 @@ def _enumerate(
             enumerate_all(tx, due, now)
             watermarks.note_roots(tx, moved)
             watermarks.advance(tx, [one.slo.key for one in watched], unread, now)
-    return sum(len(new) for _, new in due)
+    return sum(one.slo.key not in marks for one in watched), sum(len(new) for _, new in due)
 
 
 def _worded(kept: Kept, words: Mapping[tuple[Key, datetime], Excuse]) -> Kept:

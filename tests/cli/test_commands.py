@@ -231,7 +231,7 @@ def test_schedule_next_prints_instants_or_one_finding(dq):
     bad = dq("schedule", "next", "0 30 * * *", "--format", "json")
 
     assert good.json["next_due_utc"] == ["2026-05-02T06:00:00Z", "2026-05-03T06:00:00Z"]
-    assert bad.code == 1
+    assert bad.code == 2
     assert bad.json["finding"]["rule"] == "CRON_RANGE"
 
 

@@ -113,5 +113,5 @@ def test_convert_tells_the_nights_on_which_the_two_differ(capsys) -> None:
 
 @pytest.mark.parametrize("text", ["cron(0 6 15W * ? *)", "rate(5 minutes)", "0 6 */2 * 1", "nonsense"])
 def test_convert_refuses_what_cannot_be_said(text: str, capsys) -> None:
-    assert run(["schedule", "convert", text]) == 1
+    assert run(["schedule", "convert", text]) == 2
     assert capsys.readouterr().out

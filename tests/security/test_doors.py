@@ -126,8 +126,10 @@ ALLOWED = {
         "door: where a reader that went away is written to",
     ),
     ("cli/terminal/stream.py", "environment"): ("os.environ", "door: NO_COLOR, FORCE_COLOR and TERM"),
+    ("cli/main.py", "environment"): ("os.environ", "the words that a shell asks to complete"),
     ("cli/terminal/output.py", "output"): (
-        "rich.cells.cell_len rich.cells.set_cell_size rich.console.Console rich.panel.Panel rich.text.Text",
+        "rich.cells.cell_len rich.cells.set_cell_size rich.console.Console rich.markup.escape"
+        " rich.panel.Panel rich.text.Text",
         "door: help and mistakes of usage, drawn into that stream",
     ),
     # operator settings

@@ -1,0 +1,158 @@
+"""What once stopped people in their first hour, by the number of its fault, through the real command.
+
+The table says which test would fail if a fault came back; those that have no other place stand below.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fakes.command import BEGIN, MISSED, Place, contract
+
+TESTS = Path(__file__).parents[1]
+DQ = Path(sys.executable).with_name("dq")
+
+FAULTS = {
+    "U1: without extras nothing ran": (
+        "test_light.py::test_the_light_install_gives_its_commands_and_says_what_the_others_lack",
+    ),
+    "U2: told to install from an index that has no dq": (
+        "contracts/shared/test_install.py",
+        "test_light.py::test_the_command_that_mends_a_lack_mends_it",
+    ),
+    "U3: Windows and Python 3.14": (
+        "test_light.py::test_the_light_install_gives_its_commands_and_says_what_the_others_lack",
+    ),
+    "U4: stack traces of Java for a file that is no Parquet": (
+        "cli/test_first_hour.py::test_a_file_that_is_no_parquet_is_said_in_words",
+    ),
+    "U7: help, options without effect, shell completion": (
+        "cli/test_first_hour.py::test_help_keeps_what_stands_in_brackets",
+        "cli/test_first_hour.py::test_since_says_when_it_begins_nothing",
+        "cli/test_first_hour.py::test_since_may_not_lie_ahead",
+        "cli/test_first_hour.py::test_a_page_as_json_is_json",
+        "cli/test_first_hour.py::test_a_mode_wants_a_base_and_is_one",
+        "cli/test_first_hour.py::test_bash_completes_commands_options_and_values",
+        "cli/test_first_hour.py::test_other_shells_ask_and_are_answered",
+        "cli/test_commands.py::test_schedule_next_prints_instants_or_one_finding",
+    ),
+}
+
+
+@pytest.mark.parametrize("shown", [test for tests in FAULTS.values() for test in tests])
+def test_each_test_of_the_table_is_there(shown: str) -> None:
+    file, _, name = shown.partition("::")
+    functions = {one.name for one in ast.walk(ast.parse((TESTS / file).read_text()))
+                 if isinstance(one, ast.FunctionDef)}  # fmt: skip
+
+    assert not name or name in functions
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    made = Place(tmp_path)
+    made.put("registry/orders.odcs.yaml", contract("orders"))
+    (tmp_path / "lake" / "orders").mkdir(parents=True)
+    return made
+
+
+@pytest.mark.spark
+def test_a_file_that_is_no_parquet_is_said_in_words(place: Place, spark: object) -> None:
+    place.put("lake/orders/day=2026-05-10/part-0.parquet", "data\n")
+    # The session of the tests stands in another folder.
+    there = {"path: lake/orders": f"path: {place.folder}/lake/orders"}
+    place.put("registry/orders.odcs.yaml", contract("orders", **there))
+
+    ran = place.dq("check", "registry/orders.odcs.yaml", "--partition", "day=2026-05-10")
+
+    assert ran.code == 3
+    assert "part-0.parquet" in ran.err
+    assert "Deliver this file again" in ran.err
+    assert "at org.apache" not in ran.out + ran.err
+    assert "Traceback" not in ran.out + ran.err
+
+
+def test_help_keeps_what_stands_in_brackets(place: Place) -> None:
+    assert "Needs the extra [aws]." in place.dq("emr", "--help").out
+
+
+def test_since_says_when_it_begins_nothing(place: Place) -> None:
+    first = place.dq("watch", "registry", "--as-of", BEGIN, "--since", "2026-05-09T00:00:00Z")
+
+    second = place.dq("watch", "registry", "--as-of", MISSED, "--since", "2026-05-01T00:00:00Z")
+
+    assert "new cycles: 2" in first.out
+    assert "--since" not in first.err
+    assert "--since begins no SLO anew: 1 of 1 is watched already" in second.err
+    assert "new cycles: 1" in second.out
+
+
+def test_since_may_not_lie_ahead(place: Place) -> None:
+    ran = place.dq("watch", "registry", "--as-of", BEGIN, "--since", MISSED)
+
+    assert (ran.code, f"--since {MISSED} is after {BEGIN}" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("cron-invalid", "rule"), ("type-narrowed", "change"), ("luhn", "custom check")]
+)
+def test_a_page_as_json_is_json(place: Place, name: str, kind: str) -> None:
+    page = place.dq("explain", name, "--format", "json").json
+    text = place.dq("explain", name).out
+
+    assert (page["id"], page["kind"]) == (name, kind)
+    assert page["summary"].split("\n")[0][:40] in text
+    assert bool(page["bad"]) == bool(page["why"]) == (kind == "rule")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(("--mode", "foo"), "there is no mode 'foo'"), (("--mode", "full"), "without --base")],
+)
+def test_a_mode_wants_a_base_and_is_one(place: Place, options: tuple[str, ...], said: str) -> None:
+    ran = place.dq("validate", "registry", *options)
+
+    assert (ran.code, said in ran.err) == (2, True)
+
+
+def answered(place: Place, **variables: str) -> list[str]:
+    """What dq says to a shell that completes."""
+    done = subprocess.run(
+        [DQ], cwd=place.folder, env={**os.environ, **variables}, capture_output=True, text=True, check=False
+    )
+    assert (done.stderr, "\x1b" in done.stdout) == ("", False)
+    return done.stdout.splitlines()
+
+
+def test_bash_completes_commands_options_and_values(place: Place) -> None:
+    script = "\n".join(answered(place, _DQ_COMPLETE="source_bash"))
+    asked = {"dq va": "validate", "dq schedule n": "next", "dq watch --trust": "--trust-clock",
+             "dq --config dq.toml watch --format j": "json"}  # fmt: skip
+    call = f"_dq_completion {DQ}; echo ${{COMPREPLY[@]}}"
+    lines = [f"COMP_WORDS=({words}); COMP_CWORD={len(words.split()) - 1}; {call}" for words in asked]
+
+    done = subprocess.run(
+        ["bash", "--norc"], input="\n".join([script, *lines]), capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.splitlines() == list(asked.values())
+
+
+def test_other_shells_ask_and_are_answered(place: Place) -> None:
+    words = {"_TYPER_COMPLETE_ARGS": "dq va", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+
+    [zsh] = answered(place, _DQ_COMPLETE="complete_zsh", **words)
+    [fish] = answered(place, _DQ_COMPLETE="complete_fish", **words)
+
+    assert '"validate":"Find every mistake' in zsh
+    assert fish.startswith("validate\tFind every mistake")
+
+
+def test_the_scripts_for_each_shell_name_dq(place: Place) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert "_DQ_COMPLETE=complete_" + shell in "\n".join(answered(place, _DQ_COMPLETE=f"source_{shell}"))
