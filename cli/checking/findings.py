@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from dq.cli.checking import oors
+from dq.cli.checking.oors import Source
 from dq.cli.checking.run import Failed
 from dq.cli.checking.selection import name_of
 from dq.cli.terminal import output
@@ -23,8 +25,19 @@ T = TypeVar("T", Report, Outline)
 _SAMPLES, _CHARACTERS = 3, 200
 
 
-def reports(done: Sequence[Report | Failed], findings: Sequence[Finding], form: output.Format) -> None:
-    """What all runs found. In JSON, what could not be tested has an entry with its `error` and no results."""
+def reports(
+    done: Sequence[Report | Failed], findings: Sequence[Finding], form: output.ResultFormat, source: Source
+) -> None:
+    """What all runs found, by this source.
+
+    In JSON, what could not be tested has an entry with its `error` and no results; in OORS, a message.
+    """
+    if form is output.ResultFormat.OORS:
+        for one in done:
+            if isinstance(one, Failed):
+                failure(one)
+        oors.show(oors.messages(source, done, findings))
+        return
     _print(
         done,
         findings,
@@ -34,7 +47,9 @@ def reports(done: Sequence[Report | Failed], findings: Sequence[Finding], form: 
     )
 
 
-def outlines(seen: Sequence[Outline | Failed], findings: Sequence[Finding], form: output.Format) -> None:
+def outlines(
+    seen: Sequence[Outline | Failed], findings: Sequence[Finding], form: output.ResultFormat
+) -> None:
     """What all runs would do."""
     _print(seen, findings, form, foreseen, "Nothing would be tested. Name a --partition, or say --all.")
 
@@ -42,14 +57,14 @@ def outlines(seen: Sequence[Outline | Failed], findings: Sequence[Finding], form
 def _print(
     found: Sequence[T | Failed],
     findings: Sequence[Finding],
-    form: output.Format,
+    form: output.ResultFormat,
     describe: Callable[[T], None],
     nothing: str,
 ) -> None:
     for one in found:
         if isinstance(one, Failed):
             failure(one)
-    if form is output.Format.JSON:
+    if form is output.ResultFormat.JSON:
         broken: list[JsonObject] = [_untested(None, None, [], str(finding)) for finding in findings]
         output.as_json([*broken, *(_entry(one) for one in found)])
         return

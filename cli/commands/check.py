@@ -11,7 +11,7 @@ import typer
 
 from dq.cli.alerting import routing, sending
 from dq.cli.alerting.sending import CHANNEL
-from dq.cli.checking import findings
+from dq.cli.checking import findings, oors
 from dq.cli.checking.quarantining import QUARANTINE, UNMASKED
 from dq.cli.checking.run import Failed, Setup, T, Work, foresee, refused, run, run_all
 from dq.cli.checking.selection import Task, asked, formats, name_of, objects, tasks, with_places, with_rules
@@ -23,7 +23,7 @@ from dq.cli.terminal.progress import Progress
 from dq.cli.world.concurrency import at_once, together
 from dq.cli.world.environment import here, processors
 from dq.cli.world.spark import session
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.dataquality import Report
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.results import results_table as results
@@ -78,7 +78,7 @@ def command(
     quarantine: str = QUARANTINE,
     quarantine_unmasked: bool = UNMASKED,
     as_of: str = output.AS_OF,
-    format: output.Format = output.FORMAT,
+    format: output.ResultFormat = output.RESULT_FORMAT,
 ) -> None:
     """Test the data against its contracts, on Spark.
 
@@ -93,6 +93,8 @@ def command(
 
     Example: dq check flights.odcs.yaml --partition flight_date=2013-11-03
     """
+    if dry_run and format is output.ResultFormat.OORS:
+        raise UsageError("A dry run has no results for OORS.", "Write --format json, or leave --dry-run out.")
     world = here(as_of, paths or [Path()])
     what = asked(partition, cycle, since, everything)
     store = world.store()
@@ -133,8 +135,10 @@ def command(
             done, bugs = _each(given, todo, events.around(run) if events else run, threads)
     else:
         done, bugs = [failed for task in todo for failed in refused(task)], []
-    findings.reports(done, loaded.findings, format)
-    write = output.aside if format is output.Format.JSON else output.block
+    findings.reports(
+        done, loaded.findings, format, oors.source("dq check", loaded.contracts, server, world.now())
+    )
+    write = output.block if format is output.ResultFormat.TEXT else output.aside
     undelivered = sending.report(sending.send(world, store, write, channel))
     if results_table:
         _append(session(world, hive=hive), done, loaded, world.now(), results_table)
@@ -149,7 +153,9 @@ def _code(one: Report | Failed) -> int:
     return Unreadable.exit_code if unwritten else one.exit_code
 
 
-def _foresee(given: Setup, todo: Sequence[Task], threads: int, loaded: Loaded, form: output.Format) -> int:
+def _foresee(
+    given: Setup, todo: Sequence[Task], threads: int, loaded: Loaded, form: output.ResultFormat
+) -> int:
     seen, bugs = _each(given, todo, foresee, threads)
     findings.outlines(seen, loaded.findings, form)
     _raise(bugs)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typer
 
 from dq.cli.auditing import audit as auditing
-from dq.cli.checking import findings
+from dq.cli.checking import findings, oors
 from dq.cli.lineage.recording import recording
 from dq.cli.loading.contracts import chosen, load
 from dq.cli.publishing.delivering import CatalogChoice, Delivered, PublishRequest, deliver
@@ -53,7 +53,7 @@ def command(
     role_arn: str = ROLE,
     catalog_id: str = ACCOUNT,
     as_of: str = output.AS_OF,
-    format: output.Format = output.FORMAT,
+    format: output.ResultFormat = output.RESULT_FORMAT,
 ) -> None:
     """Say that a delivery is complete: partition, marker, receipt, and a word to consumers, once each.
 
@@ -72,6 +72,8 @@ def command(
 
     Example: dq publish flights.odcs.yaml --partition flight_date=2026-11-20 --rows 912
     """
+    if format is output.ResultFormat.OORS and audit is None:
+        raise UsageError("--format oors tells what an audit found.", "Add --audit, or write --format json.")
     if pending:
         _send_pending(here(as_of), contract, format)
         return
@@ -84,15 +86,16 @@ def command(
     )
     choice = CatalogChoice(catalog, role_arn, catalog_id)
     mended: tuple[str, ...] = ()
+    source = oors.source("dq publish --audit", [document], server, world.now())
     if audit is not None:
-        found = _audited(world, document, one, given, choice, audit, format)
+        found = _audited(world, document, one, given, choice, audit, format, source)
         given, mended = found.request, found.mended
     with recording(world, [document], server) as events:
         done = deliver(world, document, one, given, choice)
         if events and done.published.done:
             events.published(document, one, done.published.event.id, done.published.event.publication.rows)
     mended += done.published.mended
-    if format is output.Format.JSON:
+    if format is output.ResultFormat.JSON:
         output.as_json(
             {
                 **done.published.event.as_json(),
@@ -102,7 +105,7 @@ def command(
             }
         )
     else:
-        _show(document.id, done, mended)
+        _show(document.id, done, mended, output.line if format is output.ResultFormat.TEXT else output.note)
     done.raise_for_status()
 
 
@@ -113,16 +116,25 @@ def _audited(
     given: PublishRequest,
     choice: CatalogChoice,
     staged: str,
-    format: output.Format,
+    format: output.ResultFormat,
+    source: oors.Source,
 ) -> auditing.Audited:
     """What is staged, to be published; ends the command where that breaks the contract."""
     if not staged:
         # A variable that a script did not fill must not publish without an audit.
         raise UsageError("--audit is empty.", "Name the staged folder, or the branch.")
     found = auditing.audit(world, contract, one, given, choice, staged)
+    if format is output.ResultFormat.OORS:
+        said = (
+            oors.messages(source, [found.report])
+            if found.report
+            else [oors.not_judged_again(source, contract, one, given.partition)]
+        )
+        oors.show(said)
     if found.exit_code:
         assert found.report is not None
-        findings.reports([found.report], [], format)
+        if format is not output.ResultFormat.OORS:
+            findings.reports([found.report], [], format, source)
         verdict = "breaks the contract" if found.exit_code == 1 else "could not be judged"
         if found.live:
             output.note(
@@ -134,11 +146,11 @@ def _audited(
     return found
 
 
-def _send_pending(world: World, contract: Path | None, format: output.Format) -> None:
+def _send_pending(world: World, contract: Path | None, format: output.ResultFormat) -> None:
     if contract is not None:
         raise UsageError("--pending is of all contracts.", "Leave the contract out.")
     sent, left = send_pending(world)
-    if format is output.Format.JSON:
+    if format is output.ResultFormat.JSON:
         output.as_json({"sent": sent, "waiting": [as_row(one) for one in left]})
     else:
         output.line(f"{sent} sent, {sum(one.number for one in left)} waiting.")
@@ -149,7 +161,7 @@ def _send_pending(world: World, contract: Path | None, format: output.Format) ->
         raise typer.Exit(4)
 
 
-def _show(contract: str, done: Delivered, mended: Sequence[str]) -> None:
+def _show(contract: str, done: Delivered, mended: Sequence[str], line: Callable[[str], None]) -> None:
     event = done.published.event
     what = partition_folder(event.publication.values) or "the snapshot"
     if event.revision > 1:
@@ -158,9 +170,9 @@ def _show(contract: str, done: Delivered, mended: Sequence[str]) -> None:
         if before is not None and rows is not None:
             what += f" ({before:,} row{'' if before == 1 else 's'}, now {rows:,})"
     did = ", ".join(done.published.done) or ("branch" if mended else "nothing, it was published before")
-    output.line(f"{contract} {what}: {did}.")
+    line(f"{contract} {what}: {did}.")
     for sentence in mended:
-        output.line(f"  mended: {sentence}.")
+        line(f"  mended: {sentence}.")
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:

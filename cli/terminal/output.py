@@ -40,7 +40,20 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class ResultFormat(StrEnum):
+    """How a command prints what checks found."""
+
+    TEXT = "text"
+    JSON = "json"
+    OORS = "oors"
+
+
 FORMAT = typer.Option(Format.TEXT, "--format", help="text for people, json for machines.")
+RESULT_FORMAT = typer.Option(
+    ResultFormat.TEXT,
+    "--format",
+    help="text for people, json for machines, oors for messages of Bitol's standard, one on each line.",
+)
 AS_OF = typer.Option(None, "--as-of", help="Judge as if it were this instant, such as 2026-05-01T06:00:00Z.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -94,6 +95,9 @@ class CheckResult:
     its identity. `observed` and `allowed` are texts ready to print; `value` is the measured number, when
     there is one. `samples` holds up to 20 keys of failing rows, classified columns masked. `groups` are the
     answers for groups by the columns `by`. `of` tells what was measured, where later runs compare with it.
+    `rows` is how many rows were looked at and `failed_rows` how many of them break the clause, where that is
+    known. `threshold` is what `value` must be, as ODCS writes it, such as `{"mustBeLessThan": 5}`, and `unit`
+    what both count: `rows`, `percent`, or nothing that is the same for all checks.
     """
 
     check: str
@@ -111,6 +115,10 @@ class CheckResult:
     by: tuple[str, ...] = ()
     groups: tuple[GroupResult, ...] = ()
     of: str = ""
+    rows: int | None = None
+    failed_rows: int | None = None
+    threshold: Mapping[str, builtins.object] = field(default_factory=dict)
+    unit: str = ""
 
 
 class CycleStatus(StrEnum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from dq.contracts.shared.outcome import CheckResult, Status
@@ -90,13 +91,18 @@ def judged(clause: Clause, values: Values) -> CheckResult:
         message += f"; allowed: {clause.allowed}"
     if clause.note:
         message += f" ({clause.note})"
-    return result(clause, Status.PASS if kept else Status.FAIL, observed, message, float(measured))
+    made = result(clause, Status.PASS if kept else Status.FAIL, observed, message, float(measured))
+    rows, failed = (total, found) if clause.of_rows else (found, None)
+    return replace(
+        made, rows=rows, failed_rows=failed, unit=Unit.PERCENT if _in_percent(clause) else Unit.ROWS
+    )
 
 
 def result(
     clause: Clause, status: Status, observed: str, message: str, value: float | None = None
 ) -> CheckResult:
     """A check result with the clause's identity and place."""
+    no_row = {"mustBe": 0} if clause.of_rows else {}
     return CheckResult(
         check=clause.check,
         clause=clause.path,
@@ -109,6 +115,7 @@ def result(
         message=message,
         at=clause.at,
         value=value,
+        threshold=clause.limit.threshold.as_odcs() if clause.limit else no_row,
     )
 
 

@@ -41,6 +41,11 @@ class Threshold:
         """Whether a measured count that breaks the promise is too large: a smaller one would keep it."""
         return any(self.holds(each) for each in (Fraction(0), *self.operands) if each < value)
 
+    def as_odcs(self) -> dict[str, object]:
+        """As a rule of ODCS writes it: `{"mustBe": 0}`, `{"mustBeBetween": [1, 5]}`."""
+        numbers = [int(one) if one.denominator == 1 else float(one) for one in self.operands]
+        return {self.operator: numbers if len(numbers) > 1 else numbers[0]}
+
     def __str__(self) -> str:
         return OPERATORS[self.operator][1].format(*self.written)
 

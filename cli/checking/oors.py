@@ -1,0 +1,188 @@
+"""What runs found as messages of Bitol's Open Observability Results Standard (OORS), one for each run.
+
+Written after https://bitol-io.github.io/open-observability-results-standard, draft v0.8.1. A message has no
+`run` object: it is the last word on its run. No row of the data is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from dq.cli.checking.run import Failed
+from dq.cli.terminal import output
+from dq.contracts.access.data_location import server_of
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.install import NAME
+from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status
+from dq.contracts.shared.printable import in_json, one_line
+from dq.dataquality import Report
+from dq.dataquality.clauses.coverage import JsonObject, State
+
+VERSION = "v0.8.1"
+_STATUS = {Status.PASS: "pass", Status.FAIL: "fail", Status.ERROR: "error", Status.SKIPPED: "skip"}
+# The standard's order: the first of these that occurs is the status of all.
+_ORDER = ("error", "fail", "warn", "pass", "skip")
+# The two names that both sides have; the others stand among the custom properties.
+_SEVERITY = {Severity.CRITICAL: "critical", Severity.ERROR: "high"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The command whose results these are, such as `dq check`; its messages have one run id."""
+
+    process: str
+    contracts: dict[str, Contract]
+    server: str | None
+    at: datetime
+    run_id: str
+
+
+def source(process: str, contracts: Iterable[Contract], server: str | None, at: datetime) -> Source:
+    """A source of a run id that no other has."""
+    return Source(process, {one.key: one for one in contracts}, server, at, str(uuid4()))
+
+
+def messages(
+    from_: Source, done: Sequence[Report | Failed], findings: Sequence[Finding] = ()
+) -> Iterator[JsonObject]:
+    """A message for each contract that could not be read, and for each object and scope."""
+    for finding in findings:
+        yield _message(
+            from_, None, None, [_could_not(finding.rule, "The contract can be read", str(finding))]
+        )
+    for one in done:
+        if isinstance(one, Failed):
+            said = _could_not("data", "The data can be tested", str(one.error))
+            target = _target(one.object.name, [one.scope] if one.scope else [])
+            yield _message(from_, one.contract.id, one.contract.version, [{**said, "target": target}])
+        else:
+            yield _message(from_, one.contract, one.version, list(_results(one)))
+
+
+def not_judged_again(
+    from_: Source, contract: Contract, one: SchemaObject, scope: Mapping[str, str]
+) -> JsonObject:
+    """The message of an audit of what this very run has published before."""
+    target = _target(one.name, [scope] if scope else [])
+    said = "It was audited and published before, and is not judged a second time."
+    return _message(from_, contract.id, contract.version, [_unknown("audit", "What is staged", said, target)])
+
+
+def show(messages: Iterable[JsonObject]) -> None:
+    """Each message as one line of JSON."""
+    for one in messages:
+        output.line(in_json(json.dumps(one, ensure_ascii=False, default=str, allow_nan=False)))
+
+
+def _message(
+    from_: Source, contract: str | None, version: str | None, results: list[JsonObject]
+) -> JsonObject:
+    found = {result["status"] for result in results}
+    return {
+        "apiVersion": VERSION,
+        "kind": "ObservabilityResults",
+        "id": str(uuid4()),
+        "observedAt": from_.at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+        "source": {"process": from_.process, "runId": from_.run_id, "vendor": NAME},
+        **({"contract": _contract(from_, contract, version)} if contract else {}),
+        "status": next((status for status in _ORDER if status in found), "unknown"),
+        "results": results,
+    }
+
+
+def _contract(from_: Source, contract: str, version: str | None) -> JsonObject:
+    known = next(
+        (one for one in from_.contracts.values() if (one.id, one.version) == (contract, version)), None
+    )
+    try:
+        server = server_of(known, from_.server).server if known else None
+    except UsageError:
+        server = None
+    return {
+        "contractId": _text(contract),
+        "standard": "ODCS",
+        "version": _text(version or ""),
+        **({"server": _text(server)} if server else {}),
+    }
+
+
+def _results(report: Report) -> Iterator[JsonObject]:
+    scopes = [dict(one) for one in report.partitions]
+    if report.verification is not None and report.verification.disagreements:
+        said = "Statistics of files are wrong, so that nobody knows what else is."
+        yield _could_not("statistics", "The statistics of the files are true", said)
+    for result in report.results:
+        yield _result(result, scopes)
+    tested = {result.clause for result in report.results}
+    untested = [one for one in report.accounts if one.state is State.NOT_EVALUATED and one.path not in tested]
+    for account in untested:
+        yield _unknown(account.path, account.clause, account.reason, _target(report.object, scopes))
+    if not tested and not untested:
+        # Nobody looked, which is not the same as that all is well.
+        reason = "The contract has no clause that can be tested."
+        yield _unknown("clauses", "Clauses were tested", reason, _target(report.object, scopes))
+
+
+def _result(result: CheckResult, scopes: Sequence[Mapping[str, str]]) -> JsonObject:
+    column = result.property if result.property and ", " not in result.property else ""
+    warned = result.status is Status.FAIL and not result.severity.blocks
+    measure = {
+        "metric": result.check,
+        "value": result.value if result.value is not None and math.isfinite(result.value) else None,
+        "threshold": dict(result.threshold) or None,
+        "unit": result.unit or None,
+        "rowCount": result.rows,
+        "failedRowCount": result.failed_rows,
+    }
+    path = "".join(f"/properties/{step}" for step in column.split(".") if step)
+    return {
+        "id": _text(f"{result.check}@{result.clause}"),
+        "type": "check",
+        "name": _text(f"{result.object}{f'.{result.property}' if result.property else ''} {result.check}"),
+        "status": "warn" if warned else _STATUS[result.status],
+        "relatesTo": _text(f"schema/{result.object}{path}"),
+        **({"severity": _SEVERITY[result.severity]} if result.severity in _SEVERITY else {}),
+        "target": _target(result.object, scopes),
+        "measure": {key: value for key, value in measure.items() if value is not None},
+        "message": _text(result.message),
+        "customProperties": [
+            {"property": "clause", "value": _text(result.clause)},
+            {"property": "severity", "value": result.severity.value},
+            {"property": "expected", "value": _text(result.allowed)},
+            {"property": "observed", "value": _text(result.observed)},
+            *([{"property": "column", "value": _text(result.property)}] if result.property else []),
+        ],
+    }
+
+
+def _target(object: str, scopes: Sequence[Mapping[str, str]]) -> JsonObject:
+    said = [" and ".join(f"{key} = '{_quoted(value)}'" for key, value in scope.items()) for scope in scopes]
+    narrowed = f"({') or ('.join(said)})" if len(said) > 1 else "".join(said)
+    return {
+        "resourceType": "table",
+        "resourceIdentifier": _text(object),
+        **({"filter": _text(narrowed)} if narrowed else {}),
+    }
+
+
+def _could_not(id: str, name: str, said: str) -> JsonObject:
+    return {"id": id, "type": "check", "name": name, "status": "error", "message": _text(said)}
+
+
+def _unknown(id: str, name: str, said: str, target: JsonObject) -> JsonObject:
+    return {**_could_not(_text(id), _text(name), said), "status": "unknown", "target": target}
+
+
+def _quoted(value: object) -> str:
+    return str(value).replace("'", "''")
+
+
+def _text(text: str) -> str:
+    """One line, in which no reader finds a variable: those of its own environment would be put in."""
+    return one_line(text).replace("${", "$ {")
