@@ -1,157 +1,107 @@
-"""The JSON Schema of OpenLineage's run events, with the facets that dq writes, closed where dq adds nothing.
+"""Events of OpenLineage, read back by the client's own classes, which are generated from the JSON schema.
 
-No package on PyPI ships the official files, so these are written from them, key by key: spec/OpenLineage.json
-(2-0-x) and facets/*.json of https://github.com/OpenLineage/OpenLineage, in the versions that the client's
-classes name as `_schemaURL`. They allow less than the official ones: no key that is not in them.
+No package ships the schema's files (the client's wheel and sdist, and openlineage-java, were looked through).
+The classes have its names, types and required fields, validators for instants and ids, and the file that each
+is made from, as `_schemaURL`. What they would take all the same is refused here: another type, a key that
+they do not know, a facet below another key or in another place.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import types
+import typing
+from collections.abc import Iterator
+from enum import Enum
 from typing import Any
+from urllib.parse import urlsplit
 
-SPEC = "https://openlineage.io/spec"
-TEXT = {"type": "string"}
-COUNT = {"type": "integer", "minimum": 0}
-NUMBER = {"type": "number"}
-TIME = {"type": "string", "format": "date-time"}
-URI = {"type": "string", "format": "uri"}
-LIST = {"type": "array"}
+import attr
+from openlineage.client import generated
+from openlineage.client.generated import base
+from openlineage.client.serde import Serde
 
-
-def _object(required: list[str], **properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "required": required,
-        "additionalProperties": False,
-        "properties": properties,
-    }
+SPEC = "https://openlineage.io/spec/"
+_KINDS = ("InputDatasetFacet", "OutputDatasetFacet", "DatasetFacet", "RunFacet", "JobFacet")
+_WRITTEN = ("_producer", "_schemaURL", "schemaURL")
 
 
-def _facet(version: str, file: str, required: list[str], **properties: Any) -> dict[str, Any]:
-    """A BaseFacet of OpenLineage.json: `_producer` and `_schemaURL` are required of each."""
-    url = f"{SPEC}/facets/{version}/{file}.json#/$defs/{file}"
-    base = {"_producer": URI, "_schemaURL": {"const": url}}
-    return _object(["_producer", "_schemaURL", *required], **base, **properties)
+def _classes() -> Iterator[type]:
+    for module in pkgutil.iter_modules(generated.__path__):
+        for value in vars(importlib.import_module(f"{generated.__name__}.{module.name}")).values():
+            if isinstance(value, type) and attr.has(value) and hasattr(value, "_get_schema"):
+                yield value
 
 
-def _array(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
+BY_URL = {one._get_schema(): one for one in _classes()}
 
 
-# What the assertion of the data quality facet and a test of the test run facet share.
-_TESTED = {
-    "name": TEXT,
-    "severity": {"enum": ["error", "warn"]},
-    "description": TEXT,
-    "expected": TEXT,
-    "actual": TEXT,
-    "content": TEXT,
-    "contentType": TEXT,
-    "params": {"type": "object"},
-}
-ASSERTIONS = _facet(
-    "1-1-0",
-    "DataQualityAssertionsDatasetFacet",
-    ["assertions"],
-    assertions=_array(
-        _object(["assertion", "success"], assertion=TEXT, success={"type": "boolean"}, column=TEXT, **_TESTED)
-    ),
-)
-METRICS = _facet(
-    "1-0-3",
-    "DataQualityMetricsInputDatasetFacet",
-    ["columnMetrics"],
-    rowCount=COUNT,
-    bytes=COUNT,
-    fileCount=COUNT,
-    lastUpdated=TIME,
-    columnMetrics={
-        "type": "object",
-        "additionalProperties": _object(
-            [],
-            nullCount=COUNT,
-            distinctCount=COUNT,
-            sum=NUMBER,
-            count=NUMBER,
-            min=NUMBER,
-            max=NUMBER,
-            quantiles={"type": "object", "additionalProperties": NUMBER},
-        ),
-    },
-)
-FIELDS = _array(
-    _object(
-        ["name"],
-        name=TEXT,
-        type=TEXT,
-        description=TEXT,
-        ordinal_position={"type": "integer"},
-        fields={"$ref": "#/$defs/fields"},
-    )
-)
-SCHEMA_FACET = _facet("1-2-0", "SchemaDatasetFacet", [], fields={"$ref": "#/$defs/fields"})
-SYMLINKS = _facet(
-    "1-0-1",
-    "SymlinksDatasetFacet",
-    [],
-    identifiers=_array(_object(["namespace", "name", "type"], namespace=TEXT, name=TEXT, type=TEXT)),
-)
-OUTPUT = _facet(
-    "1-0-2", "OutputStatisticsOutputDatasetFacet", [], rowCount=COUNT, size=COUNT, fileCount=COUNT
-)
-TAGS = _facet(
-    "1-0-0", "TagsRunFacet", [], tags=_array(_object(["key", "value"], key=TEXT, value=TEXT, source=TEXT))
-)
-TESTS = _facet(
-    "1-0-1",
-    "TestRunFacet",
-    ["tests"],
-    tests=_array(
-        _object(["name", "status"], status={"enum": ["pass", "fail", "skip"]}, type=TEXT, **_TESTED)
-    ),
-)
-ERROR = _facet(
-    "1-0-1",
-    "ErrorMessageRunFacet",
-    ["message", "programmingLanguage"],
-    message=TEXT,
-    programmingLanguage=TEXT,
-    stackTrace=TEXT,
-)
-JOB_TYPE = _facet(
-    "2-0-4",
-    "JobTypeJobFacet",
-    ["processingType", "integration"],
-    processingType=TEXT,
-    integration=TEXT,
-    jobType=TEXT,
-)
-DATASET = {"namespace": {**TEXT, "minLength": 1}, "name": {**TEXT, "minLength": 1}}
-DATASET["facets"] = _object([], schema=SCHEMA_FACET, symlinks=SYMLINKS)
-INPUT = _object(
-    ["namespace", "name"],
-    **DATASET,
-    inputFacets=_object([], dataQualityAssertions=ASSERTIONS, dataQualityMetrics=METRICS),
-)
-# $defs/RunEvent, which is $defs/BaseEvent with a run and a job.
-SCHEMA = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "$defs": {"fields": FIELDS},
-    **_object(
-        ["eventTime", "producer", "schemaURL", "eventType", "run", "job"],
-        eventTime=TIME,
-        producer=URI,
-        schemaURL={"const": f"{SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"},
-        eventType={"enum": ["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]},
-        run=_object(
-            ["runId"],
-            runId={"type": "string", "format": "uuid"},
-            facets=_object([], tags=TAGS, test=TESTS, errorMessage=ERROR),
-        ),
-        job=_object(["namespace", "name"], namespace=TEXT, name=TEXT, facets=_object([], jobType=JOB_TYPE)),
-        inputs=_array(INPUT),
-        outputs=_array(
-            _object(["namespace", "name"], **DATASET, outputFacets=_object([], outputStatistics=OUTPUT))
-        ),
-    ),
-}
+def read_back(event: dict[str, Any]) -> None:
+    """Raises TypeError or ValueError for an event that is not the standard's, with the place of the fault."""
+    made = _made(base.RunEvent, event, "event")
+    # What was left out on the way would be missing here.
+    if Serde.to_dict(made) != Serde.to_dict(event):
+        raise ValueError(f"it reads as another event: {Serde.to_dict(made)}")
+
+
+def _made(wanted: type, value: Any, at: str) -> Any:
+    """The object of this class that the JSON object is."""
+    if not isinstance(value, dict):
+        raise TypeError(f"{at} is {value!r}, and no {wanted.__name__}")
+    fields = {one.name: one for one in attr.fields(wanted)}
+    if unknown := set(value) - set(fields):
+        raise TypeError(f"{at} has {sorted(unknown)}, which {wanted.__name__} has not")
+    hints = typing.get_type_hints(wanted)
+    given = {name: _value(hints[name], each, f"{at}.{name}") for name, each in value.items()}
+    for name in set(given) & set(_WRITTEN):
+        if urlsplit(given[name]).scheme != "https":
+            raise ValueError(f"{at}.{name} is no URL: {given[name]!r}")
+    taken = {fields[name].alias: each for name, each in given.items() if fields[name].init}
+    made = wanted(**taken)
+    for name in given:
+        if not fields[name].init and getattr(made, name) != given[name]:
+            raise ValueError(
+                f"{at}.{name} is {given[name]!r}, and {wanted.__name__} is {getattr(made, name)!r}"
+            )
+    return made
+
+
+def _value(hint: Any, value: Any, at: str) -> Any:
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        if value is None and types.NoneType in parts:
+            return None
+        (hint,) = (one for one in parts if one is not types.NoneType)
+        return _value(hint, value, at)
+    if origin is list:
+        if not isinstance(value, list):
+            raise TypeError(f"{at} is {value!r}, and no list")
+        return [_value(parts[0], one, f"{at}[{number}]") for number, one in enumerate(value)]
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise TypeError(f"{at} is {value!r}, and no object")
+        return {key: _in_map(parts[1], key, one, f"{at}.{key}") for key, one in value.items()}
+    if hint is Any:
+        return value
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint(value)
+    if isinstance(hint, type) and attr.has(hint):
+        return _made(hint, value, at)
+    allowed = (int, float) if hint is float else (hint,)
+    if not isinstance(value, allowed) or (isinstance(value, bool) and hint is not bool):
+        raise TypeError(f"{at} is {value!r}, and no {hint.__name__}")
+    return value
+
+
+def _in_map(hint: Any, key: str, value: Any, at: str) -> Any:
+    if not (isinstance(hint, type) and issubclass(hint, base.BaseFacet)):
+        return _value(hint, value, at)
+    # A map of facets knows their base; which of them it is, each says itself.
+    wanted = BY_URL.get(value.get("_schemaURL")) if isinstance(value, dict) else None
+    if wanted is None or not issubclass(wanted, hint):
+        raise TypeError(f"{at} is no {hint.__name__} that the client knows: {value!r}")
+    name = next(wanted.__name__.removesuffix(kind) for kind in _KINDS if wanted.__name__.endswith(kind))
+    if key != name[0].lower() + name[1:]:
+        raise ValueError(f"{at} is a {wanted.__name__}, which has another key")
+    return _made(wanted, value, at)
