@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ROWS = 500
-ALL, QUICK = 100, 6
+# A good one, a bad one and a good one over a good one, and a bad one by itself: the quick run has each once.
+ALL, QUICK = range(100), range(1, 6)
 BAD = (2, 5, 8)  # of ten
 COLUMNS = "delivery bigint, id bigint, amount bigint, day date"
 CONTRACT = """\
@@ -127,13 +128,13 @@ def day_of(number: int) -> date:
     return date(2026, 1, 1) + timedelta(days=number - 1 if number and number % 2 == 0 else number)
 
 
-def publish_all(spark: SparkSession, how: Staged, count: int) -> dict[str, float]:
-    """Publishes so many deliveries, and says what the reader saw meanwhile."""
+def publish_all(spark: SparkSession, how: Staged, numbers: range) -> dict[str, float]:
+    """Publishes these deliveries, and says what the reader saw meanwhile."""
     reader = Reader(spark.newSession(), how.table)
     thread = threading.Thread(target=reader.loop, daemon=True)
     thread.start()
     good, wrong, seconds = set(), [], []
-    for number in range(count):
+    for number in numbers:
         bad, day = number % 10 in BAD, day_of(number)
         staged = how.stage(delivery(spark, number, day, bad=bad), number)
         file = f"{how.name}.odcs.yaml"
@@ -146,6 +147,8 @@ def publish_all(spark: SparkSession, how: Staged, count: int) -> dict[str, float
             wrong.append(f"{number}: exit code {code}\n{said.getvalue()}")
         if not bad:
             good.add(number)
+        if not bad and day_of(number) == day_of(number + 1):
+            # Else the reader may come when it is replaced already; all others stay until the end.
             reader.wait()
     reader.wait()
     found = {
@@ -155,15 +158,15 @@ def publish_all(spark: SparkSession, how: Staged, count: int) -> dict[str, float
         "good deliveries not seen": len(good - reader.seen),
         "deliveries seen in part": reader.torn,
     }
-    how.unaudited(delivery(spark, count, day_of(count + 1), bad=True), count)
+    how.unaudited(delivery(spark, numbers.stop, day_of(numbers.stop + 1), bad=True), numbers.stop)
     reader.wait()
     reader.over.set()
     thread.join()
     for text in (*wrong[:3], *reader.errors[:3]):
         print(text, file=sys.stderr)
     return {
-        "publishes": count,
-        "of them bad": count - len(good),
+        "publishes": len(numbers),
+        "of them bad": len(numbers) - len(good),
         **found,
         "bad rows seen without an audit": reader.bad_rows - found["bad rows seen"],
         "reads that failed": len(reader.errors),
@@ -245,7 +248,7 @@ def iceberg(spark: SparkSession, _home: Path) -> Staged:
 def main() -> int:
     args = arguments(__doc__)
     os.environ.update({name: value for name, value in jvm.SETTINGS.items() if name not in os.environ})
-    count = QUICK if args.quick else ALL
+    numbers = QUICK if args.quick else ALL
     metrics: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -254,7 +257,7 @@ def main() -> int:
         spark = session(home)
         for made in (parquet, iceberg):
             how = made(spark, home)
-            found = publish_all(spark, how, count)
+            found = publish_all(spark, how, numbers)
             metrics |= {f"{how.name}: {name}": float(value) for name, value in found.items()}
         spark.stop()
         os.chdir("/")
