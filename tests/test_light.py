@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fakes import light, pages, wheel
+from fakes.late_s3 import LateS3, environment
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +24,30 @@ def test_the_light_install_gives_its_commands_and_says_what_the_others_lack(inst
 
 def test_the_tutorial_needs_no_extra(installed, tmp_path):
     pages.follow(wheel.ROOT / "docs" / "tutorial.md", tmp_path, installed.python, together=True)
+
+
+@pytest.fixture
+def bucket():
+    """The URL of a server of S3 with a bucket `lake`."""
+    server = LateS3()
+    server.put(["lake/orders/day=2026-01-01/_SUCCESS"])
+    yield server.url
+    server.close()
+
+
+@pytest.mark.parametrize("extra", ["s3", "sample"])
+def test_a_light_extra_gives_its_command_and_brings_no_spark(built, bucket, tmp_path, extra):
+    installed = light.install(built, tmp_path / "env", light.bases()[0])
+    light.install_more(installed, light.run(installed, tmp_path, "doctor").mend(extra))
+    light.furnish(tmp_path)
+    light.parquet(installed, tmp_path / "lake" / "orders.parquet")
+
+    own = {"DQ_LAKE_ROOTS": f"s3://lake,{tmp_path}", **environment(bucket)}
+    ran = [(one, light.run(installed, tmp_path, one.line, **own)) for one in light.WITH[extra]]
+
+    assert [(one.line, done.code, done.printed) for one, done in ran if not one.holds(done)] == []
+    assert not list(tmp_path.glob("env/lib/python3*/site-packages/pyspark*"))
+    assert light.run(installed, tmp_path, "doctor").line(f"[{extra}]").startswith("  ✓")
 
 
 def test_the_command_that_mends_a_lack_mends_it(built, tmp_path):

@@ -120,7 +120,7 @@ def _report(contract: Contract, one: SchemaObject, file: Path, form: TextFormat)
             raise
         raise MissingTool(
             f"Testing a sample needs {error.name}, which is not installed.",
-            f"{install_command('spark')}  # no Java is needed",
+            install_command("sample"),
         ) from error
 
 

@@ -23,7 +23,7 @@ ACCOUNT: str = typer.Option(
 _ICEBERG = "PYICEBERG_CATALOG__DEFAULT__"
 
 
-def opened(world: World, store: Store, name: str, role: str, account: str) -> Catalog:
+def opened(world: World, store: Store | None, name: str, role: str, account: str) -> Catalog:
     """The catalog of this id. Raises UsageError for an unknown one, and for what it misses."""
     settings = CatalogSettings(
         store, lambda: session(world, hive=True), role, account, iceberg_properties(world.environment)

@@ -55,7 +55,7 @@ def opened(root: str, seconds: float | None = None) -> tuple[FileSystem, str]:
     try:
         from pyarrow import fs, io_thread_count, set_io_thread_count
     except ImportError as error:
-        raise MissingTool(f"{root} needs pyarrow, which is not installed.", install_command("aws")) from error
+        raise MissingTool(f"{root} needs pyarrow, which is not installed.", install_command("s3")) from error
     # Its own eight threads would let no more than eight questions out, however many ask; S3's client takes as
     # many connections, when it is made.
     set_io_thread_count(max(io_thread_count(), AT_ONCE))

@@ -31,6 +31,14 @@ FAULTS = {
     "U4: stack traces of Java for a file that is no Parquet": (
         "cli/test_first_hour.py::test_a_file_that_is_no_parquet_is_said_in_words",
     ),
+    "U5: a doctor that did not look": (
+        "cli/test_doctor.py::test_a_damaged_store_is_broken_and_has_a_mend",
+        "cli/test_doctor.py::test_every_extra_has_a_row_that_says_all_that_it_brings",
+        "cli/test_doctor.py::test_s3_is_asked_and_a_silent_bucket_holds_nobody_up",
+    ),
+    "U6: a sample and S3 asked for all of Spark": (
+        "test_light.py::test_a_light_extra_gives_its_command_and_brings_no_spark",
+    ),
     "U7: help, options without effect, shell completion": (
         "cli/test_first_hour.py::test_help_keeps_what_stands_in_brackets",
         "cli/test_first_hour.py::test_since_says_when_it_begins_nothing",

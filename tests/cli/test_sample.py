@@ -247,4 +247,4 @@ def test_a_sample_needs_pandera_and_no_spark(shop, without, last):
     )
 
     assert done.stdout.splitlines()[-1] == last, done.stderr
-    assert (install_command("spark") in done.stderr) == (last != "0")
+    assert (install_command("sample") in done.stderr) == (last != "0")

@@ -43,6 +43,18 @@ class Ran:
     code: int
     printed: str
 
+    def line(self, word: str) -> str:
+        """The first line that holds the word."""
+        return next(line for line in self.printed.splitlines() if word in line)
+
+    def mend(self, extra: str) -> str:
+        """The command that `dq doctor` names for an extra."""
+        return next(
+            line[line.index("pip install") :]
+            for line in self.printed.splitlines()
+            if f"contracts[{extra}]" in line
+        )
+
 
 @dataclass(frozen=True)
 class Command:
@@ -242,16 +254,43 @@ LIGHT = (
     Command(f"{WATCH}1T07:00:00Z --channel file:alerts.jsonl", 1, "missing"),
     Command("register orders.odcs.yaml", 0, "Nothing was written"),
     _lacking("spark", "check orders.odcs.yaml --all --dry-run"),
-    _lacking("spark", "sample orders.odcs.yaml orders.csv"),
+    _lacking("sample", "sample orders.odcs.yaml orders.csv"),
     _lacking("spark", "register orders.odcs.yaml --catalog hive"),
     _lacking("aws", "register orders.odcs.yaml --catalog glue"),
     _lacking("spark", "publish orders.odcs.yaml --partition day=2026-05-10 --catalog hive"),
     _lacking("spark,demo", "demo"),
-    _lacking("aws", "import parquet lake"),
+    _lacking("s3", "import parquet lake"),
     _lacking("aws", "emr --application a --role r --entry e --environment e -- check x"),
     _lacking("slack", f"{WATCH}1T07:00:00Z --channel slack:#sales", SLACK_BOT_TOKEN="xoxb-1"),
     _lacking("postgres", "status orders.odcs.yaml", DQ_STORE_URL="postgresql://dq@127.0.0.1:1/dq"),
 )
+
+
+S3_TIMES = "--since 2026-05-10T00:00:00Z --as-of 2026-05-11T07:00:00Z"
+# What works with one more extra, where the lake roots name a bucket `lake`.
+WITH = {
+    "s3": (
+        Command("import parquet lake/orders.parquet", 0, "bigint"),
+        Command("doctor", 0, "s3://lake can be listed"),
+        # What cannot be seen would be unknown, and exit code 3.
+        Command(f"watch s3.odcs.yaml {S3_TIMES} --channel console", 1, "s3://lake/day=2026-05-"),
+    ),
+    "sample": (
+        Command("sample orders.odcs.yaml orders.csv", 0, "pass"),
+        Command("sample orders.odcs.yaml lake/orders.parquet", 0, "pass"),
+    ),
+}
+
+
+def parquet(light: Light, file: Path) -> None:
+    """A Parquet file of the rows that `furnish` writes, made in the bare environment itself."""
+    file.parent.mkdir(exist_ok=True)
+    program = (
+        "import datetime, sys, pyarrow as pa, pyarrow.parquet as pq\n"
+        "rows = pa.table({'day': [datetime.date(2026, 5, 10)], 'id': pa.array([1], pa.int64())})\n"
+        "pq.write_table(rows, sys.argv[1])"
+    )
+    subprocess.run([light.python, "-I", "-c", program, file], check=True)
 
 
 def furnish(folder: Path) -> Path:
@@ -259,6 +298,8 @@ def furnish(folder: Path) -> Path:
     (folder / "orders.odcs.yaml").write_text(CONTRACT)
     (folder / "broken.odcs.yaml").write_text(CONTRACT.replace("logicalType: integer", "logicalType: nmber"))
     (folder / "narrow.odcs.yaml").write_text(CONTRACT.replace("physicalType: bigint", "physicalType: int"))
+    on_s3 = CONTRACT.replace("type: local, path: lake", "type: s3, location: 's3://lake'")
+    (folder / "s3.odcs.yaml").write_text(on_s3)
     (folder / "orders.csv").write_text("day,id\n2026-05-10,1\n")
     return folder
 

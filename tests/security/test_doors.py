@@ -246,7 +246,15 @@ ALLOWED = {
         ".resolve",
         "whether a policy that is named lies in the checkout",
     ),
-    ("cli/commands/doctor.py", "process"): ("subprocess.run", "java -version, of JAVA_HOME or the PATH"),
+    ("cli/inspecting/installed.py", "process"): ("subprocess.run", "java -version, of JAVA_HOME or the PATH"),
+    ("cli/inspecting/outside.py", "file"): (
+        "os.scandir",
+        "the operator's lake roots: whether they can be listed",
+    ),
+    ("cli/inspecting/state.py", "file"): (
+        "tempfile.TemporaryFile",
+        "whether the state's folder takes a byte",
+    ),
     # what ships with dq
     ("cli/world/mounts.py", "file"): (".read_bytes", "the kernel's own list of mounts"),
     ("cli/world/spark.py", "file"): (".is_file", "the settings of logging beside the module"),

@@ -92,6 +92,7 @@ def test_no_part_of_a_password_stands_in_the_error_or_in_what_it_came_from(url, 
 def test_doctor_shows_a_store_that_answers_without_what_opens_it(folder, monkeypatch, capfd, query):
     with postgres.new_database() as url:
         monkeypatch.setenv("DQ_STORE_URL", f"{url}?{query}")
+        run(["store", "upgrade"])
 
         run(["doctor"])
 

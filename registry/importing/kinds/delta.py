@@ -88,7 +88,7 @@ def _of_checkpoint(place: str, names: Collection[str]) -> JsonObject | None:
         import pyarrow as pa
         from pyarrow import compute, parquet
     except ImportError as error:
-        mend = install_command("aws")
+        mend = install_command("s3")
         raise MissingTool("A checkpoint of Delta needs pyarrow, which is not installed.", mend) from error
     for name in names:
         path = f"{place}/{DELTA_LOG}/{name}"

@@ -22,7 +22,7 @@ def read(source: str) -> list[FoundTable]:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError as error:
-        raise MissingTool("Parquet needs pyarrow, which is not installed.", install_command("aws")) from error
+        raise MissingTool("Parquet needs pyarrow, which is not installed.", install_command("s3")) from error
     lake = folder(source, (".parquet", ".parq"))
     keys = lake.partitions()
     apart = {key.name.lower() for key in keys}

@@ -1,0 +1,226 @@
+"""The doctor tells the truth: each row with its mend, none hidden by another, nothing changed, no secret."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from fakes.command import BEGIN, MISSED, contract
+from fakes.desk import Desk
+from fakes.late_s3 import LateS3, environment
+from fakes.postgres import new_database
+from sqlalchemy import create_engine, text
+
+from dq.cli.inspecting import installed
+from dq.cli.inspecting.installed import EXTRAS
+from dq.cli.inspecting.look import Look, looks
+from dq.cli.world.environment import World
+from dq.contracts.shared.errors import Unreadable
+from dq.store import version
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+SECRET = "xoxb-hunter2"
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch, capfd):
+    made = Desk(tmp_path, monkeypatch, capfd)
+    made.write("registry/orders.odcs.yaml", contract("orders"))
+    (tmp_path / "lake").mkdir()
+    return made
+
+
+def rows(ran):
+    return {one["what"]: one for one in ran.json}
+
+
+def look(desk, *arguments, **variables):
+    return desk.dq("doctor", *arguments, "--format", "json", **variables)
+
+
+def watched(desk):
+    """A store with something in it."""
+    desk.dq("watch", "registry", "--as-of", BEGIN)
+    desk.dq("watch", "registry", "--as-of", MISSED)
+    return desk.folder / ".dq" / "store.db"
+
+
+def test_every_extra_has_a_row_that_says_all_that_it_brings():
+    brought = {
+        extra: {one.partition("[")[0].partition(">")[0].partition("=")[0] for one in named}
+        for extra, named in PROJECT["optional-dependencies"].items()
+    }
+
+    assert {extra: set(names) for extra, (_, names) in EXTRAS.items()} == brought
+
+
+def test_a_store_that_is_well_is_said_to_be(desk):
+    watched(desk)
+
+    row = rows(look(desk))["store"]
+
+    assert (row["ok"], f"schema {version.head()}, sound" in row["seen"]) == (True, True)
+
+
+@pytest.mark.parametrize("damage", ["no database", "a torn page", "a lost history"])
+def test_a_damaged_store_is_broken_and_has_a_mend(desk, damage):
+    file = watched(desk)
+    if damage == "no database":
+        for one in file.parent.glob("store.db*"):
+            one.unlink()
+        file.write_text("junk")
+    elif damage == "a torn page":
+        with sqlite3.connect(file) as base:
+            base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            [(page,)] = base.execute("SELECT rootpage FROM sqlite_master WHERE name = 'cycle_event'")
+            [(size,)] = base.execute("PRAGMA page_size")
+        base.close()
+        whole = bytearray(file.read_bytes())
+        whole[(page - 1) * size : page * size] = b"\xff" * size
+        file.write_bytes(whole)
+    else:
+        with sqlite3.connect(file) as base:
+            base.execute("DELETE FROM cycle_event")
+        base.close()
+
+    ran = look(desk)
+
+    row = rows(ran)["store"]
+    assert (ran.code, row["ok"], bool(row["mend"])) == (3, False, True)
+    assert "registry" in rows(ran)
+
+
+def test_an_old_store_is_named_and_left_as_it_is(desk):
+    file = watched(desk)
+    old = version._known()[-2]
+    with sqlite3.connect(file) as base:
+        base.execute("UPDATE alembic_version SET version_num = ?", (old,))
+    base.close()
+
+    row = rows(look(desk))["store"]
+
+    assert row["ok"] is None
+    assert f"has schema {old}" in row["seen"]
+    assert row["mend"].endswith("dq store upgrade")
+    with sqlite3.connect(file) as base:
+        assert base.execute("SELECT version_num FROM alembic_version").fetchall() == [(old,)]
+
+
+def test_a_newer_store_asks_for_a_newer_dq(desk):
+    file = watched(desk)
+    with sqlite3.connect(file) as base:
+        base.execute("UPDATE alembic_version SET version_num = '9999'")
+    base.close()
+
+    row = rows(look(desk))["store"]
+
+    assert (row["ok"], row["mend"].startswith("Upgrade dq")) == (False, True)
+
+
+def test_no_store_is_made_by_looking(desk):
+    ran = look(desk)
+
+    assert (rows(ran)["store"]["ok"], ran.code) == (None, 0)
+    assert not (desk.folder / ".dq" / "store.db").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a folder that nobody can write to, root neither")
+def test_a_folder_that_cannot_be_written_is_broken(desk):
+    row = rows(look(desk, DQ_STORE_URL="sqlite:////proc/dq/store.db"))["store"]
+
+    assert (row["ok"], "nothing can be written to /proc" in row["seen"]) == (False, True)
+
+
+def test_a_database_is_asked_and_a_silent_one_told_without_its_password(desk):
+    with new_database() as url:
+        empty = rows(look(desk, DQ_STORE_URL=url))["store"]
+        desk.dq("watch", "registry", "--as-of", BEGIN, DQ_STORE_URL=url)
+        made = rows(look(desk, DQ_STORE_URL=url))["store"]
+        engine = create_engine(url)
+        with engine.begin() as tx:
+            tx.execute(text("UPDATE alembic_version SET version_num = :v"), {"v": version._known()[-2]})
+        engine.dispose()
+        old = rows(look(desk, DQ_STORE_URL=url))["store"]
+    gone = look(desk, DQ_STORE_URL="postgresql://dq:hunter2@127.0.0.1:1/dq")
+
+    assert [empty["ok"], made["ok"], old["ok"]] == [None, True, None]
+    assert (rows(gone)["store"]["ok"], "hunter2" in gone.all) == (False, False)
+
+
+def test_each_lake_root_is_listed(desk):
+    (desk.folder / "lake" / "orders").mkdir()
+
+    found = [one for one in look(desk, DQ_LAKE_ROOTS=f"{desk.folder}/lake,{desk.folder}/gone").json
+             if one["what"] == "lake"]  # fmt: skip
+
+    assert [(one["ok"], bool(one["mend"])) for one in found] == [(True, False), (False, True)]
+
+
+def test_s3_is_asked_and_a_silent_bucket_holds_nobody_up(desk):
+    server = LateS3()
+    server.put(["lake/orders/_SUCCESS"])
+    own = {"DQ_LAKE_ROOTS": "s3://lake,s3://lake/empty,s3://silent", "DQ_STORAGE_SECONDS": "1"}
+
+    # A process of its own: it must be able to end, too.
+    ran = subprocess.run(
+        [Path(sys.executable).with_name("dq"), "doctor", "--format", "json"],
+        cwd=desk.folder,
+        env={**os.environ, **environment(server.url), **own},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    server.close()
+
+    found = [one["ok"] for one in json.loads(ran.stdout) if one["what"] == "lake"]
+    assert (found, ran.returncode) == ([True, None, False], 3)
+
+
+def test_no_answer_and_a_bug_are_rows_and_hide_no_other():
+    def bug():
+        raise ValueError(SECRET)
+
+    def refused():
+        raise Unreadable("The lake is shut.", "Open it.")
+
+    before = time.monotonic()
+    seen = [
+        *looks("slow", lambda: time.sleep(30) or [], 0.2),
+        *looks("bug", bug, 5),
+        *looks("refused", refused, 5),
+        *looks("well", lambda: [Look("well", True, "is well")], 5),
+    ]
+
+    assert time.monotonic() - before < 5
+    assert [(one.what, one.good) for one in seen] == [
+        ("slow", False), ("bug", False), ("refused", False), ("well", True)]  # fmt: skip
+    assert seen[2].mend == "Open it."
+    assert SECRET not in repr(seen)
+
+
+def test_a_java_that_never_answers_is_a_row(desk):
+    java = desk.write("java/bin/java", "#!/bin/sh\nexec sleep 60\n")
+    java.chmod(0o700)
+    world = World({"JAVA_HOME": str(desk.folder / "java")}, desk.folder)
+
+    [row] = installed.java(world, seconds=0.2)
+
+    assert (row.good, row.seen.endswith("does not answer within 0.2 s")) == (False, True)
+
+
+def test_the_catalog_is_asked_where_it_is_named(desk):
+    watched(desk)
+
+    assert "catalog" not in rows(look(desk))
+    assert rows(look(desk, "--catalog", "local"))["catalog"]["ok"] is True
+    closed = {**environment("http://127.0.0.1:1"), "AWS_MAX_ATTEMPTS": "1"}
+    assert rows(look(desk, "--catalog", "glue", **closed))["catalog"]["ok"] is False
+    assert rows(look(desk, "--catalog", "gleu"))["catalog"]["mend"]
