@@ -28,6 +28,17 @@ AT_ONCE = 32
 _SCHEMES = {"s3a": "s3", "s3n": "s3"}
 
 
+def mend_of(error: Exception, otherwise: str) -> str:
+    """How to come to what could not be reached: HDFS needs more than pyarrow, which does not say what."""
+    # The second attempt in a process only says that there was one before.
+    if not re.search("lib(jvm|hdfs)", str(error)):
+        return otherwise
+    return (
+        "HDFS needs a JVM and Hadoop's native client: on a machine of the cluster, export JAVA_HOME, "
+        "HADOOP_HOME and CLASSPATH=$(hadoop classpath --glob)."
+    )
+
+
 def is_remote(place: str) -> bool:
     """Whether a place is a URI of another file system than this machine's."""
     return re.match(r"(?!file:)[a-z][a-z0-9+.\-]+://", place, re.IGNORECASE) is not None

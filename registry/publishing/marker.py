@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.access.filesystem import is_remote, opened, split
+from dq.contracts.access.filesystem import is_remote, mend_of, opened, split
 from dq.contracts.shared.errors import DqError, Unreadable
 
 if TYPE_CHECKING:
@@ -98,5 +98,5 @@ def _explained(folder: str) -> Iterator[None]:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0][:200]
         raise Unreadable(
             f"{folder} cannot be reached or written: {reason}.",
-            "Check that the place exists and that you may write there.",
+            mend_of(error, "Check that the place exists and that you may write there."),
         ) from error

@@ -420,3 +420,19 @@ def test_what_an_audit_let_through_is_what_the_next_is_compared_with(spark, desk
         ((("day", "2026-05-09"),), 3),
     ]
     assert (standing, tested) == ([], set())
+
+
+@pytest.mark.parametrize("words", [(), ("--audit", "hdfs://namenode:8020/staged")])
+def test_without_its_client_hdfs_is_refused_with_what_it_needs(desk, words):
+    contract(desk, "type: s3, location: 'hdfs://namenode:8020/lake', format: parquet")
+    roots = {"DQ_LAKE_ROOTS": "hdfs://namenode:8020/"}
+    # On a machine with Hadoop, neither its libraries nor a name node are there for this test.
+    for name in ("JAVA_HOME", "HADOOP_HOME", "ARROW_LIBHDFS_DIR"):
+        roots[name] = str(desk.folder)
+    assert desk.dq("register", "orders.odcs.yaml", "--apply", **roots).code == 0
+
+    ran = publish(desk, *words, **roots)
+
+    assert ran.code == 3
+    assert "HDFS needs a JVM and Hadoop's native client" in ran.err
+    assert told(desk) == []

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from dq.contracts.access.filesystem import is_remote, opened, split
+from dq.contracts.access.filesystem import is_remote, mend_of, opened, split
 from dq.contracts.access.open_beneath import NO_WAIT
 from dq.contracts.access.reach import Reach
 from dq.contracts.shared.errors import Unreadable
@@ -281,4 +281,5 @@ def _local(path: str) -> Path:
 
 def _unreadable(path: str, error: Exception) -> Unreadable:
     reason = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), type(error).__name__)
-    return Unreadable(f"{path} cannot be read: {reason}.", "Check the path and the rights of this process.")
+    mend = mend_of(error, "Check the path and the rights of this process.")
+    return Unreadable(f"{path} cannot be read: {reason}.", mend)
