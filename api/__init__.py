@@ -21,19 +21,20 @@ if TYPE_CHECKING:
     from dq.contracts.sql.text import text as sql_text
     from dq.contracts.yaml.load import BrokenContract
     from dq.contracts.yaml.load import read as load
-    from dq.dataquality.api import check, split
+    from dq.dataquality.api import check, gate, split
     from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
     from dq.dataquality.local.pandera.export import left_out, schema
     from dq.dataquality.model.column import Column
     from dq.dataquality.model.metric import aggregate
+    from dq.dataquality.quarantine import Gated
     from dq.dataquality.report import Report, Violated
 
     __version__: str
 
 __all__ = [
-    "Broken", "BrokenContract", "Column", "Contract", "Delivered", "DqError", "Finding", "Given", "Measure",
-    "Question", "Report", "Violated", "aggregate", "check", "diff", "left_out", "load", "publish", "schema",
-    "split", "sql_text", "validate",
+    "Broken", "BrokenContract", "Column", "Contract", "Delivered", "DqError", "Finding", "Gated", "Given",
+    "Measure", "Question", "Report", "Violated", "aggregate", "check", "diff", "gate", "left_out", "load",
+    "publish", "schema", "split", "sql_text", "validate",
 ]  # fmt: skip
 
 _HOMES = {
@@ -48,7 +49,9 @@ _HOMES = {
     # What a pipeline calls.
     "Report": "dq.dataquality.report",
     "Violated": "dq.dataquality.report",
+    "Gated": "dq.dataquality.quarantine",
     "check": "dq.dataquality.api",
+    "gate": "dq.dataquality.api",
     "split": "dq.dataquality.api",
     "publish": "dq.cli.publishing.library",
     "Delivered": "dq.cli.publishing.delivering",

@@ -1,4 +1,4 @@
-"""What a pipeline calls: `dq.check("orders.odcs.yaml", frame)`, `dq.split(…)`."""
+"""What a pipeline calls: `dq.check("orders.odcs.yaml", frame)`, `dq.gate(…)`, `dq.split(…)`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dq.contracts.yaml.load import read
 from dq.dataquality import object_check, quarantine
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.frames import as_spark
+from dq.dataquality.quarantine import Gated
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, pick
 from dq.dataquality.spark.readers.dataset import Dataset
@@ -88,6 +89,47 @@ def split(
         others=_others(known, others, beside, spark),
         spark=spark,
         report=report,
+        now=now,
+        neighbours=beside,
+    )
+
+
+def gate(
+    data: Frame,
+    contract: Contract | Path | str,
+    object: str | None = None,
+    *,
+    others: Mapping[str, Frame] | None = None,
+    registry: Sequence[Contract | Path | str] = (),
+    spark: SparkSession | None = None,
+    now: datetime | None = None,
+) -> Gated:
+    """Checks the data before it is written: `good, bad, report = dq.gate(frame, "orders.odcs.yaml")`.
+
+    The report is that of `check`, and is made at once. A row is bad that breaks a failed clause of the
+    severity error or critical by itself: a value that is not allowed, NULL where one is required, a key
+    that no row of the other object has. Of a repeated key all rows are bad, for nobody knows which of them
+    is right. NULL breaks nothing else. What a bound tolerates or only a warning stands on is good. What no
+    row can be blamed for (too few rows, a column that is missing or not allowed, a rule in SQL) is judged on
+    all that was handed in, and leaves the rows as they are.
+
+    `report.raise_for_status()` raises for all that is broken, `raise_for_status()` of the answer only for
+    what no row can be blamed for. `good` and `bad` are computed when they are used, each from `data` anew:
+    persist what is dear, or not the same twice. `report.passes` counts the passes over the data until then;
+    each use is one more, and for each broken key one more that groups by it. Nothing is written or masked,
+    and no setting of Spark changed.
+
+    Arguments, and what is raised for a contract that has errors, are as `check` has them. Raises Unreadable
+    where a clause could not be measured: then nobody knows which rows are good.
+    """
+    known = read(contract)
+    beside = Neighbours.of([known, *map(read, registry)])
+    return quarantine.gate(
+        known,
+        as_spark(data, pick(known, object), spark),
+        object,
+        others=_others(known, others, beside, spark),
+        spark=spark,
         now=now,
         neighbours=beside,
     )

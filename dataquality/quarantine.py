@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from dq.contracts.model import Contract, SchemaObject
@@ -46,6 +46,26 @@ class Run:
     at: datetime | None = None
 
 
+class Gated(NamedTuple):
+    """The rows that may go on, those that may not, and what the check found: `good, bad, report = …`.
+
+    `good` has the columns of the data, `bad` has `_dq_rules` beside them: the paths of the clauses that the
+    row breaks. Both are computed when they are used.
+    """
+
+    good: DataFrame
+    bad: DataFrame
+    report: Report
+
+    def raise_for_status(self) -> None:
+        """Raises Violated for what is broken and no row can be blamed for; `report` raises for bad rows too.
+
+        Such are too few rows, a column that is not there, an average, a rule in SQL.
+        """
+        results = (one for one in self.report.results if one.clause not in self.report.apart)
+        replace(self.report, results=tuple(results)).raise_for_status()
+
+
 def split(
     contract: Contract,
     data: DataFrame | Dataset,
@@ -69,6 +89,36 @@ def split(
     Raises Unreadable when a clause of that severity could not be measured: then nobody knows which rows
     are good.
     """
+    gated = gate(
+        contract,
+        data,
+        object_name,
+        spark=spark,
+        kinds=kinds,
+        others=others,
+        report=report,
+        now=now,
+        neighbours=neighbours,
+    )
+    return gated.good, gated.bad
+
+
+def gate(
+    contract: Contract,
+    data: DataFrame | Dataset,
+    object_name: str | None = None,
+    *,
+    spark: SparkSession | None = None,
+    kinds: Shelf | None = None,
+    others: Mapping[str, DataFrame | Dataset] | None = None,
+    report: Report | None = None,
+    now: datetime | None = None,
+    neighbours: Neighbours = ALONE,
+) -> Gated:
+    """What `split` gives, with the report that it rests on; that says of which clauses rows are set apart.
+
+    Raises as `split` does.
+    """
     request = Request(
         contract, data, object_name, spark=spark, kinds=kinds, others=others, now=now, neighbours=neighbours
     )
@@ -78,9 +128,11 @@ def split(
         message = f"{contract.id} {found.object}: which rows are good cannot be told: {unknown[0].message}."
         raise Unreadable(message, "Mend what could not be measured first.")
     prepared = _as_checked(request, found)
-    marked = _marked(prepared.table, prepared.table, _broken(prepared, found), prepared.others)
+    broken = _broken(prepared, found)
+    marked = _marked(prepared.table, prepared.table, broken, prepared.others)
     good = marked.where(f"size({sql.name(RULES)}) = 0").drop(RULES)
-    return good, marked.where(f"size({sql.name(RULES)}) > 0")
+    bad = marked.where(f"size({sql.name(RULES)}) > 0")
+    return Gated(good, bad, replace(found, apart=tuple(clause.path for clause in broken)))
 
 
 def write(

@@ -45,7 +45,8 @@ class Report:
     clauses that statistics answered without one. `at` is the time that the caller gave. `quarantine` is
     there when bad rows were to be written apart. `rules` are the words that chose the clauses; empty: all.
     `verification` is there when a share of the proofs was to be verified. `notes` say why more was read than
-    need be. `rows` is how many rows the data has, where a check counted them all.
+    need be. `rows` is how many rows the data has, where a check counted them all. `apart` are the paths of
+    failed clauses whose rows were set apart, of the report of a gate.
     """
 
     contract: str
@@ -62,6 +63,7 @@ class Report:
     verification: Verification | None = None
     notes: tuple[str, ...] = ()
     rows: int | None = None
+    apart: tuple[str, ...] = ()
 
     def of(self, *statuses: Status) -> tuple[CheckResult, ...]:
         """The results with one of these statuses."""

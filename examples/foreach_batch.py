@@ -27,11 +27,12 @@ def publish(stream: DataFrame, contract: str | Path, good: str, bad: str, state:
         # The batch is read several times.
         rows = batch.persist()
         try:
-            report = dq.check(contract, rows, now=datetime.now(UTC))
-            kept, broken = dq.split(contract, rows, report=report)
-            kept.write.mode("overwrite").parquet(f"{good}/batch={number}")
-            if report.failed:
-                broken.write.mode("overwrite").parquet(f"{bad}/batch={number}")
+            gated = dq.gate(rows, contract, now=datetime.now(UTC))
+            # No row can be blamed for a column that is gone, so that there is no good half.
+            gated.raise_for_status()
+            gated.good.write.mode("overwrite").parquet(f"{good}/batch={number}")
+            if gated.report.failed:
+                gated.bad.write.mode("overwrite").parquet(f"{bad}/batch={number}")
         finally:
             rows.unpersist()
 
