@@ -78,6 +78,11 @@ SBOM = dq.cdx.json
 sbom: $(UV)  ## the bill of materials of dq and its extras as CycloneDX, from uv.lock: SBOM=dq.cdx.json
 	@$(UV) export --quiet --frozen --no-default-groups --all-extras --format cyclonedx1.5 > $(SBOM)
 
+DIST = dist
+
+dist: $(UV)  ## the wheel and the sources of the last commit, the same bytes wherever it is built: DIST=dist
+	@python3 .ci/dist.py $(DIST)
+
 light: install  ## the wheel without extras in bare environments, one for each Python at hand
 	$(RUN) python .ci/light.py $(PYTHONS)
 
@@ -94,6 +99,6 @@ bench: install  ## the quick form of every benchmark
 	@for b in benchmarks/[a-z]*.py; do echo "== $$b"; $(RUN) python $$b --quick || exit 1; done
 
 clean:  ## remove what the other targets made
-	rm -rf .venv .venv-spark35 .uv build dq-demo .dq $(SBOM)
+	rm -rf .venv .venv-spark35 .uv build $(DIST) dq-demo .dq $(SBOM)
 
-.PHONY: docs goldens pictures help light lock sbom install install-spark35 demo lint format test test-lakes test-plain test-spark35 test-spark40 bench clean
+.PHONY: dist docs goldens pictures help light lock sbom install install-spark35 demo lint format test test-lakes test-plain test-spark35 test-spark40 bench clean
