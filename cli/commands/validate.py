@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli.gating.gate import Gated, judge
+from dq.cli.gating.gate import GateOutcome, judge
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here, processors, registry_root
 from dq.contracts.access.discovery import told
@@ -65,7 +65,7 @@ def command(
 
         gated = compared(world, places, base, judged_as, policy)
     else:
-        gated = Gated(judge(places, policy, world.now().date(), processors()), registry_root(places[0]))
+        gated = GateOutcome(judge(places, policy, world.now().date(), processors()), registry_root(places[0]))
     linted, root = gated.linted, gated.root
     for made, file in files:
         named = _named(linted, made, root, world)
@@ -103,7 +103,7 @@ def _mode(text: str | None) -> Mode | None:
     )
 
 
-def _summary(linted: Linted, gated: Gated) -> str:
+def _summary(linted: Linted, gated: GateOutcome) -> str:
     """The Markdown report, with the changes and the version that they ask for."""
     from dq.cli.gating.changes_markdown import sections
     from dq.validators.reports.markdown import summary

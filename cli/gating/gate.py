@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Gated:
+class GateOutcome:
     """The findings of a run, and with a base the judged changes, which are among the findings too.
 
     `root` is the registry's folder, from which the findings name files.

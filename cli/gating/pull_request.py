@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.cli.gating import subscriptions
-from dq.cli.gating.gate import Gated, policy_of, written
+from dq.cli.gating.gate import GateOutcome, policy_of, written
 from dq.cli.gating.unenforced import unenforced
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
@@ -42,7 +42,7 @@ class Law:
 
 def compared(
     world: World, paths: list[Path], ref: str, mode: Mode | None = None, policy_file: Path | None = None
-) -> Gated:
+) -> GateOutcome:
     """Everything that is wrong with the contracts that differ from the base, and whom the changes break.
 
     Only those contracts are read. Root, policy, waivers and subscriptions are the base's, so that a branch
@@ -75,7 +75,7 @@ def compared(
     )
     contents = {**changed.contents, **{one.file: one.after for one in changes}}
     sources = {file: data for file, data in contents.items() if isinstance(data, bytes)}
-    return Gated(Linted(tuple(every), linted.files, sources), found.root, comparison)
+    return GateOutcome(Linted(tuple(every), linted.files, sources), found.root, comparison)
 
 
 def _root(paths: list[Path], ref: str) -> tuple[Path, str, str]:
