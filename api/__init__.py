@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from dq.dataquality.local.pandera.export import left_out, schema
     from dq.dataquality.model.column import Column
     from dq.dataquality.model.metric import aggregate
-    from dq.dataquality.quarantine import Gated
+    from dq.dataquality.quarantine import GatedRows
     from dq.dataquality.report import Report, Violated
 
     __version__: str
 
 __all__ = [
-    "Broken", "BrokenContract", "Column", "Contract", "Delivered", "DqError", "Finding", "Gated", "Given",
+    "Broken", "BrokenContract", "Column", "Contract", "Delivered", "DqError", "Finding", "GatedRows", "Given",
     "Measure", "Question", "Report", "Violated", "aggregate", "check", "diff", "gate", "left_out", "load",
     "publish", "schema", "split", "sql_text", "validate",
 ]  # fmt: skip
@@ -49,7 +49,7 @@ _HOMES = {
     # What a pipeline calls.
     "Report": "dq.dataquality.report",
     "Violated": "dq.dataquality.report",
-    "Gated": "dq.dataquality.quarantine",
+    "GatedRows": "dq.dataquality.quarantine",
     "check": "dq.dataquality.api",
     "gate": "dq.dataquality.api",
     "split": "dq.dataquality.api",

@@ -12,7 +12,7 @@ from dq.contracts.yaml.load import read
 from dq.dataquality import object_check, quarantine
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.frames import as_spark
-from dq.dataquality.quarantine import Gated
+from dq.dataquality.quarantine import GatedRows
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, pick
 from dq.dataquality.spark.readers.dataset import Dataset
@@ -103,7 +103,7 @@ def gate(
     registry: Sequence[Contract | Path | str] = (),
     spark: SparkSession | None = None,
     now: datetime | None = None,
-) -> Gated:
+) -> GatedRows:
     """Checks the data before it is written: `good, bad, report = dq.gate(frame, "orders.odcs.yaml")`.
 
     The report is that of `check`, and is made at once. A row is bad that breaks a failed clause of the

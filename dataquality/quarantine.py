@@ -46,7 +46,7 @@ class Run:
     at: datetime | None = None
 
 
-class Gated(NamedTuple):
+class GatedRows(NamedTuple):
     """The rows that may go on, those that may not, and what the check found: `good, bad, report = …`.
 
     `good` has the columns of the data, `bad` has `_dq_rules` beside them: the paths of the clauses that the
@@ -114,7 +114,7 @@ def gate(
     report: Report | None = None,
     now: datetime | None = None,
     neighbours: Neighbours = ALONE,
-) -> Gated:
+) -> GatedRows:
     """What `split` gives, with the report that it rests on; that says of which clauses rows are set apart.
 
     Raises as `split` does.
@@ -132,7 +132,7 @@ def gate(
     marked = _marked(prepared.table, prepared.table, broken, prepared.others)
     good = marked.where(f"size({sql.name(RULES)}) = 0").drop(RULES)
     bad = marked.where(f"size({sql.name(RULES)}) > 0")
-    return Gated(good, bad, replace(found, apart=tuple(clause.path for clause in broken)))
+    return GatedRows(good, bad, replace(found, apart=tuple(clause.path for clause in broken)))
 
 
 def write(
