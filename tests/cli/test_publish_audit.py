@@ -321,6 +321,18 @@ def test_no_link_leads_from_what_is_staged_to_what_nobody_audits(desk, made, sai
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("name", ["run-[1]", "run-{1,2}", "run-*"])
+def test_what_is_checked_is_the_folder_itself_and_not_what_it_would_match(registered, name):
+    stage(registered, "run-1", [1])
+    bad = stage(registered, name, [None])
+
+    ran = publish(registered, "--audit", bad)
+
+    assert (ran.code, "is a pattern" in ran.err) == (2, True), ran.all
+    assert places(registered) == {}
+
+
+@pytest.mark.spark
 @pytest.mark.parametrize("audited", [True, False])
 def test_a_partition_that_was_dropped_is_put_back_where_it_was_audited(registered, audited):
     good = stage(registered, "run-1", [1, 2])

@@ -12,6 +12,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from dq.contracts.access.address import has_pattern
 from dq.contracts.access.filesystem import is_remote, opened, split
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.shared.errors import DqError, UsageError
@@ -92,9 +93,15 @@ class StagedFolder:
 
 
 def staged_folder(root: str, values: Values, table_location: str) -> StagedFolder:
-    """The partition below this root. Raises UsageError for a root where readers look already."""
+    """The partition below this root. Raises UsageError for a root where readers look, and for a pattern."""
     if not values:
         raise UsageError("A staged folder is of one partition.", "Name it with --partition.")
+    if has_pattern(root):
+        # Spark would read what the pattern matches, and the catalog would name this very folder.
+        raise UsageError(
+            f"{root} is a pattern: what is checked could be another folder than what is published.",
+            "Stage into a folder whose name has none of * ? [ ] { }.",
+        )
     made = StagedFolder(fold_location(root), values)
     own = fold_location(table_location)
     # Neither by its letters nor where links lead.
