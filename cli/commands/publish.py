@@ -168,7 +168,8 @@ def _show(contract: str, done: Delivered, mended: Sequence[str], line: Callable[
         what += f", revision {event.revision}"
         before, rows = event.previous_rows, event.publication.rows
         if before is not None and rows is not None:
-            what += f" ({before:,} row{'' if before == 1 else 's'}, now {rows:,})"
+            now = "as before" if rows == before else f"now {rows:,}"
+            what += f" ({before:,} row{'' if before == 1 else 's'}, {now})"
     did = ", ".join(done.published.done) or ("branch" if mended else "nothing, it was published before")
     line(f"{contract} {what}: {did}.")
     for sentence in mended:

@@ -17,7 +17,7 @@ from dq.contracts.shared.errors import DqError
 from dq.registry.catalog import Catalog, no_table
 from dq.registry.publishing import journal, notices
 from dq.registry.publishing.journal import Revision
-from dq.registry.publishing.marker import marker_is_there, require_folder, write_marker
+from dq.registry.publishing.marker import folder_is_there, marker_is_there, require_folder, write_marker
 from dq.registry.publishing.publication import DeliveryEvent, Publication
 from dq.registry.table import fold_location
 from dq.store.engine import Store
@@ -79,6 +79,11 @@ def publish(
     if known is not None and known.folder and not new and not one.staged:
         # Its files are still where they were staged; what lies below the table is older.
         one = replace(one, folder=known.folder)
+        if one.marker and not folder_is_there(one.folder):
+            raise DqError(
+                f"{one.folder}, where this delivery was published, does not exist any more.",
+                "Stage it anew and publish that; if it was written below the table by now, say --redelivery.",
+            )
     found = _look(one, catalog)
     if old is not None and found.anything:
         with store.write() as tx:

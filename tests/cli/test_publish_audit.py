@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -374,6 +375,22 @@ def test_a_dropped_partition_is_not_put_back_to_an_older_run(registered):
     assert (late.code, newest.code) == (3, 0)
     assert f"{second}/{DAY} has been published since" in late.err
     assert places(registered) == {DAY: f"{second}/{DAY}"}
+
+
+@pytest.mark.spark
+def test_an_audited_folder_that_is_gone_is_told_until_it_is_delivered_anew(registered):
+    good = stage(registered, "run-1", [1, 2])
+    publish(registered, "--audit", good)
+    shutil.rmtree(good)
+    (registered.folder / "lake" / DAY).mkdir()
+
+    lost = publish(registered)
+    again = publish(registered, "--redelivery", "--rows", "2")
+
+    assert (lost.code, again.code) == (3, 0)
+    assert f"{good}/{DAY}, where this delivery was published, does not exist any more" in lost.err
+    assert "revision 2 (2 rows, as before)" in again.out
+    assert places(registered) == {DAY: f"{registered.folder}/lake/{DAY}"}
 
 
 @pytest.mark.spark
