@@ -13,6 +13,7 @@ from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
+from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.clauses.clause import Clause, ForeignKey, RowScope
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours
 from dq.dataquality.clauses.kind import Shelf, clauses_of
@@ -78,7 +79,7 @@ def split(
     now: datetime | None = None,
     neighbours: Neighbours = ALONE,
 ) -> tuple[DataFrame, DataFrame]:
-    """The good rows as they are, and the bad ones with `_dq_rules`, the paths of the clauses that they break.
+    """The good rows as they are, and the bad ones with `_dq_rules`, the names of the clauses that they break.
 
     A row is bad that breaks a failed clause of the severity error or critical by itself, repeats a key or
     has no match. Nothing is masked. `report` is that of `check` on the same data; without it the data is
@@ -129,7 +130,7 @@ def gate(
         raise Unreadable(message, "Mend what could not be measured first.")
     prepared = _as_checked(request, found)
     broken = _broken(prepared, found)
-    marked = _marked(prepared.table, prepared.table, broken, prepared.others)
+    marked = _marked(prepared, prepared.table, broken)
     good = marked.where(f"size({sql.name(RULES)}) = 0").drop(RULES)
     bad = marked.where(f"size({sql.name(RULES)}) > 0")
     return GatedRows(good, bad, replace(found, apart=tuple(clause.path for clause in broken)))
@@ -164,7 +165,7 @@ def write(
     if not broken:
         return Quarantined(0, None)
     rows = only(table, [dict(each) for each in report.partitions]) if report.partitions else table
-    bad = _marked(rows, table, broken, prepared.others).where(f"size({sql.name(RULES)}) > 0")
+    bad = _marked(prepared, rows, broken).where(f"size({sql.name(RULES)}) > 0")
     away = frozenset() if unmasked else hidden(one, schema_of(rows)) | _references(request, prepared)
     # Hadoop's own client for S3 has the scheme s3a.
     root = "s3a://" + path.removeprefix("s3://") if path.startswith("s3://") else path
@@ -211,20 +212,20 @@ def _references(request: Request, prepared: Prepared) -> frozenset[str]:
     return frozenset(str(key.steps[0]).lower() for clause in found for key in clause.keys)
 
 
-def _marked(frame: DataFrame, table: DataFrame, broken: Sequence[Clause], others: Others) -> DataFrame:
-    """The frame with the paths of the clauses that each row breaks.
+def _marked(prepared: Prepared, frame: DataFrame, broken: Sequence[Clause]) -> DataFrame:
+    """The frame with the names of the clauses that each row breaks.
 
     Keys are looked for in the whole table, where they are promised there.
     """
     taken = [name for name in frame.columns if name.lower().startswith(_OURS)]
     if taken:
         raise UsageError(f"the data has a column {taken[0]!r}, and such names are those of dq.", "Rename it.")
-    marks, marked, schema = [], frame, schema_of(frame)
+    marks, marked, schema, name = [], frame, schema_of(frame), namer(prepared.one)
     for index, clause in enumerate(broken):
         flag = sql.name(f"{_OURS}{index}")
         if clause.keys:
-            source = table if clause.extent.rows is RowScope.TABLE else frame
-            marked = _joined(marked, _keys(source, clause, others), clause, index)
+            source = prepared.table if clause.extent.rows is RowScope.TABLE else frame
+            marked = _joined(marked, _keys(source, clause, prepared.others), clause, index)
             present = (f"{key.sql()} IS NOT NULL" for key in clause.keys)
             breaks = (
                 sql.all_of(*present, f"{flag} IS NULL")
@@ -234,7 +235,7 @@ def _marked(frame: DataFrame, table: DataFrame, broken: Sequence[Clause], others
         else:
             breaks = _text(clause.breaks, schema)
         bad = sql.all_of(_text(clause.extent.where, schema), breaks)
-        marks.append(f"CASE WHEN {bad} THEN {sql.text(clause.path)} END")
+        marks.append(f"CASE WHEN {bad} THEN {sql.text(name(clause.path))} END")
     rules = f"filter(array({', '.join(marks or ['CAST(NULL AS STRING)'])}), one -> one IS NOT NULL)"
     return marked.selectExpr(*(sql.name(name) for name in frame.columns), f"{rules} AS {sql.name(RULES)}")
 

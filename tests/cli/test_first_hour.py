@@ -49,6 +49,19 @@ FAULTS = {
         "cli/test_first_hour.py::test_other_shells_ask_and_are_answered",
         "cli/test_commands.py::test_schedule_next_prints_instants_or_one_finding",
     ),
+    "U8: rules by positions in the quarantine": (
+        "contracts/yaml/test_clause_name.py::test_the_order_of_columns_changes_no_name",
+        "dataquality/test_quarantine.py",
+    ),
+    "U9: nothing to import with, to run it by, or to read about that": (
+        "cli/test_import.py",
+        "test_operating.py",
+        "store/test_upgrade.py",
+    ),
+    "U10: metadata, and dependencies that nothing imports": (
+        "test_release.py::test_the_metadata_says_what_is_so",
+        "test_imports.py",
+    ),
 }
 
 

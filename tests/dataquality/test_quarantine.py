@@ -51,11 +51,14 @@ schema:
 """)
 DDL = "id int, state string, mail string, buyer struct<age: int, city: string>, customer int, note string"
 KEY, REQUIRED, MAIL = (
-    "schema[0].primaryKey",
-    "schema[0].properties[0].primaryKey",
-    "schema[0].properties[2].required",
+    "schema/orders/primaryKey",
+    "schema/orders/properties/id/primaryKey",
+    "schema/orders/properties/mail/required",
 )
-STATE, LINK = "schema[0].properties[1].enum", "schema[0].properties[4].relationships[0]"
+STATE, LINK = (
+    "schema/orders/properties/state/enum",
+    "schema/orders/properties/customer/relationships/customers.id",
+)
 ROWS = [
     (1, "open", "a@x.org", (30, "Ulm"), 7, "call eve"),
     (2, "ajar", None, (31, "Ulm"), 7, "x"),
