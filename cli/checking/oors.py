@@ -34,18 +34,24 @@ _SEVERITY = {Severity.CRITICAL: "critical", Severity.ERROR: "high"}
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The command whose results these are, such as `dq check`; its messages have one run id."""
+    """The command whose results these are, such as `dq check`; its messages have one run id.
+
+    `staged` is where the data lies that no reader of the target sees, else empty.
+    """
 
     process: str
     contracts: dict[str, Contract]
     server: str | None
     at: datetime
     run_id: str
+    staged: str = ""
 
 
-def source(process: str, contracts: Iterable[Contract], server: str | None, at: datetime) -> Source:
+def source(
+    process: str, contracts: Iterable[Contract], server: str | None, at: datetime, staged: str = ""
+) -> Source:
     """A source of a run id that no other has."""
-    return Source(process, {one.key: one for one in contracts}, server, at, str(uuid4()))
+    return Source(process, {one.key: one for one in contracts}, server, at, str(uuid4()), staged)
 
 
 def messages(
@@ -93,6 +99,11 @@ def _message(
         **({"contract": _contract(from_, contract, version)} if contract else {}),
         "status": next((status for status in _ORDER if status in found), "unknown"),
         "results": results,
+        **(
+            {"customProperties": [{"property": "staged", "value": _text(from_.staged)}]}
+            if from_.staged
+            else {}
+        ),
     }
 
 

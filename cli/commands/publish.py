@@ -86,7 +86,7 @@ def command(
     )
     choice = CatalogChoice(catalog, role_arn, catalog_id)
     mended: tuple[str, ...] = ()
-    source = oors.source("dq publish --audit", [document], server, world.now())
+    source = oors.source("dq publish --audit", [document], server, world.now(), audit or "")
     if audit is not None:
         found = _audited(world, document, one, given, choice, audit, format, source)
         given, mended = found.request, found.mended

@@ -144,4 +144,6 @@ def test_an_audit_is_a_message_whatever_its_end(registered):  # noqa: F811
     assert [one.code for one in ran] == [1, 0, 0]
     assert [one["status"] for one in found] == ["fail", "pass", "unknown"]
     assert {one["source"]["process"] for one in found} == {"dq publish --audit"}
+    # Of the target, readers see something else.
+    assert [one["customProperties"][0]["value"] for one in found] == [bad, good, good]
     assert f"orders {DAY}: partition, marker, receipt, notify." in ran[1].err

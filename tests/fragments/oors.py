@@ -39,6 +39,10 @@ THRESHOLD = {
     "minProperties": 1,
     "maxProperties": 1,
 }
+CUSTOM = {
+    "type": "array",
+    "items": _object(["property", "value"], property=TEXT, value={"type": "string"}),
+}
 RESULT = _object(
     ["id", "type", "name", "status"],
     id=TEXT,
@@ -63,10 +67,7 @@ RESULT = _object(
         failedRowCount=COUNT,
     ),
     message=TEXT,
-    customProperties={
-        "type": "array",
-        "items": _object(["property", "value"], property=TEXT, value={"type": "string"}),
-    },
+    customProperties=CUSTOM,
 )
 SCHEMA = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -82,5 +83,6 @@ SCHEMA = {
         ),
         status=STATUS,
         results={"type": "array", "items": RESULT, "minItems": 1},
+        customProperties=CUSTOM,
     ),
 }
