@@ -351,6 +351,25 @@ def test_a_partition_that_was_dropped_is_put_back_where_it_was_audited(registere
 
 
 @pytest.mark.spark
+def test_partition_marker_and_receipt_of_an_audited_delivery_are_put_back_together(registered):
+    good = stage(registered, "run-1", [1, 2])
+    publish(registered, "--audit", good)
+    (registered.folder / "staged" / "run-1" / DAY / "_SUCCESS").unlink()
+    drop(registered)
+    drop(registered, "DELETE FROM receipt")
+
+    ran = publish(registered, "--audit", good)
+
+    assert ran.out == (
+        f"orders {DAY}: partition, marker, receipt.\n"
+        "  mended: the partition was not in the catalog.\n"
+        "  mended: _SUCCESS was not there.\n"
+        "  mended: the receipt was not in the store.\n"
+    )
+    assert told(registered) == [("2026-05-11", 1)]
+
+
+@pytest.mark.spark
 def test_a_partition_that_somebody_moved_is_put_back_where_it_was_audited(registered):
     good = stage(registered, "run-1", [1, 2])
     publish(registered, "--audit", good)
