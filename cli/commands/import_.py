@@ -27,10 +27,11 @@ from dq.registry.importing.from_catalog import of_spec
 
 def command(
     kind: str = typer.Argument(
-        help="parquet, csv, json, avro, delta, sql or jsonschema; or a catalog: glue, hive …"
+        help="parquet, csv, json, sql, dbt, jsonschema, avro, delta; or a catalog: iceberg, hive, glue."
     ),
     source: str = typer.Argument(help="A file, folder or URI; in a catalog: database, or database.table."),
     file: Path = typer.Option(None, "--output", "-o", help="Where to write it; the terminal by default."),
+    object: list[str] = typer.Option([], "--object", help="Only this table of several; may be repeated."),
     id: str = typer.Option("", "--id", help="The contract's id; the table's name by default."),
     domain: str = typer.Option("", "--domain", help="Domain that owns it."),
     owner: str = typer.Option("", "--owner", help="Who answers for it."),
@@ -48,13 +49,14 @@ def command(
     Example: dq import parquet lake/orders --output registry/orders.odcs.yaml --owner ana@example.com
     """
     world = here()
-    tables = _tables(world, kind, source, role_arn, catalog_id)
+    tables = _chosen(source, _tables(world, kind, source, role_arn, catalog_id), object)
     for table in tables:
         if not table.columns:
             raise UsageError(f"{source}: {table.name} has no column.", "Name a table that has some.")
     if file is not None and os.path.lexists(file):
         raise typer.Exit(_compared(file, tables))
-    head = Imported(id or identifier(tables[0].name), domain, owner, f"{kind} {source}")
+    own = str(tables[0].whole.said.get("id") or "") if len(tables) > 1 or not object else ""
+    head = Imported(id or own or identifier(tables[0].name), domain, owner, f"{kind} {source}")
     text = contract_text(head, tables)
     if file is None:
         output.block(text.rstrip("\n"))
@@ -64,10 +66,24 @@ def command(
     create(file, text.encode())
     count = sum(len(table.columns) + len(table.partitions) for table in tables)
     output.line(f"Wrote {file}: {_counted(count, 'column')} of {_counted(len(tables), 'table')}.")
-    for one in (lost for table in tables for lost in table.lost):
+    for one in tables[0].whole.lost:
         output.note(f"The source says more: {commented(one)}.")
+    for name, one in ((table.name, lost) for table in tables for lost in table.lost):
+        told = f"{name}: {one}" if len(tables) > 1 else one
+        output.note(f"The source says more: {commented(told)}.")
     output.line("Next: read what is guessed, say what is promised, make it 'status: active', then run")
     output.line(f"  dq validate {shlex.quote(str(file))}")
+
+
+def _chosen(source: str, tables: list[FoundTable], names: Sequence[str]) -> list[FoundTable]:
+    """The tables that are named, in the order of the source; all where none is."""
+    known = [table.name for table in tables]
+    for name in names:
+        if name not in known:
+            hint = nearest(name, known)
+            mend = f"Did you mean {hint}?" if hint else f"It has {', '.join(known[:20])}."
+            raise UsageError(f"{source} has no table {name!r}.", mend)
+    return [table for table in tables if not names or table.name in names]
 
 
 def _tables(world: World, kind: str, source: str, role: str, account: str) -> list[FoundTable]:

@@ -50,6 +50,16 @@ def dialects() -> list[str]:
     return sorted(name for name in sqlglot.Dialects.__members__.values() if name)
 
 
+def data_type(text: str, dialect: str) -> DataType | None:
+    """The type of Spark that a type of this dialect is; None where Spark has none, or it is no type."""
+    try:
+        with _quiet():
+            made = exp.DataType.build(text, dialect=dialect or None, udt=True)
+            return parse(made.sql(dialect="spark"))
+    except (SqlglotError, RecursionError, NotAType):
+        return None
+
+
 def tables(text: str, dialect: str) -> tuple[list[DdlTable], list[str]]:
     """Every table that the text creates with its columns, and the beginnings of the statements that create
     one and do not say its columns, or in words that are not understood. Raises NotDdl.

@@ -18,7 +18,7 @@ def differences(contract: Contract, tables: Sequence[FoundTable]) -> list[str]:
     """
     if len(contract.objects) == len(tables) == 1:
         return list(_of_object(contract.objects[0], tables[0]))
-    found = {table.name.lower(): table for table in tables}
+    found = {table.column.lower(): table for table in tables}
     known = {one.column.lower(): one for one in contract.objects}
     lines = [f"+ object {table.name}" for name, table in found.items() if name not in known]
     lines += [f"- object {one.column}" for name, one in known.items() if name not in found]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dq.contracts.access.data_location import SERVERS
 from dq.contracts.types import DataType
-from dq.contracts.yaml.writing import commented, quoted
-from dq.registry.importing.found import FoundColumn, FoundTable
+from dq.contracts.yaml.writing import block, commented, quoted
+from dq.registry.importing.found import FoundColumn, FoundTable, Said
 
 # A physical type -> the logical one that its values have.
 _LOGICAL = {
@@ -24,6 +24,9 @@ _LOGICAL = {
     "map": "map",
 }
 
+# What of an object is written before what else the source says of it.
+_FIRST = ("physicalName", "physicalType", "businessName", "description")
+
 
 @dataclass(frozen=True, slots=True)
 class Imported:
@@ -36,27 +39,55 @@ class Imported:
 
 
 def contract_text(head: Imported, tables: Sequence[FoundTable]) -> str:
-    """A contract of ODCS 3.2 in draft. All tables lie where the first one does that says so."""
+    """A contract of ODCS 3.2 in draft. All tables lie where the first one does that says so.
+
+    What the source says beside its tables stands where the head does not say it.
+    """
+    whole = tables[0].whole
+    said = dict(whole.said)
     lines = [
         f"# Made by 'dq import' from {commented(head.source)}." if head.source else "",
+        *(f"# The source says more: {commented(one)}." for one in whole.lost),
         "apiVersion: v3.2.0",
         "kind: DataContract",
         f"id: {quoted(head.id)}",
-        "version: 0.1.0",
-        "status: draft",
+        f"version: {_version(str(said.pop('version', '0.1.0')))}",
+        f"status: {said.pop('status', 'draft')}",
         f"domain: {quoted(head.domain)}" if head.domain else "",
     ]
+    said.pop("id", None)
     made = [line for line in lines if line]
+    servers = said.pop("servers", None)
     place = next((table for table in tables if table.location), None)
-    if place is not None:
+    after: dict[str, object] = {"servers": servers} if servers else {}
+    if place is not None and not servers:
         made += ["", *_server(place, several=len(tables) > 1)]
+    team = said.pop("team", None)
     if head.owner:
         member = [f"    - username: {quoted(head.owner)}", "      role: owner"]
         made += ["", "team:", f"  name: {quoted(head.domain or head.id)}", "  members:", *member]
+    elif team:
+        after["team"] = team
+    levels = [*_listed(said.pop("slaProperties", ())), *(level for table in tables for level in table.levels)]
+    for key in ("name", "description", "tags"):
+        if key in said:
+            made += block({key: said.pop(key)}, "")
+    for key, value in {**after, **said}.items():
+        made += ["", *block({key: value}, "")]
     made += ["", "schema:"]
     for table in tables:
         made += _object(table)
+    if levels:
+        made += ["", *block({"slaProperties": levels}, "")]
     return "\n".join(made) + "\n"
+
+
+def _version(text: str) -> str:
+    return text if re.fullmatch(r"\d+\.\d+\.\d+", text, re.ASCII) else quoted(text)
+
+
+def _listed(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _server(table: FoundTable, several: bool) -> Iterator[str]:
@@ -81,11 +112,14 @@ def _server(table: FoundTable, several: bool) -> Iterator[str]:
 
 def _object(table: FoundTable) -> Iterator[str]:
     yield f"  - name: {quoted(table.name)}"
-    yield "    physicalType: table"
+    said = {"physicalType": "table", **table.said}
     if table.description:
-        yield f"    description: {quoted(table.description)}"
+        said.setdefault("description", table.description)
+    yield from block({key: said.pop(key) for key in _FIRST if key in said}, "    ")
     for one in table.lost:
         yield f"    # The source says more: {commented(one)}."
+    if said:
+        yield from block(said, "    ")
     yield "    properties:"
     keys = {name.lower(): at for at, name in enumerate(table.keys, 1)}
     for column in table.columns:
@@ -97,36 +131,43 @@ def _object(table: FoundTable) -> Iterator[str]:
 
 
 def _column(column: FoundColumn, key: int | None) -> Iterator[str]:
+    own = {
+        "description": column.comment,
+        "required": column.required,
+        "primaryKey": key is not None,
+        "primaryKeyPosition": key,
+    }
+    said = {**column.said, "": {**{name: one for name, one in own.items() if one}, **column.said.get("", {})}}
     yield f"      - name: {quoted(column.name)}"
     if column.evidence:
         yield f"        # {commented(column.evidence[:1].upper() + column.evidence[1:])}."
-    yield from _type(column.type, "        ")
-    if column.comment:
-        yield f"        description: {quoted(column.comment)}"
-    if column.required:
-        yield "        required: true"
-    if key is not None:
-        yield "        primaryKey: true"
-        yield f"        primaryKeyPosition: {key}"
+    yield from _type(column.type, "        ", said, "")
 
 
-def _type(kind: DataType, indent: str) -> Iterator[str]:
-    yield f"{indent}logicalType: {_logical(kind)}"
+def _type(kind: DataType, indent: str, said: Mapping[str, Said], path: str) -> Iterator[str]:
+    """The keys of a property from its type on. `path` is where it stands in its column."""
+    here = dict(said.get(path, {}))
+    yield f"{indent}logicalType: {here.pop('logicalType', _logical(kind))}"
+    inside = []
     if kind.name == "struct":
-        yield f"{indent}properties:"
+        inside = [f"{indent}properties:"]
         for name, part in zip(kind.names, kind.parts, strict=True):
-            yield f"{indent}  - name: {quoted(name)}"
-            yield from _type(part, f"{indent}    ")
+            inside.append(f"{indent}  - name: {quoted(name)}")
+            inside += _type(part, f"{indent}    ", said, f"{path}.{name}".lstrip("."))
     elif kind.name == "array":
-        yield f"{indent}items:"
-        yield from _type(kind.parts[0], f"{indent}  ")
+        inside = [f"{indent}items:", *_type(kind.parts[0], f"{indent}  ", said, f"{path}[]")]
     elif kind.name == "map":
-        yield f"{indent}map:"
-        for word, part in zip(("key", "value"), kind.parts, strict=True):
-            yield f"{indent}  {word}:"
-            yield from _type(part, f"{indent}    ")
+        inside = [f"{indent}map:"]
+        for word, sign, part in zip(("key", "value"), ("^", "*"), kind.parts, strict=True):
+            inside += [
+                f"{indent}  {word}:",
+                *_type(part, f"{indent}    ", said, f"{path}.{sign}".lstrip(".")),
+            ]
     else:
         yield f"{indent}physicalType: {quoted(str(kind))}"
+    if here:
+        yield from block(here, indent)
+    yield from inside
 
 
 def _logical(kind: DataType) -> str:

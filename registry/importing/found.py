@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.types import DataType
+
+Said = Mapping[str, object]
+"""Keys of ODCS with their values, which are what YAML has: mappings, lists, texts, numbers."""
 
 MOST_FIELDS = 10_000
 """A schema that names parts of itself again and again can unfold into more than there is room for."""
@@ -17,7 +20,9 @@ class FoundColumn:
     """A column as its source spells it.
 
     `required`: the source itself sees to it that no row is without a value. `evidence` says from what the
-    type was guessed; "" where the source declares it.
+    type was guessed; "" where the source declares it. `said` are further keys of ODCS with their values, by
+    where they stand: "" for the column itself, `city` and `lines[].sku` for what is inside, `*` for the
+    values of a map and `^` for its keys.
     """
 
     name: str
@@ -25,6 +30,15 @@ class FoundColumn:
     comment: str = ""
     required: bool = False
     evidence: str = ""
+    said: Mapping[str, Said] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSays:
+    """What a source says beside its tables: top keys of ODCS with their values, and what it says more."""
+
+    said: Said = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +46,9 @@ class FoundTable:
     """A table. `partitions` are the keys in the order of the folders; `keys` are the primary key's columns.
 
     `location` and `format` are "" where the source does not say. `reader` are terms of the server's `csv`.
-    `lost` tells, a sentence each, what the
-    source says and a contract cannot.
+    `lost` tells, a sentence each, what the source says and a contract cannot. `said` are further keys of the
+    object, `levels` its service levels, both as ODCS has them; `whole` is the same for all tables of a
+    source.
     """
 
     name: str
@@ -45,6 +60,14 @@ class FoundTable:
     keys: tuple[str, ...] = ()
     reader: tuple[tuple[str, str], ...] = ()
     lost: tuple[str, ...] = ()
+    said: Said = field(default_factory=dict)
+    levels: tuple[Said, ...] = ()
+    whole: SourceSays = field(default_factory=SourceSays)
+
+    @property
+    def column(self) -> str:
+        """The name in the data, as an object of a contract has it."""
+        return str(self.said.get("physicalName", self.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,11 @@ def inside(source: str) -> list[str]:
         raise Unreadable(f"{source} cannot be read: {reason}.", "Check the place, and its rights.") from error
 
 
+def exists(path: str) -> bool:
+    """Whether a file is there. Raises Unreadable where an object store does not answer."""
+    return inside(path) == [path] if is_remote(path) else Path(path).is_file()
+
+
 @contextmanager
 def reading(path: str) -> Iterator[BinaryIO]:
     """The file's bytes. Raises Unreadable when it cannot be read."""

@@ -1,0 +1,78 @@
+"""Files of JSON and YAML as plain values, at bounded cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import islice
+
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.source_map import plain
+from dq.contracts.yaml import source as yaml_source
+from dq.registry.importing.lake_files import reading
+
+MOST_BYTES = 256 << 20
+"""So much of a document is read; YAML has the smaller limit of contracts."""
+
+_SHOWN = 100
+# So many things that a source says more are told one by one.
+_MOST_TOLD = 100
+
+Mapped = dict[str, object]
+
+
+def json_of(source: str, mend: str) -> Mapped:
+    """The object in a file of JSON. Raises Unreadable for what is none."""
+    with reading(source) as held:
+        data = held.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise Unreadable(f"{source} has more than {MOST_BYTES >> 20} MB.", mend)
+    try:
+        made = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
+        raise Unreadable(f"{source} is no JSON: {reason}.", mend) from error
+    if not isinstance(made, dict):
+        raise Unreadable(f"{source} is no object of JSON.", mend)
+    return made
+
+
+def yaml_of(source: str, mend: str) -> Mapped:
+    """The mapping in a file of YAML. Raises Unreadable, with every fault, for what is none."""
+    with reading(source) as held:
+        data = held.read(MOST_BYTES)
+    top, findings = yaml_source.read(data, source)
+    wrong = [f"    {one.at}: {one.message}" for one in findings if one.severity.blocks]
+    if top is None or wrong:
+        raise Unreadable(f"{source} cannot be read as YAML:", mend, wrong)
+    made = plain(top)
+    assert isinstance(made, dict)
+    return made
+
+
+def mapped(value: object) -> Mapped:
+    """The mapping, with its keys as texts; empty for what is none."""
+    return {str(key): inner for key, inner in value.items()} if isinstance(value, Mapping) else {}
+
+
+def listed(value: object) -> list[object]:
+    """The list; empty for what is none."""
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def text(value: object) -> str:
+    """The text without blanks around it; "" for what is none."""
+    return value.strip() if isinstance(value, str) else ""
+
+
+def shown(value: object) -> str:
+    """The beginning of a value, for a sentence that tells of it."""
+    made = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    return " ".join(made.split())[:_SHOWN]
+
+
+def told(said: list[str]) -> tuple[str, ...]:
+    """Each sentence once, and of very many how many are left out."""
+    unique = list(dict.fromkeys(said))
+    more = len(unique) - _MOST_TOLD
+    return (*islice(unique, _MOST_TOLD), *((f"… and {more:,} more",) if more > 0 else ()))
