@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import typer
 
+from dq.cli.outputs.table import OUTPUTS, json_schema
 from dq.cli.terminal import output
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest
@@ -51,11 +53,14 @@ SCHEMAS: dict[str, Callable[[], Schema]] = {
     "findings": _findings,
     "policy": _policy,
     "subscription": _subscription,
+    **{name: partial(json_schema, name) for name in OUTPUTS},
 }
 
 
 def command(
-    of: str = typer.Argument("extension", help=f"Of what: {', '.join(SCHEMAS)}."),
+    of: str = typer.Argument(
+        "extension", help="Of what: contract, policy, …, or a command such as 'status'."
+    ),
 ) -> None:
     """Print a JSON Schema, for editors and for programs that read what dq prints.
 
@@ -65,6 +70,8 @@ def command(
     findings: what 'dq validate --format json' prints.
     policy: the registry's dq-policy.yaml.
     subscription: a file below the registry's folder subscriptions.
+    Any other command that has --format json: what it prints then, such as 'dq schema status'. Further keys
+    may come with a later version; none goes or changes its meaning but with a new major one.
 
     Example: dq schema contract > .vscode/dq.schema.json
     """

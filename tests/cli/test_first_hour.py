@@ -47,6 +47,8 @@ FAULTS = {
         "cli/test_first_hour.py::test_a_mode_wants_a_base_and_is_one",
         "cli/test_first_hour.py::test_bash_completes_commands_options_and_values",
         "cli/test_first_hour.py::test_other_shells_ask_and_are_answered",
+        "cli/test_outputs.py::test_every_command_that_prints_json_has_its_form",
+        "cli/test_outputs.py::test_what_is_printed_has_the_form",
         "cli/test_commands.py::test_schedule_next_prints_instants_or_one_finding",
     ),
     "U8: rules by positions in the quarantine": (

@@ -1,0 +1,1 @@
+"""The forms of what commands print for machines."""

@@ -1,0 +1,227 @@
+"""What each command with `--format json` prints: one row each."""
+
+from __future__ import annotations
+
+from dq.cli.outputs.form import (
+    ANY,
+    INSTANT,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    YES_NO,
+    Schema,
+    keyed,
+    many,
+    maybe,
+    one_of,
+    row,
+    words,
+)
+from dq.contracts.shared.outcome import CycleStatus, Severity, Status
+
+SEVERITY = words(*Severity)
+STATUS = words(*Status)
+CYCLE_STATUS = words(*CycleStatus)
+PARTITION = keyed(ANY)
+# Counts from 1; empty texts where a finding is about no contract or the whole file.
+FINDING = row({
+    "rule": TEXT, "severity": SEVERITY, "message": TEXT, "mend": TEXT, "file": TEXT, "line": WHOLE,
+    "column": WHOLE, "path": TEXT, "contract": TEXT,
+})  # fmt: skip
+FINDINGS = many(FINDING)
+FAULT = row({"rule": TEXT, "message": TEXT, "mend": TEXT})
+DELIVERY = {"contract": TEXT, "object": TEXT, "slo": TEXT, "due_at": INSTANT}
+CLAUSE = row({
+    "clause": TEXT, "object": TEXT, "property": maybe(TEXT), "says": TEXT, "state": TEXT, "reason": TEXT,
+    "at": TEXT,
+})  # fmt: skip
+RESULT = row({
+    "status": STATUS, "severity": SEVERITY, "check": TEXT,
+    "target": row({"object": TEXT, "property": maybe(TEXT)}), "clause": TEXT,
+    "measure": row({"value": maybe(NUMBER), "observed": TEXT}), "threshold": TEXT, "message": TEXT,
+    "at": TEXT, "samples": many(keyed(ANY)), "groups?": many(keyed(ANY)),
+})  # fmt: skip
+REPORT = row({
+    "contract": TEXT, "version": TEXT, "object": TEXT, "partitions": many(PARTITION), "at": maybe(INSTANT),
+    "rules": many(TEXT), "passes": WHOLE, "proven": WHOLE, "counts": keyed(WHOLE), "results": many(RESULT),
+    "clauses": many(CLAUSE), "quarantine": maybe(keyed(ANY)), "notes": many(TEXT),
+    "verification": maybe(keyed(ANY)), "error?": {"type": "null"},
+})  # fmt: skip
+UNTESTED = row({
+    "contract": maybe(TEXT), "version": maybe(TEXT), "object": maybe(TEXT), "partitions": many(PARTITION),
+    "results": {"type": "array", "maxItems": 0}, "error": TEXT,
+})  # fmt: skip
+OUTLINE = row({
+    "contract": TEXT, "version": TEXT, "object": TEXT, "partitions": many(PARTITION), "rules": many(TEXT),
+    "passes": many(row({
+        "rows": TEXT, "kind": TEXT, "says": TEXT, "questions": WHOLE, "clauses": many(TEXT)
+    })),
+    "errors": many(row({"clause": TEXT, "reason": TEXT})), "untested": many(CLAUSE),
+    "error?": {"type": "null"},
+})  # fmt: skip
+OUTSTANDING = row({
+    "channel": TEXT, "target": TEXT, "messages": WHOLE, "since": INSTANT, "reason": TEXT, "refused": YES_NO,
+})  # fmt: skip
+SILENCE = row({"pattern": TEXT, "reason": TEXT, "by": TEXT, "at": INSTANT, "until": INSTANT})
+_INCIDENT = {
+    "id": TEXT, "contract": TEXT, "object": TEXT, "group": TEXT, "state": TEXT, "severity": SEVERITY,
+    "title": TEXT, "opened_at": INSTANT, "resolved_at": maybe(INSTANT), "acked_at": maybe(INSTANT),
+    "acked_by": maybe(TEXT), "silenced_until": maybe(INSTANT), "silenced_why": maybe(TEXT),
+    "root": maybe(TEXT), "holds_up": many(TEXT), "flapping_since": maybe(INSTANT), "breaches": WHOLE,
+    "open": many(TEXT),
+}  # fmt: skip
+STEP = row({"at": INSTANT, "kind": TEXT, "revision": WHOLE, "subject": TEXT, "detail": TEXT})
+CYCLE = {
+    "due_at": INSTANT, "breach_at": INSTANT, "status": CYCLE_STATUS, "delivered_at": maybe(INSTANT),
+    "source": maybe(TEXT), "first_seen_at": maybe(INSTANT), "arriving_since": maybe(INSTANT),
+    "gone_since": maybe(INSTANT), "delivered_anew_at": maybe(INSTANT),
+    "evidence": many(row({"source": TEXT, "delivered_at": INSTANT, "rows": maybe(WHOLE)})),
+    "disagreeing": many(TEXT),
+}  # fmt: skip
+PROMISE = row({
+    "contract": TEXT, "object": TEXT, "slo": TEXT, "objective": NUMBER, "attainment": maybe(NUMBER),
+    "good": WHOLE, "bad": WHOLE, "allowed": WHOLE, "budget": TEXT,
+    "streak": maybe(row({"length": WHOLE, "good": YES_NO})), "trend": maybe(NUMBER),
+    "usual_minutes": maybe(NUMBER), "present": maybe(NUMBER), "burning": many(TEXT),
+    "cycles": many(row(CYCLE)),
+})  # fmt: skip
+LINE_OF_LOG = row({
+    "at": TEXT, "run": TEXT, "registry": TEXT, "catalog": TEXT, "table": TEXT, "kind": TEXT, "grade": TEXT,
+    "ending": TEXT, "before": TEXT, "after": TEXT, "error": TEXT,
+})  # fmt: skip
+ACTION = row({
+    "table": TEXT, "kind": TEXT, "grade": TEXT, "note": TEXT, "ending": maybe(TEXT), "error": maybe(TEXT),
+    "changes": many(row({
+        "field": TEXT, "name": TEXT, "before": ANY, "after": ANY, "grade": TEXT, "rule": TEXT,
+        "drift": YES_NO,
+    })),
+})  # fmt: skip
+CHANGE = row({
+    "rule": TEXT, "contract": TEXT, "path": TEXT, "attribute": TEXT, "before": ANY, "after": ANY,
+    "effect": TEXT, "severity": SEVERITY, "mode": TEXT, "verdict": TEXT, "part": TEXT, "who": many(TEXT),
+    "consumers": many(keyed(ANY)), "bump": TEXT, "message": TEXT, "instead": TEXT, "required_version": TEXT,
+    "against": TEXT, "waived": TEXT, "at": TEXT, "at_before": TEXT, "fingerprint": TEXT,
+})  # fmt: skip
+PAGE = row({
+    "id": TEXT, "kind": words("rule", "change", "custom check"), "severity": maybe(SEVERITY),
+    "summary": TEXT, "why": TEXT, "bad": TEXT, "good": TEXT, "mend": TEXT,
+    "arguments": many(row({"name": TEXT, "description": TEXT, "default": ANY})),
+})  # fmt: skip
+CHANGED = row({
+    **DELIVERY, "partitions": many(TEXT), "before": CYCLE_STATUS, "after": CYCLE_STATUS, "reason": TEXT,
+})  # fmt: skip
+TICK = row({
+    "at": INSTANT, "slos": WHOLE, "new_cycles": WHOLE, "open": WHOLE, "changes": many(CHANGED),
+    "unknown": many(row({**DELIVERY, "reason": TEXT})), "findings": FINDINGS, "sent": WHOLE, "waiting": WHOLE,
+    "outstanding": many(OUTSTANDING),
+})  # fmt: skip
+COMING = row({
+    "contract": TEXT, "object": TEXT, "slo": TEXT, "schedule": TEXT, "timezone": TEXT, "reading": TEXT,
+    "cycles": many(row({
+        "due_at": INSTANT, "breach_at": INSTANT, "nominal": TEXT, "note": TEXT, "partitions": many(TEXT),
+        "excuse": maybe(TEXT),
+    })),
+    "ended": YES_NO, "calendar": many(keyed(maybe(TEXT))), "clock_changes": many(TEXT),
+})  # fmt: skip
+LISTED = row({
+    "contract": TEXT, "major": WHOLE,
+    "consumer": row({
+        "team": TEXT, "account": maybe(TEXT), "principal": maybe(TEXT), "contact": maybe(TEXT)
+    }),
+    "purpose": TEXT, "columns": many(TEXT), "tags": many(TEXT), "row_filter": maybe(TEXT), "since": TEXT,
+    "until": maybe(TEXT), "approvers": many(TEXT), "state": TEXT, "file": TEXT,
+})  # fmt: skip
+AUDIT = row({
+    "contract": TEXT, "version": TEXT, "object": TEXT, "scope": TEXT, "staged": TEXT, "verdict": TEXT,
+    "at": INSTANT, "counts": keyed(WHOLE), "broken": many(row({"what": TEXT, "message": TEXT})),
+})  # fmt: skip
+
+# The command line without its arguments -> the form.
+OUTPUTS: dict[str, Schema] = {
+    "ack": many(row({"id": TEXT, "key": TEXT, "acknowledged": YES_NO, "by": maybe(TEXT), "state": TEXT})),
+    "audit": row({
+        "agreeing": WHOLE, "unproven": WHOLE, "wrong": many(row({**DELIVERY, "what": TEXT}))
+    }),
+    # Of a dry run, the outlines.
+    "check": many(one_of(REPORT, UNTESTED, OUTLINE)),
+    "diff": row({
+        "changes": many(CHANGE), "verdict": TEXT, "compatibility": TEXT, "version_policy": TEXT,
+        "required_version": TEXT,
+    }),
+    "doctor": many(row({"what": TEXT, "ok": maybe(YES_NO), "seen": TEXT, "mend": TEXT})),
+    "excuse": many(row({**DELIVERY, "undone": YES_NO})),
+    "explain": one_of(many(CLAUSE), PAGE),
+    "incidents": one_of(
+        row({"incidents": many(row(dict(_INCIDENT))), "silences": many(SILENCE)}),
+        row({**_INCIDENT, "history": many(STEP)}),
+    ),
+    "outbox": many(OUTSTANDING),
+    "publish": one_of(
+        row({"event_id": TEXT, "event": TEXT, "contract": TEXT, "domain": TEXT, "major_version": TEXT,
+             "environment": TEXT, "contract_version": TEXT, "object": TEXT, "server": TEXT, "catalog": TEXT,
+             "table": TEXT, "partition": PARTITION, "location": TEXT, "cycle": maybe(INSTANT),
+             "rows": maybe(WHOLE), "revision": WHOLE, "previous_rows": maybe(WHOLE), "at": INSTANT,
+             "done": many(TEXT), "mended": many(TEXT), "waiting": many(TEXT)}),
+        row({"sent": WHOLE, "waiting": many(row({
+            "target": TEXT, "events": WHOLE, "since": INSTANT, "problem": TEXT}))}),
+    ),
+    "register": one_of(
+        row({"actions": many(ACTION), "orphans": row({"judged": YES_NO, "reasons": many(TEXT)}),
+             "findings": FINDINGS, "lake_formation?": keyed(ANY)}),
+        many(LINE_OF_LOG),
+    ),
+    "repair": many(row({
+        "table": TEXT, "missing": many(TEXT), "gone": many(TEXT),
+        "moved": many(row({"folder": TEXT, "catalog": TEXT})),
+        "strange": many(row({"folder": TEXT, "reason": TEXT})), "errors": many(TEXT),
+    })),
+    "replay": row({
+        "cycles": WHOLE, "unproven": WHOLE, "different": WHOLE,
+        "shown": many(row({**DELIVERY, "status": CYCLE_STATUS, "delivered_at": maybe(INSTANT), "reason": TEXT,
+                           "proven": YES_NO, "differences": many(TEXT)})),
+    }),
+    "rules": many(row({"rule": TEXT, "severity": maybe(SEVERITY), "summary": TEXT})),
+    "sample": many(REPORT),
+    "schedule convert": one_of(
+        row({"expression": TEXT, "dialect": TEXT, "reading": TEXT, "to": TEXT, "timezone": TEXT,
+             "converted": many(row({"text": TEXT, "reading": TEXT})), "differences": many(keyed(ANY)),
+             "finding": {"type": "null"}}),
+        row({"expression": TEXT, "converted": many(TEXT), "finding": FAULT}),
+    ),
+    "schedule explain": many(COMING),
+    "schedule next": row({
+        "expression": TEXT, "timezone": TEXT, "dialect?": TEXT, "dst?": TEXT, "next_due_utc": many(INSTANT),
+        "ended?": YES_NO, "finding": maybe(FAULT),
+    }),
+    "silence": one_of(many(SILENCE), row({"until": INSTANT, "incidents": many(TEXT)})),
+    "status": row({
+        "groups": many(row({"name": TEXT, "products": WHOLE, "promises": WHOLE, "good": WHOLE, "bad": WHOLE,
+                            "attainment": maybe(NUMBER), "exhausted": WHOLE})),
+        "deliveries": many(PROMISE),
+        "checks": many(row({"contract": TEXT, "object": TEXT, "scope": TEXT, "check": TEXT, "property": TEXT,
+                            "clause": TEXT, "status": STATUS, "severity": SEVERITY, "observed": TEXT,
+                            "allowed": TEXT, "samples": many(keyed(ANY))})),
+        "incidents": many(row({"id": TEXT, "key": TEXT, "severity": SEVERITY, "title": TEXT,
+                               "opened_at": INSTANT, "subjects": many(TEXT)})),
+        "audits": many(AUDIT),
+        "withdrawn": many(row({**CYCLE, "contract": TEXT, "slo": TEXT, "reason": TEXT})),
+        "outstanding": many(OUTSTANDING), "findings": FINDINGS,
+    }),
+    "store check": row({"faults": many(TEXT)}),
+    "store export": row({"folder": TEXT, "rows": keyed(WHOLE)}),
+    "store prune": row({
+        "before": INSTANT, "cycles": WHOLE, "receipts": WHOLE, "excuses": WHOLE, "incidents": WHOLE,
+        "messages": WHOLE, "silences": WHOLE, "publications": WHOLE, "notices": WHOLE,
+    }),
+    "store upgrade": row({"before": maybe(TEXT), "after": TEXT}),
+    "subscriptions": row({"subscriptions": many(LISTED), "findings": FINDINGS}),
+    "test-alert": many(row({
+        "channel": TEXT, "target": TEXT, "arrived": YES_NO, "said": TEXT, "mend?": TEXT})),
+    "watch": one_of(TICK, row({"at": INSTANT, "refused": TEXT})),
+}  # fmt: skip
+
+
+def json_schema(name: str) -> Schema:
+    """The JSON Schema (2020-12) of what a command prints; `name` is a row of the table."""
+    title = f"What dq {name} --format json prints"
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **OUTPUTS[name]}
