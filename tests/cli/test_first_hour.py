@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,7 @@ FAULTS = {
     ),
     "U4: stack traces of Java for a file that is no Parquet": (
         "cli/test_first_hour.py::test_a_file_that_is_no_parquet_is_said_in_words",
+        "cli/test_first_hour.py::test_what_the_tutorial_names_next_works",
     ),
     "U5: a doctor that did not look": (
         "cli/test_doctor.py::test_a_damaged_store_is_broken_and_has_a_mend",
@@ -82,6 +84,23 @@ def place(tmp_path: Path) -> Place:
     made.put("registry/orders.odcs.yaml", contract("orders"))
     (tmp_path / "lake" / "orders").mkdir(parents=True)
     return made
+
+
+@pytest.mark.spark
+def test_what_the_tutorial_names_next_works(tmp_path: Path, spark: object) -> None:
+    page = (TESTS.parent / "docs" / "tutorial.md").read_text()
+    [check] = re.findall(r"`dq (check [^`]*)`", page)
+    place = Place(tmp_path)
+    place.put("registry/keep", "")
+    for line in re.findall(r"^(?:dq init|sed|mkdir) .*$", page, re.MULTILINE):
+        subprocess.run(line.replace("dq init", f"{DQ} init"), shell=True, cwd=tmp_path, check=True)
+    file = tmp_path / "registry" / "orders.odcs.yaml"
+    # The session of the tests stands in another folder.
+    file.write_text(file.read_text().replace('"lake/{object}"', f'"{tmp_path}/lake/{{object}}"'))
+
+    ran = place.dq(*check.split())
+
+    assert (ran.code, " fail" in ran.out) == (0, False), ran.out + ran.err
 
 
 @pytest.mark.spark
