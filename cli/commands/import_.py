@@ -27,7 +27,7 @@ from dq.registry.importing.from_catalog import of_spec
 
 def command(
     kind: str = typer.Argument(
-        help="parquet, csv, json, sql, dbt, jsonschema, avro, delta; or a catalog: iceberg, hive, glue."
+        help="parquet, csv, json, sql, dbt, dcs, jsonschema, avro, delta; or a catalog: iceberg, glue …"
     ),
     source: str = typer.Argument(help="A file, folder or URI; in a catalog: database, or database.table."),
     file: Path = typer.Option(None, "--output", "-o", help="Where to write it; the terminal by default."),

@@ -64,7 +64,7 @@ def _other_format(top: dict[str, Any]) -> Finding | None:
     api = top.get("apiVersion")
     if OLD_KEY in top:
         message = "this is a Data Contract Specification, which ODCS has replaced."
-        mend = "Convert it once with 'datacontract export odcs', then keep the result."
+        mend = "Convert it once with 'dq import dcs FILE --output NEW.odcs.yaml', then keep that."
         return _finding("old-format", message, mend, place.at_key(OLD_KEY))
     kind = foreign(top)
     if kind is not None:

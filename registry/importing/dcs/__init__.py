@@ -1,0 +1,1 @@
+"""A Data Contract Specification (datacontract.com), the format before ODCS, in the words of ODCS."""
