@@ -8,8 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Generic, TypeVar
 
+from dq.contracts.shared.errors import DqError
 from dq.registry.table import Key, TableSpec
+
+StepT = TypeVar("StepT", covariant=True)
 
 
 class Grade(StrEnum):
@@ -176,3 +180,11 @@ class CatalogPlan:
         """The same for plans that do the same to the same state; a saved plan with another one is stale."""
         facts = [action.fingerprint for action in self.actions if action.kind is not ActionKind.NOOP]
         return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult(Generic[StepT]):
+    """What became of a step beside the tables; `error` says why it was not done, and how to mend it."""
+
+    step: StepT
+    error: DqError | None = None

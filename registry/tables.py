@@ -106,6 +106,22 @@ lake_tag = Table(
     Column("columns", Json, nullable=False),
 )
 
+# The schedules of EventBridge that dq made: nothing else is ever removed.
+schedule_entry = Table(
+    "schedule_entry",
+    metadata,
+    Column("catalog", Text, primary_key=True),
+    Column("group_name", Text, primary_key=True),
+    Column("registry", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    # The contract's key, and contract, object and SLO for people.
+    Column("contract", Text, nullable=False),
+    Column("promise", Text, nullable=False),
+    # Of what was written, and when AWS says that was; "" while nobody knows.
+    Column("digest", Text, nullable=False),
+    Column("modified", Text, nullable=False),
+)
+
 # What was published: one row for each revision of a delivery that consumers were to hear of.
 publication = Table(
     "publication",

@@ -11,38 +11,29 @@ import typer
 
 from dq.cli.gating.agreed import agreed as agreed_subscriptions
 from dq.cli.gating.registry_name import registry_name, server_choice
-from dq.cli.loading.contracts import NOT_IN_FORCE, PATHS, load
+from dq.cli.loading.contracts import PATHS, load
 from dq.cli.loading.holding import settled
-from dq.cli.loading.refusal import as_row, each
+from dq.cli.loading.refusal import as_row
 from dq.cli.loading.subscriptions import AgreedSubscriptions
-from dq.cli.loading.whole import ServerOf, Specify, doubts, whole
+from dq.cli.loading.whole import doubts, whole
 from dq.cli.registering.column_changes import column_judge
+from dq.cli.registering.governed import Governed, describe_governed, governed_as_dict
 from dq.cli.registering.hindrances import hindrances
-from dq.cli.registering.lake_formation import (
-    describe_governed,
-    govern,
-    governed_as_dict,
-    governed_lines,
-    kept_parts,
-)
+from dq.cli.registering.lake_formation import govern, kept_parts
 from dq.cli.registering.saved import agreed, save
+from dq.cli.registering.schedules import keep_schedules, schedule_terms
 from dq.cli.registering.shown import PlanFormat, as_dict, as_markdown, describe, show_log
+from dq.cli.registering.table_specs import applied_last, specified, tables
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
-from dq.cli.world.environment import World, here, located, registry_root
-from dq.contracts.access.data_location import DataPlace, resolve, server_of
-from dq.contracts.model import Contract, SchemaObject
+from dq.cli.world.environment import World, here, registry_root
+from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.contracts.shared.outcome import Finding
 from dq.registry.action import CatalogPlan, Grade
 from dq.registry.apply import apply, propose
 from dq.registry.catalog import Catalog
-from dq.registry.memory import recall
 from dq.registry.orphans import limit
-from dq.registry.reader import UnsayableTerms
 from dq.registry.run_log import RegisterRun, latest
-from dq.registry.specify import specs
-from dq.registry.table import RETIRED, TableSpec
 from dq.store.engine import Store
 
 
@@ -106,6 +97,8 @@ def command(
 
     Where the setting lake_formation says so, locations, tags from 'classification' and grants from
     subscriptions are planned and applied with the tables of Glue. Only what dq gave is ever taken back.
+    Where schedule_target names what is to be started, so are schedules of EventBridge from delivery
+    promises; one whose contract is no more goes with --prune.
 
     Every change, and every refusal, is kept in the store as it happens: --log 20 shows the last ones.
 
@@ -123,9 +116,10 @@ def command(
         return
     parts = kept_parts(world, catalog)
     registry = registry_name(registry_root(places[0]))
+    timing = schedule_terms(world, catalog, registry)
     loaded = settled(world, store, load(places))
     target = opened(world, store, catalog, role_arn, catalog_id)
-    specify = partial(_specs, world, registry, catalog, target)
+    specify = partial(specified, world, registry, catalog, target)
     server_of = server_choice(registry_root(places[0]), server, environment)
     wanted, refused = tables(loaded.contracts, server_of, specify)
     findings = [*loaded.findings, *refused]
@@ -136,6 +130,7 @@ def command(
         wanted, all_of_it = applied_last(wanted, store, target.id), None
     plan = propose(target, target.id, wanted, store, adopt=adopt, whole=all_of_it, judge=judge)
     findings += hindrances(plan, loaded.contracts)
+    refusals = len(findings)
     for finding in findings:
         output.note(str(finding))
     if out is not None:
@@ -157,35 +152,57 @@ def command(
         if apply_it
         else []
     )
-    governed = None
-    if parts and not refresh_only and agreed_plan is None:
-        governed = govern(
+    beside: list[Governed] = []
+    live_plan = not refresh_only and agreed_plan is None
+    if parts and live_plan:
+        beside.append(
+            govern(
+                world,
+                agreed_now(world, places[0], loaded.contracts, parts),
+                loaded.contracts,
+                plan,
+                results,
+                store,
+                target.id,
+                role=role_arn,
+                account=catalog_id,
+                apply_it=apply_it,
+            )
+        )
+    if timing is not None and live_plan:
+        scheduled, kept = keep_schedules(
             world,
-            agreed_now(world, places[0], loaded.contracts, parts),
+            timing,
             loaded.contracts,
             plan,
             results,
             store,
             target.id,
             role=role_arn,
-            account=catalog_id,
+            whole=not unclear,
             apply_it=apply_it,
+            prune=prune and not unclear,
+            most=prune_limit,
         )
-        findings += governed.findings
-        for finding in governed.findings:
-            output.note(str(finding))
-    elif parts:
-        output.note("dq: Lake Formation is left alone: neither a kept plan nor --refresh-only is about it.")
+        beside.append(scheduled)
+        unpruned = [*unpruned, *kept]
+    if (parts or timing is not None) and not live_plan:
+        output.note(
+            "dq: only the tables are looked at: a kept plan and --refresh-only are about nothing else."
+        )
+    for finding in (one for governed in beside for one in governed.findings):
+        findings.append(finding)
+        output.note(str(finding))
     if format is PlanFormat.MARKDOWN:
-        output.block(as_markdown(plan, findings, unclear, governed_lines(governed) if governed else ()))
+        output.block(as_markdown(plan, findings, unclear, beside))
     elif format is PlanFormat.JSON:
         orphans = {"judged": not unclear, "reasons": unclear or unpruned}
         rows = [as_row(finding) for finding in findings]
-        lake = {"lake_formation": governed_as_dict(governed)} if governed else {}
-        output.as_json({**as_dict(plan, results), **lake, "orphans": orphans, "findings": rows})
+        more = {one.name.lower().replace(" ", "_"): governed_as_dict(one) for one in beside}
+        output.as_json({**as_dict(plan, results), **more, "orphans": orphans, "findings": rows})
     else:
         describe(plan, results, applied=apply_it)
-        if governed is not None:
+        for governed in beside:
             describe_governed(governed, applied=apply_it)
         for reason in unclear:
             output.line(f"Orphans are not judged: {reason}.")
@@ -193,10 +210,10 @@ def command(
         output.note(f"dq: nothing is pruned: {reason}.")
     for error in stale:
         output.note(f"dq: {error}")
-    wrong = unpruned or findings or stale or plan.conflicts or (governed is not None and governed.failed)
+    wrong = unpruned or refusals or stale or plan.conflicts or any(one.failed for one in beside)
     if wrong or any(one.error is not None for one in results):
         raise typer.Exit(3)
-    pending = any(action.writes for action in plan.actions) or (governed is not None and governed.plan.steps)
+    pending = any(action.writes for action in plan.actions) or any(one.steps for one in beside)
     raise typer.Exit(1 if check and not apply_it and pending else 0)
 
 
@@ -220,58 +237,6 @@ def _refuse_together(
         raise UsageError("--out keeps a plan, and --plan applies one.", "Choose one of the two.")
 
 
-def applied_last(wanted: Iterable[TableSpec], store: Store, catalog: str) -> list[TableSpec]:
-    """What dq applied last to these tables, as far as the store remembers."""
-    applied = recall(store, catalog)
-    wanted = list(wanted)
-    unknown = sum(spec.key not in applied for spec in wanted)
-    if unknown:
-        output.note(f"dq: this store remembers nothing of {unknown} of {len(wanted)} tables.")
-    return [applied[spec.key] for spec in wanted if spec.key in applied]
-
-
-def tables(
-    contracts: Iterable[Contract], server_of: ServerOf, specify: Specify
-) -> tuple[list[TableSpec], list[Finding]]:
-    """The tables that these contracts want, and what is wrong with those that cannot be registered.
-
-    Drafts want none. Retired ones want no more than that theirs say so, where no contract in force wants
-    the same table; what cannot be told of them is nobody's fault.
-    """
-    in_force, retired = [], []
-    for contract in contracts:
-        if contract.status == RETIRED:
-            output.note(f"dq: {contract.id} is retired: its tables stay, and say so.")
-            retired.append(contract)
-        elif contract.status in NOT_IN_FORCE:
-            output.note(f"dq: {contract.id} is {contract.status}, so it is not registered.")
-        else:
-            in_force.append(contract)
-    found, refused = each(in_force, lambda one: one, lambda one: specify(one, server_of(one)))
-    over, _ = each(retired, lambda one: one, lambda one: specify(one, server_of(one)))
-    wanted = [spec for specs in found for spec in specs]
-    taken = {spec.key for spec in wanted}
-    return wanted + [spec for specs in over for spec in specs if spec.key not in taken], refused
-
-
-def _specs(
-    world: World, registry: str, catalog: str, target: Catalog, contract: Contract, server: str | None
-) -> list[TableSpec]:
-    def place(one: SchemaObject) -> DataPlace:
-        return located(world, resolve(contract, one, server, world.reach), catalog)
-
-    made = specs(contract, place, registry)
-    for spec, one in zip(made, contract.objects, strict=True):
-        try:
-            target.vet(spec)
-        except UnsayableTerms as error:
-            at = server_of(contract, place(one).server).at()
-            raise UsageError(error.what, error.mend, error.details, at=at) from error
-        except UsageError as error:
-            raise UsageError(error.what, error.mend, error.details, at=one.at()) from error
-    return made
-
-
 def _too_many(plan: CatalogPlan, most: int | None) -> list[str]:
     count, most = len(plan.orphans), limit(plan.ours) if most is None else most
     if count <= most:
@@ -288,6 +253,8 @@ def _allowed(breaking: bool, destructive: bool) -> frozenset[Grade]:
 
 def run(world: World, contracts: list[Contract], store: Store, catalog: Catalog, name: str) -> None:
     """Plans and applies, and shows both: what the demonstration does."""
-    wanted, _ = tables(contracts, lambda _: None, partial(_specs, world, world.folder.name, "local", catalog))
+    wanted, _ = tables(
+        contracts, lambda _: None, partial(specified, world, world.folder.name, "local", catalog)
+    )
     plan = propose(catalog, name, wanted, store)
     describe(plan, apply(catalog, name, plan, store), applied=True)

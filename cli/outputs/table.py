@@ -41,6 +41,12 @@ RESULT = row({
     "measure": row({"value": maybe(NUMBER), "observed": TEXT}), "threshold": TEXT, "message": TEXT,
     "at": TEXT, "samples": many(keyed(ANY)), "groups?": many(keyed(ANY)),
 })  # fmt: skip
+GOVERNED = row({
+    "steps": many(row({
+        "kind": TEXT, "what": TEXT, "ending": maybe(words("done", "failed")), "error": maybe(TEXT),
+    })),
+    "notes": many(TEXT), "error": maybe(TEXT),
+})  # fmt: skip
 REPORT = row({
     "contract": TEXT, "version": TEXT, "object": TEXT, "partitions": many(PARTITION), "at": maybe(INSTANT),
     "rules": many(TEXT), "passes": WHOLE, "proven": WHOLE, "counts": keyed(WHOLE), "results": many(RESULT),
@@ -167,7 +173,7 @@ OUTPUTS: dict[str, Schema] = {
     ),
     "register": one_of(
         row({"actions": many(ACTION), "orphans": row({"judged": YES_NO, "reasons": many(TEXT)}),
-             "findings": FINDINGS, "lake_formation?": keyed(ANY)}),
+             "findings": FINDINGS, "lake_formation?": GOVERNED, "schedules?": GOVERNED}),
         many(LINE_OF_LOG),
     ),
     "repair": many(row({

@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from dq.cli.loading.subscriptions import AgreedSubscriptions
-from dq.cli.terminal import output
+from dq.cli.registering.governed import Governed
 from dq.cli.world.environment import World
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import DqError, Unreadable, UsageError
-from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.spelling import nearest
 from dq.registry.action import ActionKind, CatalogPlan
 from dq.registry.apply import Result
 from dq.registry.table import Key, TableSpec
 from dq.store.engine import Store
 
-if TYPE_CHECKING:
-    from dq.registry.lake_formation.apply import LakeResult
-    from dq.registry.lake_formation.steps import LakePlan
-
+_NAME = "Lake Formation"
 PARTS = ("locations", "tags", "grants")
 # Of these, the table is not there or not ours.
 _NOT_OURS = (ActionKind.CONFLICT, ActionKind.WAIT)
-
-
-@dataclass(frozen=True, slots=True)
-class Governed:
-    """The plan for Lake Formation, what became of it, and the subscriptions that cannot be understood."""
-
-    plan: LakePlan
-    results: tuple[LakeResult, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    error: DqError | None = None
-
-    @property
-    def failed(self) -> bool:
-        return bool(self.findings or self.error) or any(one.error is not None for one in self.results)
 
 
 def kept_parts(world: World, catalog: str) -> tuple[str, ...]:
@@ -81,7 +61,6 @@ def govern(
     from dq.registry.lake_formation.apply import apply_lake
     from dq.registry.lake_formation.plan import LakeTerms, plan_lake
     from dq.registry.lake_formation.port import connect_lake
-    from dq.registry.lake_formation.steps import LakePlan
     from dq.registry.lake_formation.wanted import wanted_grants, wanted_tags
 
     settings, today = world.settings, world.now().date()
@@ -107,9 +86,9 @@ def govern(
         made = plan_lake(lake, store, catalog_id, terms)
     except Unreadable as error:
         # What became of the tables is told all the same.
-        return Governed(LakePlan(), findings=agreed.findings, error=error)
+        return Governed(_NAME, findings=agreed.findings, error=error)
     done = apply_lake(lake, store, catalog_id, made) if apply_it else []
-    return Governed(made, tuple(done), agreed.findings)
+    return Governed(_NAME, made.steps, made.notes, done, agreed.findings)
 
 
 def _tables(plan: CatalogPlan) -> dict[Key, TableSpec]:
@@ -120,44 +99,3 @@ def _tables(plan: CatalogPlan) -> dict[Key, TableSpec]:
         if spec is not None and action.kind not in _NOT_OURS:
             found[action.key] = spec
     return found
-
-
-def describe_governed(governed: Governed, *, applied: bool) -> None:
-    """The steps as lines, what became of them, and what has to be known beside them."""
-    for text in governed_lines(governed):
-        output.line(f"  {text}")
-    for one in governed.results:
-        if one.error is not None:
-            output.line(f"  {output.mark(False)} {one.error}")
-    steps = len(governed.plan.steps)
-    if governed.error is not None:
-        output.line("Lake Formation: it is not known what is to be done.")
-    elif applied:
-        done = sum(one.error is None for one in governed.results)
-        output.line(f"Lake Formation: applied {done} of {steps} changes.")
-    else:
-        output.line(f"Lake Formation: {steps} changes." if steps else "Lake Formation: nothing to do.")
-
-
-def governed_lines(governed: Governed) -> list[str]:
-    """A line for each step and each note."""
-    lines = [*map(str, governed.plan.steps), *(f"! {note}" for note in governed.plan.notes)]
-    return [*lines, *([str(governed.error)] if governed.error else [])]
-
-
-def governed_as_dict(governed: Governed) -> Mapping[str, object]:
-    """The same for machines."""
-    endings: list[LakeResult | None] = [*governed.results] or [None] * len(governed.plan.steps)
-    return {
-        "steps": [
-            {
-                "kind": type(step).__name__,
-                "what": str(step),
-                "ending": None if ending is None else "failed" if ending.error else "done",
-                "error": str(ending.error) if ending is not None and ending.error else None,
-            }
-            for step, ending in zip(governed.plan.steps, endings, strict=True)
-        ],
-        "notes": list(governed.plan.notes),
-        "error": str(governed.error) if governed.error else None,
-    }

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
 
+from dq.cli.registering.governed import Governed, governed_lines
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import Finding
 from dq.registry.action import Action, ActionKind, CatalogPlan
@@ -75,7 +76,7 @@ def as_dict(plan: CatalogPlan, results: list[Result]) -> dict[str, object]:
 
 
 def as_markdown(
-    plan: CatalogPlan, findings: Sequence[Finding], unclear: Sequence[str], lake: Sequence[str] = ()
+    plan: CatalogPlan, findings: Sequence[Finding], unclear: Sequence[str], beside: Sequence[Governed] = ()
 ) -> str:
     """The plan as the one comment on a pull request that is kept; what does not fit is counted."""
     counts = Counter(action.kind for action in plan.actions)
@@ -87,9 +88,10 @@ def as_markdown(
         parts.append("### Not registered")
         wrong = [(code(str(one.at)), escaped(f"{one.message} {one.mend}".strip())) for one in findings]
         parts += _fitting(("where", "why"), wrong, "findings")
-    if lake:
-        parts.append("### Lake Formation")
-        parts += _fitting(("what",), [(escaped(line),) for line in lake], "changes")
+    for governed in beside:
+        if lines := governed_lines(governed):
+            parts.append(f"### {governed.name}")
+            parts += _fitting(("what",), [(escaped(line),) for line in lines], "changes")
     parts += [f"Orphans are not judged: {escaped(reason)}." for reason in unclear[:1]]
     return "\n\n".join(parts) + "\n"
 
@@ -137,7 +139,7 @@ def _row(action: Action) -> tuple[str, ...]:
 
 
 def _fitting(header: Sequence[str], rows: Sequence[Sequence[str]], what: str) -> list[str]:
-    room, fitting = _ROOM // 2, []
+    room, fitting = _ROOM // 3, []
     for row in rows:
         room -= sum(len(cell) + 3 for cell in row)
         if room < 0:

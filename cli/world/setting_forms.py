@@ -43,9 +43,16 @@ def _names(value: object) -> tuple[str, ...]:
     return found
 
 
-def _seconds(value: object) -> int:
+def _count(value: object) -> int:
     whole = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value.strip()) else value
-    if not isinstance(whole, int) or isinstance(whole, bool) or whole < 1:
+    if not isinstance(whole, int) or isinstance(whole, bool) or whole < 0:
+        raise ValueError(value)
+    return whole
+
+
+def _seconds(value: object) -> int:
+    whole = _count(value)
+    if whole < 1:
         raise ValueError(value)
     return whole
 
@@ -81,6 +88,7 @@ NAMES = Form("a list of names of variables", '["LAKE"]', _names, _names)
 ROOTS = Form("a list of folders and URI prefixes", '["s3://lake", "/data"]', _listed, _texts, paths=True)
 TEXTS = Form("a list of texts", '["…"]', _listed, _texts)
 SECONDS = Form("a whole number of seconds from 1 up", "1800", _seconds, _seconds)
+COUNT = Form("a whole number from 0 up", "10", _count, _count)
 NUMBER = Form("a number", "10", _number, _number)
 TOPIC = Form(
     "the ARN of a standard topic of SNS, in which {domain} may stand for the contract's domain",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dq.cli.world.setting_forms import (
+    COUNT,
     FOLDER,
     NAMES,
     NUMBER,
@@ -122,6 +123,20 @@ class Settings:
     lake_formation_role: str = _is("", TEXT, "The ARN of the role with which Lake Formation reads them.")
     lake_formation_tag: str = _is(
         "classification", TEXT, "The key of the LF-tag that columns get from their `classification`."
+    )
+    schedule_target: str = _is(
+        "",
+        TEXT,
+        "The ARN of what `dq register --catalog glue` has EventBridge Scheduler start when a delivery is "
+        "due: a Lambda function, state machine, topic, event bus or queue. By default nothing.",
+    )
+    schedule_role: str = _is("", TEXT, "The ARN of the role with which EventBridge Scheduler starts it.")
+    schedule_group: str = _is("dq", TEXT, "The schedule group, one for each environment.")
+    schedule_dead_letters: str = _is(
+        "", TEXT, "The ARN of the queue that keeps what could not be started. By default it is lost."
+    )
+    schedule_window_minutes: int = _is(
+        10, COUNT, "Within how many minutes after the time it starts, so that not all start at once; or 0."
     )
     smtp_host: str = _is("", TEXT, "The mail server for alerts by email.")
     smtp_port: str = _is("", NUMBER, "Its port: 587 with STARTTLS, the default, or 465 with TLS.")

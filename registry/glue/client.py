@@ -1,4 +1,4 @@
-"""The client of Glue: whose credentials, how often it may call, and who looks at each request before it goes.
+"""Clients of AWS: whose credentials, how often it may call, and who looks at each request before it goes.
 
 Endpoints, regions and credentials are found by boto3's own chain: environment, profiles, roles of machines
 and of OIDC, `AWS_ENDPOINT_URL`.
@@ -6,8 +6,9 @@ and of OIDC, `AWS_ENDPOINT_URL`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import boto3
@@ -22,8 +23,10 @@ from dq.registry.glue.validation import refuse
 
 # AWS publishes no rates; these are polite beside the crawlers and queries of the same account.
 RATES = {"read": Rate(10, 100), "write": Rate(5, 50)}
-_READS = ("Get", "BatchGet", "Search", "List")
+_READS = ("Get", "BatchGet", "Search", "List", "Describe")
 _ROLE_PARTS = 6
+# Raises UsageError for a request of an operation, by botocore's model of it, that AWS would refuse.
+Guard = Callable[[Any, Mapping[str, Any]], None]
 # A retry that is sent though the first one arrived is found by reading back.
 ATTEMPTS = 8
 
@@ -55,31 +58,57 @@ def connect(
             f"--role-arn {role_arn!r} is no role.", "Write arn:aws:iam::123456789012:role/registrar."
         )
     with explained("open Glue"):
-        session = boto3.Session()
-        if role_arn:
-            session = as_role(session, role_arn)
-        session.events.register("provide-client-params.glue.*", _refuse)
-        config = Config(
-            retries={"mode": "adaptive", "total_max_attempts": attempts},
-            connect_timeout=10,
-            read_timeout=read_timeout,
-            user_agent_extra="dq-register",
-        )
-        client = session.client("glue", config=config)
-        buckets = {family: Bucket(rate) for family, rate in rates.items()}
-
-        def wait(event_name: str, **_: Any) -> None:
-            buckets["read" if event_name.split(".")[-1].startswith(_READS) else "write"].take()
-
-        client.meta.events.register("before-send.glue.*", wait)
+        session = aws_session(role_arn, {"glue": refuse})
+        client = polite(session, "glue", rates, attempts=attempts, read_timeout=read_timeout)
         account = catalog_id or (role_arn.split(":")[4] if role_arn else "")
-        account = account or session.client("sts", config=config).get_caller_identity()["Account"]
+        account = account or account_of(session)
     catalog = {"CatalogId": catalog_id} if catalog_id else {}
     return Connection(client, f"glue:{account}:{client.meta.region_name}", catalog)
 
 
-def _refuse(params: Mapping[str, Any], model: Any, **_: Any) -> None:
-    refuse(model, params)
+def aws_session(role_arn: str, guards: Mapping[str, Guard]) -> boto3.Session:
+    """A session as the role, if one is named; the guard of a service looks at each request to it."""
+    session = boto3.Session()
+    if role_arn:
+        session = as_role(session, role_arn)
+    for service, guard in guards.items():
+        session.events.register(f"provide-client-params.{service}.*", partial(_guarded, guard))
+    return session
+
+
+def _guarded(guard: Guard, params: Mapping[str, Any], model: Any, **_: Any) -> None:
+    guard(model, params)
+
+
+def polite(
+    session: boto3.Session,
+    service: str,
+    rates: Mapping[str, Rate],
+    *,
+    attempts: int = ATTEMPTS,
+    read_timeout: float = 60,
+) -> Any:
+    """A client that calls no more often than the rates of `read` and `write` allow; none are no limit."""
+    config = Config(
+        retries={"mode": "adaptive", "total_max_attempts": attempts},
+        connect_timeout=10,
+        read_timeout=read_timeout,
+        user_agent_extra="dq-register",
+    )
+    client = session.client(service, config=config)
+    buckets = {family: Bucket(rate) for family, rate in rates.items()}
+
+    def wait(event_name: str, **_: Any) -> None:
+        buckets["read" if event_name.split(".")[-1].startswith(_READS) else "write"].take()
+
+    if buckets:
+        client.meta.events.register(f"before-send.{service}.*", wait)
+    return client
+
+
+def account_of(session: boto3.Session) -> str:
+    """The account whose credentials a session has."""
+    return str(polite(session, "sts", {}).get_caller_identity()["Account"])
 
 
 def as_role(session: boto3.Session, role_arn: str) -> boto3.Session:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dq.contracts.shared.errors import DqError
+from dq.registry.action import StepResult
 from dq.registry.lake_formation.ledger import (
     NotedGrant,
     note_grant,
@@ -28,15 +29,7 @@ from dq.registry.lake_formation.steps import (
 from dq.store.engine import Store
 
 
-@dataclass(frozen=True, slots=True)
-class LakeResult:
-    """What became of one step; `error` says why it was not done, and how to mend it."""
-
-    step: LakeStep
-    error: DqError | None = None
-
-
-def apply_lake(lake: LakeFormation, store: Store, catalog: str, plan: LakePlan) -> list[LakeResult]:
+def apply_lake(lake: LakeFormation, store: Store, catalog: str, plan: LakePlan) -> list[StepResult[LakeStep]]:
     """One result per step, in order. A grant needs its filter, and a filter goes after its grant: else a step
     that fails stops no other, so that nobody's grant outlives its end because of somebody else's.
 
@@ -52,12 +45,12 @@ def apply_lake(lake: LakeFormation, store: Store, catalog: str, plan: LakePlan) 
             noted[key] = replace(noted[key], files=files)
             note_grant(store, catalog, key, noted[key])
     failed: dict[str, DqError] = {}
-    results = []
+    results: list[StepResult[LakeStep]] = []
     for step in plan.steps:
         through = _filter_of(step)
         if through in failed:
             error = DqError(f"'{step}' was not tried, because a step before it failed.", failed[through].mend)
-            results.append(LakeResult(step, error))
+            results.append(StepResult(step, error))
             continue
         try:
             if isinstance(step, Give):
@@ -79,9 +72,9 @@ def apply_lake(lake: LakeFormation, store: Store, catalog: str, plan: LakePlan) 
         except DqError as error:
             if through:
                 failed[through] = error
-            results.append(LakeResult(step, error))
+            results.append(StepResult(step, error))
         else:
-            results.append(LakeResult(step))
+            results.append(StepResult(step))
     return results
 
 

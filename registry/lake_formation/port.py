@@ -8,14 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import boto3
 from botocore import exceptions as aws
-from botocore.config import Config
 
 from dq.contracts.shared.errors import DqError
-from dq.registry.glue.client import ATTEMPTS, as_role
+from dq.registry.glue.client import account_of, aws_session, polite
 from dq.registry.glue.errors import code_of, explained
-from dq.registry.glue.rates import Bucket, Rate
+from dq.registry.glue.rates import Rate
 from dq.registry.lake_formation.link import ConsumerAccount
 from dq.registry.lake_formation.steps import (
     FILTERED,
@@ -35,7 +33,6 @@ from dq.registry.table import Key
 
 RATES = {"read": Rate(5, 20), "write": Rate(2, 10)}
 EVERYBODY = "IAM_ALLOWED_PRINCIPALS"
-_READS = ("Get", "List", "Describe", "Search")
 _TURNS = 5
 _TURN_SECONDS = 0.5
 # Grants on one resource at the same time.
@@ -241,23 +238,7 @@ def connect_lake(
     Raises UsageError without a region or credentials, Unreadable when AWS does not answer.
     """
     with explained("open Lake Formation"):
-        session = boto3.Session()
-        if role_arn:
-            session = as_role(session, role_arn)
-        session.events.register("provide-client-params.lakeformation.*", _refuse)
-        config = Config(
-            retries={"mode": "adaptive", "total_max_attempts": ATTEMPTS},
-            connect_timeout=10,
-            read_timeout=60,
-            user_agent_extra="dq-register",
-        )
-        client = session.client("lakeformation", config=config)
-        buckets = {family: Bucket(rate) for family, rate in rates.items()}
-
-        def wait(event_name: str, **_: Any) -> None:
-            buckets["read" if event_name.split(".")[-1].startswith(_READS) else "write"].take()
-
-        client.meta.events.register("before-send.lakeformation.*", wait)
+        client = polite(aws_session(role_arn, {"lakeformation": refuse}), "lakeformation", rates)
     return LakeFormation(client, account, {"CatalogId": catalog_id} if catalog_id else {})
 
 
@@ -267,17 +248,6 @@ def connect_consumer(role_arn: str = "") -> tuple[ConsumerAccount, str]:
     Raises UsageError without a region or credentials, Unreadable when AWS does not answer.
     """
     with explained("open Lake Formation, Glue and RAM"):
-        session = boto3.Session()
-        if role_arn:
-            session = as_role(session, role_arn)
-        session.events.register("provide-client-params.lakeformation.*", _refuse)
-        config = Config(
-            retries={"mode": "adaptive", "total_max_attempts": ATTEMPTS}, connect_timeout=10, read_timeout=60
-        )
-        ram, glue, lake = (session.client(one, config=config) for one in ("ram", "glue", "lakeformation"))
-        made = ConsumerAccount(ram, glue, lake)
-        return made, str(session.client("sts", config=config).get_caller_identity()["Account"])
-
-
-def _refuse(params: Mapping[str, Any], model: Any, **_: Any) -> None:
-    refuse(model, params)
+        session = aws_session(role_arn, {"lakeformation": refuse})
+        ram, glue, lake = (polite(session, one, {}) for one in ("ram", "glue", "lakeformation"))
+        return ConsumerAccount(ram, glue, lake), account_of(session)

@@ -18,7 +18,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from fakes import lake_formation
+from fakes import lake_formation, scheduler
 from fakes.lake_formation import LakeFormationShim
 from fakes.quiet_server import QuietServer
 from moto.server import ThreadedMotoServer
@@ -39,6 +39,7 @@ class Call:
 
     operation: str
     body: dict[str, Any]
+    path: str = "/"
 
     @property
     def writes(self) -> bool:
@@ -59,8 +60,9 @@ Fault = Callable[[Call, Callable[[], Answer]], Answer | None]
 
 @dataclass
 class GlueShim:
-    """The server that clients talk to. `calls` are those of Glue and of Lake Formation; `faults` of an
-    operation are used up.
+    """The server that clients talk to. `calls` are those of Glue, Lake Formation and EventBridge Scheduler.
+
+    The `faults` of an operation are used up.
     """
 
     backend: int
@@ -127,6 +129,10 @@ class GlueShim:
         faults = self.faults.get(call.operation, [])
         if call.operation in lake_formation.OPERATIONS:
             strict = partial(self.lake.answer, call.operation, call.body, lake_forward(self))
+        elif call.operation in scheduler.OPERATIONS:
+            strict = partial(
+                scheduler.answer, self, call.operation, call.body, call.path, lambda: forward(call.body)
+            )
         else:
             strict = _strict(self, call, forward)
         made = faults.pop(0)(call, strict) if faults else strict()
@@ -300,7 +306,19 @@ def _handler(shim: GlueShim) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
+        def do_GET(self) -> None:
+            self._answer("GET")
+
+        def do_PUT(self) -> None:
+            self._answer("PUT")
+
+        def do_DELETE(self) -> None:
+            self._answer("DELETE")
+
         def do_POST(self) -> None:
+            self._answer("POST")
+
+        def _answer(self, method: str) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             target = self.headers.get("X-Amz-Target", "")
             headers = {
@@ -315,12 +333,16 @@ def _handler(shim: GlueShim) -> type[BaseHTTPRequestHandler]:
                 named = {"X-Amz-Target": f"AWSGlue.{operation}"} if operation else {}
                 return shim.forward("POST", self.path, json.dumps(sent).encode(), {**headers, **named})
 
-            if self.path.strip("/") in lake_formation.OPERATIONS:
+            timed = scheduler.operation_of(method, self.path)
+            if timed:
+                call = Call(timed, json.loads(body or b"{}"), self.path)
+                answer = shim.answer(call, lambda _: shim.forward(method, self.path, body, headers))
+            elif self.path.strip("/") in lake_formation.OPERATIONS:
                 answer = shim.answer(Call(self.path.strip("/"), json.loads(body)), forward)
             elif target.startswith("AWSGlue."):
                 answer = shim.answer(Call(target.removeprefix("AWSGlue."), json.loads(body)), forward)
             else:
-                answer = shim.forward("POST", self.path, body, headers)
+                answer = shim.forward(method, self.path, body, headers)
             if answer is None:
                 self.close_connection = True
                 self.connection.close()

@@ -17,11 +17,12 @@ from fakes.registrar import Nursery
 from dq.contracts.model import Contract
 from dq.contracts.subscriptions.subscription import Subscription, read
 from dq.contracts.yaml.parse import parse
+from dq.registry.action import StepResult
 from dq.registry.glue.rates import Rate
-from dq.registry.lake_formation.apply import LakeResult, apply_lake
+from dq.registry.lake_formation.apply import apply_lake
 from dq.registry.lake_formation.plan import LakeTerms, plan_lake
 from dq.registry.lake_formation.port import LakeFormation, connect_lake
-from dq.registry.lake_formation.steps import LakePlan
+from dq.registry.lake_formation.steps import LakePlan, LakeStep
 from dq.registry.lake_formation.wanted import wanted_grants
 from dq.registry.table import TableColumn, TableSpec, marked
 from dq.store.engine import Store, open_store
@@ -137,7 +138,7 @@ def planned(
 
 def kept(
     lake: LakeFormation, store: Store, agreed: Iterable[Subscription], today: date = TODAY, **more: Any
-) -> list[LakeResult]:
+) -> list[StepResult[LakeStep]]:
     return apply_lake(lake, store, CATALOG, planned(lake, store, agreed, today, **more))
 
 

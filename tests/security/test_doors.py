@@ -203,11 +203,7 @@ ALLOWED = {
     ("registry/glue/client.py", "host"): (
         "boto3.Session botocore.config.Config botocore.credentials.AssumeRoleCredentialFetcher "
         "botocore.credentials.DeferredRefreshableCredentials botocore.session.get_session",
-        "door: AWS Glue, as boto3's own chain finds it",
-    ),
-    ("registry/lake_formation/port.py", "host"): (
-        "boto3.Session botocore.config.Config",
-        "door: AWS Lake Formation, as boto3's own chain finds it",
+        "door: Glue, Lake Formation, RAM and EventBridge Scheduler, as boto3's own chain finds them",
     ),
     ("registry/sns/topic.py", "host"): (
         "boto3.Session botocore.config.Config",

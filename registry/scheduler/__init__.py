@@ -1,0 +1,1 @@
+"""Amazon EventBridge Scheduler: what is started whenever a delivery is due."""

@@ -1,0 +1,118 @@
+"""EventBridge Scheduler itself: which schedules a group has, and each one read, written and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from botocore import exceptions as aws
+
+from dq.contracts.shared.errors import UsageError
+from dq.registry.glue.client import aws_session, polite
+from dq.registry.glue.errors import code_of, explained
+from dq.registry.glue.rates import Rate
+from dq.registry.scheduler.validation import refuse
+
+RATES = {"read": Rate(50, 200), "write": Rate(50, 100)}
+_ABSENT = "ResourceNotFoundException"
+_THERE = "ConflictException"
+# What GetSchedule tells and nobody writes.
+_NOT_WRITTEN = ("Arn", "CreationDate", "LastModificationDate", "ResponseMetadata")
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSchedule:
+    """A schedule as AWS has it, in the form in which it is written; `modified` is when it last was."""
+
+    written: Mapping[str, Any]
+    modified: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """One account's schedules in one region.
+
+    Every method raises Unreadable when AWS does not answer or refuses, UsageError for what may not be sent.
+    """
+
+    client: Any
+
+    def names(self, group: str) -> dict[str, str]:
+        """When each schedule of a group was last written, by name. Raises UsageError without the group."""
+        found: dict[str, str] = {}
+        with explained(f"list the schedules of {group}"):
+            try:
+                for row in self._listed(group):
+                    found[row["Name"]] = _text(row["LastModificationDate"])
+            except aws.ClientError as error:
+                if code_of(error) != _ABSENT:
+                    raise
+                raise UsageError(
+                    f"EventBridge Scheduler has no group {group!r}.",
+                    "Make it, or set schedule_group to one that is there.",
+                ) from error
+        return found
+
+    def _listed(self, group: str) -> Iterator[dict[str, Any]]:
+        asked: dict[str, Any] = {"GroupName": group, "MaxResults": 100}
+        # An empty list is no proof that there is a group.
+        self.client.get_schedule_group(Name=group)
+        while True:
+            answer = self.client.list_schedules(**asked)
+            yield from answer["Schedules"]
+            if not answer.get("NextToken"):
+                return
+            asked["NextToken"] = answer["NextToken"]
+
+    def read(self, group: str, name: str) -> LiveSchedule | None:
+        """A schedule; None where there is none of this name."""
+        with explained(f"read the schedule {name}"):
+            try:
+                answer = self.client.get_schedule(GroupName=group, Name=name)
+            except aws.ClientError as error:
+                if code_of(error) != _ABSENT:
+                    raise
+                return None
+        written = {key: value for key, value in answer.items() if key not in _NOT_WRITTEN}
+        return LiveSchedule(written, _text(answer["LastModificationDate"]))
+
+    def create(self, request: Mapping[str, Any]) -> bool:
+        """Makes a schedule; False where one of this name stands there already."""
+        with explained(f"create the schedule {request['Name']}"):
+            try:
+                self.client.create_schedule(**request)
+            except aws.ClientError as error:
+                if code_of(error) != _THERE:
+                    raise
+                return False
+        return True
+
+    def update(self, request: Mapping[str, Any]) -> None:
+        """Writes a schedule anew, as a whole."""
+        with explained(f"change the schedule {request['Name']}"):
+            self.client.update_schedule(**request)
+
+    def delete(self, group: str, name: str) -> None:
+        """Removes a schedule; one that is gone is no error."""
+        with explained(f"remove the schedule {name}"):
+            try:
+                self.client.delete_schedule(GroupName=group, Name=name)
+            except aws.ClientError as error:
+                if code_of(error) != _ABSENT:
+                    raise
+
+
+def _text(moment: datetime) -> str:
+    return f"{moment.timestamp():.3f}"
+
+
+def connect_scheduler(role_arn: str = "", *, rates: Mapping[str, Rate] = RATES) -> Scheduler:
+    """Opens EventBridge Scheduler as the role, if one is named.
+
+    Raises UsageError without a region or credentials, Unreadable when AWS does not answer.
+    """
+    with explained("open EventBridge Scheduler"):
+        session = aws_session(role_arn, {"scheduler": refuse})
+        return Scheduler(polite(session, "scheduler", rates))
