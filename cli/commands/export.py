@@ -15,7 +15,7 @@ from dq.registry.exporting import kinds
 
 
 def command(
-    kind: str = typer.Argument(help="sql, jsonschema, avro or dbt."),
+    kind: str = typer.Argument(help="sql, jsonschema, avro, dbt or html."),
     contract: Path = typer.Argument(help="The contract's file."),
     object: str = typer.Option(None, "--object", help="Only this object."),
     file: Path = typer.Option(None, "--output", "-o", help="Where to write it; the terminal by default."),
