@@ -137,6 +137,23 @@ LISTED = row({
     "purpose": TEXT, "columns": many(TEXT), "tags": many(TEXT), "row_filter": maybe(TEXT), "since": TEXT,
     "until": maybe(TEXT), "approvers": many(TEXT), "state": TEXT, "file": TEXT,
 })  # fmt: skip
+_IN_PARTITION = many(row({
+    "partition": PARTITION, "value": maybe(NUMBER), "observed": TEXT, "message": TEXT,
+}))  # fmt: skip
+BACKTEST = row({
+    "contract": TEXT, "version": TEXT, "object": TEXT, "at": maybe(INSTANT), "partitions": many(PARTITION),
+    "present": WHOLE,
+    "rules": many(row({
+        "check": TEXT, "clause": TEXT, "name": TEXT, "property": maybe(TEXT), "severity": SEVERITY,
+        "threshold": TEXT, "at": TEXT, "total": WHOLE, "counts": keyed(WHOLE), "first": maybe(PARTITION),
+        "last": maybe(PARTITION), "failed": _IN_PARTITION, "untold": _IN_PARTITION,
+        "skipped": _IN_PARTITION,
+    })),
+    "not_tested": many(row({
+        "check": TEXT, "clause": TEXT, "property": maybe(TEXT), "at": TEXT, "reason": TEXT,
+    })),
+    "unread": many(row({"partition": PARTITION, "reason": TEXT})), "error": {"type": "null"},
+})  # fmt: skip
 AUDIT = row({
     "contract": TEXT, "version": TEXT, "object": TEXT, "scope": TEXT, "staged": TEXT, "verdict": TEXT,
     "at": INSTANT, "counts": keyed(WHOLE), "broken": many(row({"what": TEXT, "message": TEXT})),
@@ -148,6 +165,9 @@ OUTPUTS: dict[str, Schema] = {
     "audit": row({
         "agreeing": WHOLE, "unproven": WHOLE, "wrong": many(row({**DELIVERY, "what": TEXT}))
     }),
+    "backtest": many(one_of(
+        BACKTEST, row({"contract": maybe(TEXT), "object": maybe(TEXT), "error": TEXT})
+    )),
     # Of a dry run, the outlines.
     "check": many(one_of(REPORT, UNTESTED, OUTLINE)),
     "diff": row({

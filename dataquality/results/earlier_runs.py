@@ -14,7 +14,8 @@ from dq.dataquality.results.tables import check_result, check_run
 
 # Of a rule that compares, so many of its newest counts are enough: half a year of days, a week of hours.
 _MOST = 200
-_COUNTED = ("row_count", "row_count_anomaly")
+COUNTED = ("row_count", "row_count_anomaly")
+"""The checks whose number is a count of rows, which later runs compare with."""
 
 
 def measures(
@@ -51,7 +52,7 @@ def _earlier(row: Any) -> EarlierMeasure | None:
 def counts(tx: Connection, contract: str, object: str, most: int = _MOST) -> tuple[Earlier, ...]:
     """What the newest runs of an object counted, for each rule that compares numbers of rows."""
     found = []
-    for check in _COUNTED:
+    for check in COUNTED:
         rows = tx.execute(
             select(check_run.c.at, check_run.c.scope, check_result.c.clause, check_result.c.value)
             .join(check_result, check_result.c.run_id == check_run.c.id)

@@ -44,14 +44,23 @@ def _equals(schema: DataType, column: str, text: str) -> str:
         )
     if text == NULL_PARTITION:
         return f"{sql.name(column)} IS NULL"
-    make = _LITERALS.get(kind.name)
-    if make is None:
-        raise UsageError(f"partitions cannot be chosen by {column!r}, which is {kind}.", "Leave it out.")
     try:
-        return f"{sql.name(column)} = {make(text)}"
+        made = literal(text, kind)
     except (ValueError, ArithmeticError) as error:
         message = f"{text!r} cannot be a value of the partition column {column!r}, which is {kind}."
         raise UsageError(message, "Write it as it stands in the path.") from error
+    if made is None:
+        raise UsageError(f"partitions cannot be chosen by {column!r}, which is {kind}.", "Leave it out.")
+    return f"{sql.name(column)} = {made}"
+
+
+def literal(text: str, kind: DataType) -> str | None:
+    """The text of a path as a value of this type in Spark SQL; None for a type that no path can hold.
+
+    Raises ValueError or ArithmeticError for a text that is no value of it.
+    """
+    make = _LITERALS.get(kind.name)
+    return None if make is None else make(text)
 
 
 def _flag(text: str) -> str:

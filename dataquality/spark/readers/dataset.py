@@ -149,6 +149,21 @@ def open_table(
 _WITHOUT_FILES = ("UNABLE_TO_INFER_SCHEMA", "No Avro files found")
 
 
+def files_of(spark: SparkSession, dataset: Dataset) -> tuple[tuple[str, ...], tuple[StructField, ...]]:
+    """The addresses of a dataset's files, and the columns that the names of their folders hold.
+
+    No file is read. For a dataset of plain files. Raises Unreadable when there is no such place.
+    """
+    assert dataset.path is not None
+    path = dataset.path
+    found = attempt(lambda: listing(spark, path, _partition_types(dataset)))
+    if isinstance(found, Failure):
+        reason = found.message.rstrip(".")
+        message = f"the data of {dataset.object} ({dataset}) cannot be opened: {reason}."
+        raise Unreadable(message, _mend(dataset, found.message, spark))
+    return found.files, found.partitions
+
+
 def open_folders(
     spark: SparkSession, dataset: Dataset, schema: DataType, folders: Sequence[str]
 ) -> DataFrame:

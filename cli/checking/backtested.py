@@ -1,0 +1,151 @@
+"""What the rules of contracts would have said of the partitions that are there, for people and machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dq.cli.checking.run import others
+from dq.cli.checking.selection import Pair
+from dq.cli.terminal import output
+from dq.cli.world.concurrency import together
+from dq.cli.world.environment import World
+from dq.cli.world.spark import label as labelled
+from dq.contracts.shared.errors import DqError, Unreadable
+from dq.contracts.shared.outcome import CheckResult, Status
+from dq.dataquality.backtest.partitions import FoundPartition
+from dq.dataquality.backtest.report import Backtest, RuleHistory
+from dq.dataquality.backtest.run import Outcome, backtest
+from dq.dataquality.clauses.coverage import JsonObject
+from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.model.run_context import Partition
+from dq.dataquality.request import Request
+from dq.dataquality.spark.readers.dataset import locate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# So many partitions are named beside a rule; JSON has all of them.
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class UntestedPast:
+    """An object of which no partition could be tested, and why."""
+
+    contract: str
+    object: str
+    error: DqError
+
+    @property
+    def exit_code(self) -> int:
+        """Nobody knows what the rules would have said, whatever the reason."""
+        return Unreadable.exit_code
+
+    def as_dict(self) -> JsonObject:
+        """As JSON values."""
+        return {"contract": self.contract, "object": self.object, "error": str(self.error)}
+
+
+@dataclass(frozen=True, slots=True)
+class PastRequest:
+    """Which history is looked at, and by which rules; nothing of it is kept."""
+
+    world: World
+    spark: SparkSession
+    neighbours: Neighbours
+    last: int
+    threads: int
+    server: str | None = None
+    rules: tuple[str, ...] = ()
+
+
+def test(history: PastRequest, pair: Pair) -> Backtest | UntestedPast:
+    """The back-test of one object. What keeps it from being tested is a value: it stops no other."""
+    contract, one = pair
+    world, what = history.world, f"dq backtest {contract.id}/{one.name}"
+    labelled(history.spark, what, what)
+    try:
+        request = Request(
+            contract,
+            locate(contract, one, history.server, world.reach),
+            one.name,
+            spark=history.spark,
+            now=world.now(),
+            others=others(world, contract, one, history.server, history.neighbours),
+            rules=history.rules,
+            limit_seconds=world.settings.rule_seconds,
+            neighbours=history.neighbours,
+        )
+        with output.step(f"{contract.id}/{one.name}"):
+            return backtest(request, history.last, partial(_side_by_side, history))
+    except DqError as error:
+        return UntestedPast(contract.id, one.name, error)
+
+
+def _side_by_side(
+    history: PastRequest, work: Callable[[FoundPartition], Outcome], chosen: Sequence[FoundPartition]
+) -> list[Outcome]:
+    outcomes = together(history.spark, chosen, work, history.threads)
+    for one in outcomes:
+        # What cannot be tested is an outcome; anything else is a bug.
+        if isinstance(one, Exception) and not isinstance(one, DqError):
+            raise one
+    return outcomes  # type: ignore[return-value]
+
+
+def describe(found: Backtest) -> None:
+    """The back-test for a reader: the rules that would not have held everywhere, and what was not tested."""
+    head = f"{found.contract}/{found.object}"
+    if not found.partitions:
+        output.line(f"{output.styled(head, bold=True)}: it has no partition yet.")
+        return
+    first, last = label(found.partitions[0]), label(found.partitions[-1])
+    count = f"{len(found.partitions)} of {found.present} partitions, {first} to {last}"
+    output.line(output.styled(f"{head}: {count}", bold=True))
+    unread = {one.partition for one in found.unread}
+    quiet = []
+    for rule in found.rules:
+        unsure = [one for one in rule.of(Status.ERROR) if one[0] not in unread]
+        failed = rule.of(Status.FAIL)
+        if failed:
+            _rule(rule, failed, good=False)
+        if unsure:
+            _rule(rule, unsure, good=None)
+        if not failed and not unsure:
+            quiet.append(rule)
+    tested = len(found.partitions) - len(unread)
+    if quiet and tested:
+        empty = sum(len(one.of(Status.SKIPPED)) == tested for one in quiet)
+        said = f"{_rules(len(quiet))} would have failed nowhere"
+        output.line(f"  {said}{f', of which {empty} had nothing to test' if empty else ''}.")
+    for reason in dict.fromkeys(one.reason for one in found.unread):
+        names = [label(one.partition) for one in found.unread if one.reason == reason]
+        output.line(f"  {output.mark(None)} {_listed(names)} could not be tested: {reason}")
+    if found.untold:
+        said = ", ".join(dict.fromkeys(f"{one.property} {one.check}".strip() for one in found.untold))
+        output.line(f"  {_rules(len(found.untold))} not tested: {said}: {found.untold[0].reason}.")
+
+
+def _rule(rule: RuleHistory, where: Sequence[tuple[Partition, CheckResult]], *, good: bool | None) -> None:
+    what = f"{rule.property} {rule.check}".strip()
+    said = "could not tell" if good is None else "would have failed"
+    limit = f", promised {rule.allowed}" if rule.allowed else ""
+    count = f"{len(where)} of {len(rule.results)}"
+    output.line(f"  {output.mark(good)} {what}: {said} in {count}{limit}  ({rule.at})")
+    for partition, result in where[:_NAMED]:
+        output.line(f"      {label(partition)}: {result.message if good is None else result.observed}")
+    if len(where) > _NAMED:
+        output.line(f"      … and {len(where) - _NAMED} more, the last one {label(where[-1][0])}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _rules(number: int) -> str:
+    return f"{number} rule{'' if number == 1 else 's'}"
