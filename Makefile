@@ -7,7 +7,8 @@ UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 # Cold starts are slow without byte code; some containers turn it off.
 export PYTHONDONTWRITEBYTECODE =
 export UV_COMPILE_BYTECODE = 1
-RUN = $(UV) run --frozen --all-extras
+# Airflow has an environment of its own: it wants a hundred packages, and decides on many that others use too.
+RUN = $(UV) run --frozen --all-extras --no-extra airflow
 
 help:  ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## */\1\t/' | expand -t 14
@@ -16,7 +17,7 @@ $(UV):
 	python3 -m venv .uv && .uv/bin/pip --quiet install uv
 
 install: $(UV)  ## make .venv with everything in it, as locked
-	@$(if $(INSTALLED),,$(UV) sync --quiet --frozen --all-extras)
+	@$(if $(INSTALLED),,$(UV) sync --quiet --frozen --all-extras --no-extra airflow)
 
 demo: install  ## the main job on real data: validate, register, deliver, watch, check, alert
 	@$(RUN) dq demo
@@ -62,7 +63,11 @@ test-plain: install  ## all other tests, which no session is made for
 	$(RUN) $(TESTS) -m "not spark"
 
 install-spark35: $(UV)
-	@$(if $(INSTALLED),,UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras --no-group spark40 --group spark35)
+	@$(if $(INSTALLED),,UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras --no-extra airflow --no-group spark40 --group spark35)
+
+test-airflow: $(UV)  ## the operators and the sensor in a real Airflow on SQLite, in .venv-airflow
+	@UV_PROJECT_ENVIRONMENT=.venv-airflow $(UV) sync --quiet --frozen --all-extras
+	.venv-airflow/bin/$(TESTS) tests/orchestration
 
 # What the action installs: the core and what builds dq, with hashes. A test compares it with uv.lock.
 EXPORT = $(UV) export --quiet --frozen --no-default-groups --group build --no-emit-project --no-annotate \
@@ -99,6 +104,6 @@ bench: install  ## the quick form of every benchmark
 	@for b in benchmarks/[a-z]*.py; do echo "== $$b"; $(RUN) python $$b --quick || exit 1; done
 
 clean:  ## remove what the other targets made
-	rm -rf .venv .venv-spark35 .uv build $(DIST) dq-demo .dq $(SBOM)
+	rm -rf .venv .venv-airflow .venv-spark35 .uv build $(DIST) dq-demo .dq $(SBOM)
 
-.PHONY: dist docs goldens pictures help light lock sbom install install-spark35 demo lint format test test-lakes test-plain test-spark35 test-spark40 bench clean
+.PHONY: dist docs goldens pictures help light lock sbom install install-spark35 demo lint format test test-airflow test-lakes test-plain test-spark35 test-spark40 bench clean

@@ -13,6 +13,7 @@ import importlib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dq.cli.gating.library import diff, validate
+    from dq.cli.monitoring.cycle import CycleStanding, cycle
     from dq.cli.publishing.delivering import Delivered
     from dq.cli.publishing.library import publish
     from dq.contracts.model import Contract
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Broken", "BrokenContract", "Column", "Contract", "Delivered", "DqError", "Finding", "GatedRows", "Given",
-    "Measure", "Question", "Report", "Violated", "aggregate", "check", "diff", "gate", "left_out", "load",
-    "publish", "schema", "split", "sql_text", "validate",
+    "Broken", "BrokenContract", "Column", "Contract", "CycleStanding", "Delivered", "DqError", "Finding",
+    "GatedRows", "Given", "Measure", "Question", "Report", "Violated", "aggregate", "check", "cycle", "diff",
+    "gate", "left_out", "load", "publish", "schema", "split", "sql_text", "validate",
 ]  # fmt: skip
 
 _HOMES = {
@@ -55,6 +56,9 @@ _HOMES = {
     "split": "dq.dataquality.api",
     "publish": "dq.cli.publishing.library",
     "Delivered": "dq.cli.publishing.delivering",
+    # What a consumer waits for.
+    "CycleStanding": "dq.cli.monitoring.cycle",
+    "cycle": "dq.cli.monitoring.cycle",
     # Schemas of pandera.
     "left_out": "dq.dataquality.local.pandera.export",
     "schema": "dq.dataquality.local.pandera.export",

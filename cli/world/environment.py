@@ -141,13 +141,15 @@ def outermost_root(folder: Path) -> Path | None:
     return next((one for one in reversed((folder, *folder.parents)) if is_root(one)), None)
 
 
-def here(as_of: str | None = None, paths: Sequence[Path] = ()) -> World:
+def here(as_of: str | None = None, paths: Sequence[Path] = (), working: Path | None = None) -> World:
     """The world of this process, for a command that reads the contracts at `paths`.
+
+    `working` stands for the working folder, for whoever cannot change that of the process.
 
     Raises UsageError for an `as_of` that is no instant with a zone, for settings that cannot be understood,
     and for a `dq.toml` inside of a registry: whoever proposes a contract could change it.
     """
-    environment, folder = dict(os.environ), Path.cwd()
+    environment, folder = dict(os.environ), Path.cwd() if working is None else working.absolute()
     chosen = settings.read(environment, folder, CONFIG.get())
     registries = tuple(dict.fromkeys(registry_root(path) for path in paths))
     for root in registries:

@@ -188,6 +188,14 @@ def of_object(tx: Connection, contract: str, one: str) -> list[Kept]:
     return [kept(row) for row in tx.execute(select(cycles_table).where(here).order_by(columns.due_at))]
 
 
+def of_cycle(tx: Connection, key: tuple[str, str, str], due_at: datetime) -> Kept | None:
+    """The cycle of an SLO that was due at this instant, where the watcher has met it."""
+    columns = cycles_table.c
+    named = (columns[name] == value for name, value in zip(_KEY, key, strict=True))
+    row = tx.execute(select(cycles_table).where(*named, columns.due_at == due_at)).first()
+    return kept(row) if row is not None else None
+
+
 def delivered_since(
     tx: Connection, contract: str, one: str, since: datetime, elsewhere: Collection[str] = ()
 ) -> list[Partition]:

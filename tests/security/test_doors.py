@@ -126,6 +126,9 @@ ALLOWED = {
         "door: where a reader that went away is written to",
     ),
     ("cli/terminal/stream.py", "environment"): ("os.environ", "door: NO_COLOR, FORCE_COLOR and TERM"),
+    ("api/airflow/operators.py", "environment"): ("os.environ", "the task's own, handed on to its command"),
+    ("api/airflow/operators.py", "process"): ("subprocess.Popen", "dq itself, in a list and without a shell"),
+    ("examples/airflow/orders_dag.py", "environment"): ("os.environ", "where the reader's registry is"),
     ("cli/main.py", "environment"): ("os.environ", "the words that a shell asks to complete"),
     ("cli/terminal/output.py", "output"): (
         "rich.cells.cell_len rich.cells.set_cell_size rich.console.Console rich.markup.escape"

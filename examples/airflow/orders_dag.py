@@ -1,0 +1,41 @@
+"""A consumer that waits for orders, builds its own table, gates it, and publishes it.
+
+`DQ_PROJECT` is the folder of the registry and of dq's settings; Airflow's workers and its triggerer read it.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+
+from airflow.sdk import DAG
+
+from dq.airflow import DqCheckOperator, DqDeliverySensor, DqPublishOperator
+
+PROJECT = os.environ.get("DQ_PROJECT", ".")
+# What is due in the morning is the day before.
+DAY = {"day": "{{ macros.ds_add(ds, -1) }}"}
+
+with DAG("orders", schedule="0 5 * * *", start_date=datetime(2026, 1, 1), catchup=False) as dag:  # noqa: DTZ001  # of Airflow's zone
+    wait = DqDeliverySensor(
+        task_id="wait",
+        contract=f"{PROJECT}/orders.odcs.yaml",
+        partition=DAY,
+        folder=PROJECT,
+        poke_interval=60,
+    )
+    # The tasks that build the table of its own come here.
+    gate = DqCheckOperator(
+        task_id="gate",
+        contract=f"{PROJECT}/sales.odcs.yaml",
+        partition=DAY,
+        folder=PROJECT,
+        python=os.environ.get("DQ_PYTHON"),
+    )
+    publish = DqPublishOperator(
+        task_id="publish",
+        contract=f"{PROJECT}/sales.odcs.yaml",
+        partition=DAY,
+        folder=PROJECT,
+    )
+    wait >> gate >> publish
