@@ -11,15 +11,16 @@ import typer
 
 from dq.cli.gating.agreed import agreed as agreed_subscriptions
 from dq.cli.gating.registry_name import registry_name, server_choice
-from dq.cli.loading.contracts import PATHS, load
+from dq.cli.loading.contracts import PATHS, Loaded, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row
 from dq.cli.loading.subscriptions import AgreedSubscriptions
-from dq.cli.loading.whole import doubts, whole
+from dq.cli.loading.whole import ServerOf, doubts, whole
 from dq.cli.registering.column_changes import column_judge
 from dq.cli.registering.governed import Governed, describe_governed, governed_as_dict
 from dq.cli.registering.hindrances import hindrances
 from dq.cli.registering.lake_formation import govern, kept_parts
+from dq.cli.registering.landing import landing_zone
 from dq.cli.registering.saved import agreed, save
 from dq.cli.registering.schedules import keep_schedules, schedule_terms
 from dq.cli.registering.shown import PlanFormat, as_dict, as_markdown, describe, show_log
@@ -73,6 +74,9 @@ def command(
     refresh_only: bool = typer.Option(
         False, "--refresh-only", help="Only show what others changed since dq applied; writes nothing."
     ),
+    emit_landing_zone: bool = typer.Option(
+        False, "--emit-landing-zone", help="Print a stack of CloudFormation for the account; asks no AWS."
+    ),
     format: PlanFormat = typer.Option(
         PlanFormat.TEXT, "--format", help="text for people, json for machines, markdown for a comment."
     ),
@@ -114,13 +118,16 @@ def command(
     if log is not None:
         show_log(latest(store, opened(world, store, catalog, role_arn, catalog_id).id, log), format)
         return
-    parts = kept_parts(world, catalog)
     registry = registry_name(registry_root(places[0]))
+    server_of = server_choice(registry_root(places[0]), server, environment)
+    if emit_landing_zone:
+        _emit(world, settled(world, store, load(places)), server_of, registry)
+        return
+    parts = kept_parts(world, catalog)
     timing = schedule_terms(world, catalog, registry)
     loaded = settled(world, store, load(places))
     target = opened(world, store, catalog, role_arn, catalog_id)
     specify = partial(specified, world, registry, catalog, target)
-    server_of = server_choice(registry_root(places[0]), server, environment)
     wanted, refused = tables(loaded.contracts, server_of, specify)
     findings = [*loaded.findings, *refused]
     unclear = doubts(places, loaded, findings)
@@ -215,6 +222,16 @@ def command(
         raise typer.Exit(3)
     pending = any(action.writes for action in plan.actions) or any(one.steps for one in beside)
     raise typer.Exit(1 if check and not apply_it and pending else 0)
+
+
+def _emit(world: World, loaded: Loaded, server_of: ServerOf, registry: str) -> None:
+    """Prints the stack; where a contract is refused, none, since it would lack that contract's names."""
+    wanted, refused = tables(loaded.contracts, server_of, partial(specified, world, registry, "glue", None))
+    for finding in (*loaded.findings, *refused):
+        output.note(str(finding))
+    if loaded.findings or refused:
+        raise typer.Exit(3)
+    output.as_json(landing_zone(world, loaded.contracts, wanted))
 
 
 def agreed_now(

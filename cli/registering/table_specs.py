@@ -56,9 +56,9 @@ def tables(
 
 
 def specified(
-    world: World, registry: str, catalog: str, target: Catalog, contract: Contract, server: str | None
+    world: World, registry: str, catalog: str, target: Catalog | None, contract: Contract, server: str | None
 ) -> list[TableSpec]:
-    """The tables that a contract wants on a server. Raises UsageError where the catalog cannot have them."""
+    """The tables that a contract wants on a server. Raises UsageError where the target cannot have them."""
 
     def place(one: SchemaObject) -> DataPlace:
         return located(world, resolve(contract, one, server, world.reach), catalog)
@@ -66,7 +66,8 @@ def specified(
     made = specs(contract, place, registry)
     for spec, one in zip(made, contract.objects, strict=True):
         try:
-            target.vet(spec)
+            if target is not None:
+                target.vet(spec)
         except UnsayableTerms as error:
             at = server_of(contract, place(one).server).at()
             raise UsageError(error.what, error.mend, error.details, at=at) from error
