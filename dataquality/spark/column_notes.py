@@ -122,7 +122,8 @@ def _top(result: CheckResult) -> str:
 def _unreadable(result: CheckResult, reason: str) -> CheckResult:
     message = f"{result.message.split(':', 1)[0]}: {reason}"
     shown = replace(result, status=Status.ERROR, observed="not readable", message=message)
-    return replace(shown, value=None, samples=())
+    # What statistics had counted is of no use, and was not counted on every way.
+    return replace(shown, value=None, samples=(), rows=None, failed_rows=None, unit="")
 
 
 def _noted(result: CheckResult, notes: Mapping[str, Any], masked: bool) -> CheckResult:
