@@ -37,6 +37,29 @@ def test_a_page_shows_the_contract(dq, folder):
     assert page.tags <= TAGS
 
 
+BOUNDS = """
+    quality:
+      - {metric: rowCount, mustBeBetween: [69, 75]}
+"""
+BOUND = "        logicalTypeOptions: {minimum: 0, maximum: 2359}\n"
+
+
+def test_no_bound_of_a_promise_is_left_out(dq, folder):
+    (folder / "trains.odcs.yaml").write_text(
+        "apiVersion: v3.2.0\nkind: DataContract\nid: trains\nversion: 1.0.0\nstatus: active\nschema:\n"
+        f"  - name: trains{BOUNDS}    properties:\n      - name: at\n        logicalType: integer\n{BOUND}"
+        "        quality:\n          - description: Cancelled.\n            metric: nullValues\n"
+        "            mustBeLessThan: 3\n            unit: percent\n"
+    )
+    assert dq("export", "html", "trains.odcs.yaml", "-o", "trains.html").code == 0
+    told = " ".join(Page((folder / "trains.html").read_text()).texts)
+    for text in (
+        "rowCount mustBeBetween 69 and 75",
+        "minimum 0, maximum 2359, Cancelled. (nullValues mustBeLessThan 3 percent)",
+    ):
+        assert text in told
+
+
 def test_hostile_texts_stay_texts_and_only_links_of_the_web_are_links(dq, folder):
     quoted = EVIL.replace("'", "''")
     (folder / "evil.odcs.yaml").write_text(

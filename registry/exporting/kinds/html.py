@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from dq.contracts.columns import catalog_type
-from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.yaml.writing import commented
 from dq.registry.exporting.exported import Exported, ExportKind
 
@@ -82,7 +82,7 @@ def _head(contract: Contract) -> Iterator[tuple[str, str]]:
 
 def _object(one: SchemaObject) -> Iterator[str]:
     rows = [row for prop in one.properties for row in _rows(prop, "")]
-    about = [one.description or "", *(rule.description or rule.metric or rule.type for rule in one.quality)]
+    about = [one.description or "", *map(_rule, one.quality)]
     columns = ("Column", "Type", "Meaning", "Promises")
     yield from _table(one.name, columns, rows, [text for text in about if text])
 
@@ -109,9 +109,25 @@ def _promises(prop: Property) -> Iterator[str]:
         yield "one of " + ", ".join(str(one.value) for one in prop.enum)
     if prop.classification:
         yield prop.classification
-    for rule in prop.quality:
-        told = " ".join(f"{name} {value}" for name, value in rule.operators())
-        yield rule.description or f"{rule.metric or rule.type} {told}".strip()
+    if prop.logical_type_options is not None:
+        bounds = prop.logical_type_options.model_dump(by_alias=True, exclude_none=True, exclude_defaults=True)
+        yield from (f"{name} {_value(value)}" for name, value in bounds.items())
+    yield from map(_rule, prop.quality)
+
+
+def _rule(rule: Quality) -> str:
+    """A rule with its bounds, in the words of ODCS; its own description says what they mean."""
+    bounds = [f"{name} {_value(value)}" for name, value in rule.operators()]
+    told = " ".join(
+        [rule.metric or rule.name or rule.type, *bounds, rule.unit or "" if bounds else ""]
+    ).strip()
+    return f"{rule.description} ({told})" if rule.description else told
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return " and ".join(_value(one) for one in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _levels(contract: Contract) -> Iterator[tuple[str, str, str, str]]:
