@@ -63,8 +63,9 @@ def test_the_sources_hold_all_that_the_wheel_holds(made: dict[str, Path]) -> Non
         sources = {member.name.partition("/")[2] for member in other if member.isfile()}
 
     def source(name: str) -> str:
-        room = name.split("/")[1]
-        return f"{folders['dq']}/{room}" if room.endswith((".py", ".typed")) else name.removeprefix("dq/")
+        inside = name.removeprefix("dq/")
+        apart = f"dq.{inside.partition('/')[0]}" in folders
+        return inside if apart else f"{folders['dq']}/{inside}"
 
     assert sorted(source(name) for name in packed if source(name) not in sources) == []
     assert {"README.md", "LICENSE", "pyproject.toml"} <= sources

