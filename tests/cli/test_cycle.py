@@ -18,9 +18,9 @@ DAY = {"day": "2026-05-10"}
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the folder that relative places of a contract are of."""
-    monkeypatch.chdir(tmp_path)
+def elsewhere(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker of Airflow runs anywhere: relative places are those of the folder that is given."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
 
 
 def lay(folder: Path, arrived: datetime) -> Path:

@@ -72,17 +72,17 @@ class LocalFiles:
     def stat(self, path: str) -> Seen | None:
         self._stay(path)
         try:
-            found = _local(path).stat()
+            found = os.stat(self._local(path))  # noqa: PTH116
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise _unreadable(path, error) from error
-        return Seen(_local(path).name, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
+        return Seen(Path(path).name, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
 
     def inside(self, path: str) -> list[Seen]:
         self._stay(path)
         try:
-            with os.scandir(_local(path)) as entries:
+            with os.scandir(self._local(path)) as entries:
                 found = [self._entry(one) for one in entries if one.is_file()]
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -102,7 +102,7 @@ class LocalFiles:
     def read(self, path: str) -> bytes:
         self._stay(path)
         try:
-            with os.fdopen(os.open(_local(path), os.O_RDONLY | NO_WAIT), "rb") as file:
+            with os.fdopen(os.open(self._local(path), os.O_RDONLY | NO_WAIT), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise Unreadable(f"{path} is no file.", "A table's log is made of files: look at it.")
                 return _whole(path, file.read(MOST_READ + 1))
@@ -112,7 +112,7 @@ class LocalFiles:
     def folders(self, path: str) -> list[str]:
         self._stay(path)
         try:
-            return [one.name for one in _local(path).iterdir() if one.is_dir()]
+            return [one.name for one in Path(self._local(path)).iterdir() if one.is_dir()]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -120,7 +120,7 @@ class LocalFiles:
 
     def holds(self, path: str) -> bool:
         self._stay(path)
-        place = _local(path)
+        place = Path(self._local(path))
         try:
             # What nobody may list is no proof of anything; nothing more of it is read.
             with os.scandir(place) as inside:
@@ -134,19 +134,24 @@ class LocalFiles:
         return True
 
     def root(self, path: str) -> str:
-        real = Path(os.path.realpath(_local(path)))
+        real = Path(os.path.realpath(self._local(path)))
         roots = [one for one in (self.reach.folders if self.reach else ()) if real.is_relative_to(one)]
         return str(max(roots, key=lambda one: len(one.parts), default=real.parent))
 
     def nothing(self, path: str) -> bool:
         # Of what lies beyond a link no more is said than that there is something to be looked at.
         try:
-            os.lstat(path.removeprefix("file://"))
+            os.lstat(self._local(path))
         except (FileNotFoundError, NotADirectoryError):
             return True
         except OSError as error:
             raise _unreadable(path, error) from error
         return False
+
+    def _local(self, path: str) -> str:
+        """The path from the folder of the reach, of which relative places are; else from the working one."""
+        plain = path.removeprefix("file://")
+        return os.path.join(self.reach.folder, plain) if self.reach else plain  # noqa: PTH118  # asked of each file
 
     def _stay(self, path: str) -> None:
         linked = self.reach.leads_out(path) if self.reach else None
@@ -273,10 +278,6 @@ def _whole(path: str, content: bytes) -> bytes:
     if len(content) > MOST_READ:
         raise Unreadable(f"{path} has more than {MOST_READ >> 20} MiB.", "Look at this file.")
     return content
-
-
-def _local(path: str) -> Path:
-    return Path(path.removeprefix("file://"))
 
 
 def _unreadable(path: str, error: Exception) -> Unreadable:
