@@ -14,6 +14,7 @@ from dq.cli.loading.subscriptions import (
     named_contracts,
 )
 from dq.contracts.access.discovery import SUBSCRIPTIONS, called_contract
+from dq.contracts.access.files import POLICY_FILE
 from dq.validators.lint.subscriptions import Gather, SubscriptionFiles
 
 if TYPE_CHECKING:
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
 
 
 def split(paths: list[Path], root: Path) -> tuple[list[Path], list[Path]]:
-    """The named paths that are of contracts, and those that are subscriptions, or folders of them."""
-    below = Path(os.path.realpath(root)) / SUBSCRIPTIONS
+    """The named paths that are of contracts, and those that are subscriptions, or folders of them.
+
+    The registry's policy is neither: a shell names it with the contracts beside it, and it is read anyway.
+    """
+    top = Path(os.path.realpath(root))
+    below = top / SUBSCRIPTIONS
     ours = [path for path in paths if _whole(path).is_relative_to(below) and not called_contract(path.name)]
-    return [path for path in paths if path not in ours], ours
+    return [path for path in paths if path not in ours and _whole(path) != top / POLICY_FILE], ours
 
 
 def gathered(root: Path, paths: list[Path]) -> Gather:

@@ -79,3 +79,17 @@ def test_the_help_lists_the_formats(capsys):
 
     shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "How to report: github, json, junit, markdown, sarif, text." in shown
+
+
+def test_the_policy_that_a_shell_names_with_the_contracts_is_the_policy(repository, capsys):
+    folder = repository / "data" / "contracts"
+    named = sorted(str(one) for one in folder.glob("*.yaml"))
+    assert len(named) == 2
+
+    assert run(["validate", *named, "--format", "json"]) == 1
+    assert {one["file"] for one in json.loads(capsys.readouterr().out)["findings"]} == {"orders.odcs.yaml"}
+    assert run(["validate", str(folder / "dq-policy.yaml")]) == 0
+    assert "0 contracts" in capsys.readouterr().out
+    (folder / "dq-policy.yaml").write_text("profile: [strict\n")
+    assert run(["validate", str(folder / "dq-policy.yaml")]) == 2
+    assert "dq-policy.yaml:" in capsys.readouterr().err
