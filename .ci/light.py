@@ -27,10 +27,14 @@ def main(pythons: Sequence[str]) -> int:
             here = Path(tempfile.mkdtemp(dir=name))
             installed = light.install(built, here / "env", base)
             (here / "work").mkdir()
-            (here / "tutorial").mkdir()
+            for page in ("tutorial", "tutorial-delivery"):
+                (here / page).mkdir()
             wrong = light.problems(installed, here / "work")
-            pages.follow(ROOT / "docs" / "tutorial.md", here / "tutorial", installed.python)
+            delivery, hour = ROOT / "docs/tutorial-delivery.md", ROOT / "docs/tutorial.md"
+            pages.follow(delivery, here / delivery.stem, installed.python, together=True)
             seconds = light.seconds(installed, here / "work")
+            light.install_more(installed, light.told_to_install(hour, built)[0])
+            pages.follow(hour, here / hour.stem, installed.python, together=True, spark=False)
             print(
                 f"{installed.version:<8}{installed.packages:>10}{installed.megabytes:>8.0f}{seconds:>9.2f}  "
                 + ("all passed" if not wrong else f"{len(wrong)} FAILED"),

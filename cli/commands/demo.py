@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from dataclasses import replace
 from datetime import datetime
 from importlib.resources import as_file, files
@@ -16,6 +17,7 @@ from dq.cli.checking.run import Setup, run
 from dq.cli.commands import _ticks, register, status
 from dq.cli.commands._standings import StatusFormat
 from dq.cli.demo import producer, scenario
+from dq.cli.demo import tables as lake_tables
 from dq.cli.gating.gate import judge
 from dq.cli.loading.contracts import Loaded, load, slos, watched
 from dq.cli.terminal import output
@@ -40,6 +42,9 @@ def command(
     folder: Path = typer.Option(
         Path("dq-demo"), "--folder", help="Where everything is put; made anew each time."
     ),
+    tables: Path = typer.Option(
+        None, "--tables", help="Only write its tables into this folder, as Parquet: a second, no Spark."
+    ),
 ) -> None:
     """Play the whole loop on real data: promise, gate, register, deliver, watch, check, alert.
 
@@ -49,8 +54,11 @@ def command(
 
     Example: dq demo
     """
+    if tables is not None:
+        _tables(tables)
+        return
     world = _world(folder)
-    sources = producer.sources(world.state() / "cache")
+    sources = producer.sources(world.state() / "cache", "spark", "demo")
     with output.step("starting Spark"):
         spark = session(world)
     _title("1. The gate: a pull request proposes a contract")
@@ -71,6 +79,15 @@ def command(
     _goodbye(folder, after)
 
 
+def _tables(folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        _copy("registry", Path(name))
+        loaded = load([Path(name)])
+    objects = [one for contract in loaded.contracts for one in contract.objects]
+    for place, count, rows in lake_tables.write(folder, objects):
+        output.line(f"Wrote {place}: {count} {'file' if count == 1 else 'files'}, {rows:,} rows.")
+
+
 def _world(folder: Path) -> World:
     """A new folder with the example registry; an old one is replaced only if a demonstration made it."""
     if folder.exists() and not (folder / SIGN).exists():
@@ -79,8 +96,7 @@ def _world(folder: Path) -> World:
     folder.mkdir(parents=True)
     (folder / SIGN).touch()
     for name in ("registry", "proposals"):
-        with as_file(files("dq.examples") / name) as example:
-            shutil.copytree(example, folder / name)
+        _copy(name, folder)
     lake = str((folder / "lake").resolve())
     world = here()
     return replace(
@@ -89,6 +105,11 @@ def _world(folder: Path) -> World:
         folder=folder.resolve(),
         settings=Settings(vars=("DQ_LAKE",), lake_roots=(lake,)),
     )
+
+
+def _copy(name: str, folder: Path) -> None:
+    with as_file(files("dq.examples") / name) as example:
+        shutil.copytree(example, folder / name)
 
 
 def _gate(path: Path) -> None:

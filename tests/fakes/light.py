@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fakes import wheel
+from fakes import pages, wheel
 
 COMMANDS = sorted(
     file.stem.rstrip("_").replace("_", "-") for file in (wheel.ROOT / "cli/commands").glob("[a-z]*.py")
@@ -162,6 +162,12 @@ def install_more(light: Light, mend: str) -> None:
         subprocess.run(command, check=True)
 
 
+def told_to_install(page: Path, built: Path) -> list[str]:
+    """The commands by which a page installs dq, with this wheel in the place of the checkout."""
+    told = [line for line in pages.commands(page) if line.startswith("pip install '.[")]
+    return [line.replace("'.[", "'dq-contracts[").replace("]'", f"] @ {built.as_uri()}'") for line in told]
+
+
 def seconds(light: Light, folder: Path) -> float:
     """How long the shortest command takes as a whole process; the best of five."""
     taken = []
@@ -259,6 +265,7 @@ LIGHT = (
     _lacking("aws", "register orders.odcs.yaml --catalog glue"),
     _lacking("spark", "publish orders.odcs.yaml --partition day=2026-05-10 --catalog hive"),
     _lacking("spark,demo", "demo"),
+    _lacking("sample,demo", "demo --tables lake"),
     _lacking("s3", "import parquet lake"),
     _lacking("aws", "emr --application a --role r --entry e --environment e -- check x"),
     _lacking("slack", f"{WATCH}1T07:00:00Z --channel slack:#sales", SLACK_BOT_TOKEN="xoxb-1"),

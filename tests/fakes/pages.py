@@ -3,9 +3,14 @@
 In a page, in order, in one new folder:
 
     ```yaml file=NAME    writes NAME; so does every other kind with a file
+    ```yaml in=NAME      is to stand in NAME, once
+    ```yaml end=NAME     is written at the end of NAME, which is there
+    ```diff in=NAME      writes its lines with `+` in the place of those with `-`, which stand in NAME once
     ```sh                runs each line; a line that must fail ends in `# exit N`
     ```text              is how the output of the commands before it ends; `…` stands for any lines
     ```python            runs as a program
+
+A block of any kind that says `spark` is left out where there is none.
 """
 
 from __future__ import annotations
@@ -28,14 +33,23 @@ SECONDS = 300
 PLAIN = re.compile(r"(?:dq|python) (?:'[^']*'|\"[^\"$`\\]*\"|[^'\"|&;<>$`\\(){}*?#~\n])*")
 # Shown and explained elsewhere, or needing a server that the page tells its reader to start.
 NOT_RUN = "not-run"
+SPARK = "spark"
 
 
-def blocks(page: Path) -> list[re.Match[str]]:
-    """The blocks that are run or compared."""
-    return [block for block in BLOCK.finditer(page.read_text()) if NOT_RUN not in (block["how"] or "")]
+def blocks(page: Path, *without: str) -> list[re.Match[str]]:
+    """The blocks that are run or compared, without those that say one of these words."""
+    left_out = {NOT_RUN, *without}
+    return [block for block in BLOCK.finditer(page.read_text())
+            if left_out.isdisjoint((block["how"] or "").split())]  # fmt: skip
 
 
-def follow(page: Path, folder: Path, python: Path, *, together: bool = False) -> None:
+def commands(page: Path) -> list[str]:
+    """Every line that a reader is told to run, those too that are not run here."""
+    shown = [block["body"] for block in BLOCK.finditer(page.read_text()) if block["kind"] == "sh"]
+    return [line for body in shown for line in body.splitlines() if line.strip()]
+
+
+def follow(page: Path, folder: Path, python: Path, *, together: bool = False, spark: bool = True) -> None:
     """Does what the page says in the folder, with the dq beside this Python. Asserts that it is so.
 
     Together: the plain lines of dq in one process, and the programs in another one, so that Spark starts
@@ -44,12 +58,15 @@ def follow(page: Path, folder: Path, python: Path, *, together: bool = False) ->
     printed = ""
     with ExitStack() as stack:
         kept = _Kept(folder, python, stack) if together else None
-        for block in blocks(page):
+        for block in blocks(page) if spark else blocks(page, SPARK):
             kind, how, body = block["kind"], block["how"] or "", block["body"]
             if how.startswith("file="):
                 file = folder / how.removeprefix("file=")
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(body)
+            elif how.startswith(("end=", "in=")):
+                file = folder / how.partition("=")[2]
+                file.write_text(_edited(file.read_text(), body, how, kind))
             elif kind == "sh":
                 printed = "".join(
                     _run(line, folder, python, kept) for line in body.splitlines() if line.strip()
@@ -97,6 +114,17 @@ class _Kept:
             )
         )
         return process
+
+
+def _edited(text: str, body: str, how: str, kind: str) -> str:
+    if how.startswith("end="):
+        return text + body
+    before = after = body
+    if kind == "diff":
+        lines = body.splitlines()
+        before, after = ("".join(f"{line[1:]}\n" for line in lines if line[0] in f" {sign}") for sign in "-+")
+    assert text.count(before) == 1, f"{before!r} does not stand once in:\n{text}"
+    return text.replace(before, after)
 
 
 def _run(line: str, folder: Path, python: Path, kept: _Kept | None) -> str:

@@ -230,12 +230,16 @@ ALLOWED = {
     ),
     ("registry/importing/lake_files.py", "host"): ("pyarrow.fs.FileSelector", "the same, behind a URI"),
     ("cli/commands/demo.py", "file"): (
-        ".mkdir .resolve .touch shutil.copytree shutil.rmtree",
+        ".mkdir .resolve .touch shutil.copytree shutil.rmtree tempfile.TemporaryDirectory",
         "the demonstration's own folder, marked as such",
     ),
     ("cli/demo/producer.py", "file"): (
         ".extract .iterdir .mkdir os.utime zipfile.ZipFile",
         "the demonstration's data, out of an installed package",
+    ),
+    ("cli/demo/tables.py", "file"): (
+        ".mkdir os.utime tempfile.TemporaryDirectory",
+        "the demonstration's tables, where no table is yet",
     ),
     ("cli/world/environment.py", "file"): (
         ".is_dir .resolve .read_text",
