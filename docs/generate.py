@@ -12,6 +12,7 @@ from typing import Any
 
 import typer.main
 from _clauses import clauses
+from _privileges import privileges
 from _python import python
 
 from dq.alerts import channels
@@ -275,6 +276,7 @@ PAGES = {
     "clauses": clauses,
     "extension": extension,
     "python": python,
+    "privileges": privileges,
 }
 
 

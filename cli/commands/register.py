@@ -121,7 +121,7 @@ def command(
     registry = registry_name(registry_root(places[0]))
     server_of = server_choice(registry_root(places[0]), server, environment)
     if emit_landing_zone:
-        _emit(world, settled(world, store, load(places)), server_of, registry)
+        _emit(world, places[0], settled(world, store, load(places)), server_of, registry)
         return
     parts = kept_parts(world, catalog)
     timing = schedule_terms(world, catalog, registry)
@@ -224,14 +224,16 @@ def command(
     raise typer.Exit(1 if check and not apply_it and pending else 0)
 
 
-def _emit(world: World, loaded: Loaded, server_of: ServerOf, registry: str) -> None:
-    """Prints the stack; where a contract is refused, none, since it would lack that contract's names."""
+def _emit(world: World, place: Path, loaded: Loaded, server_of: ServerOf, registry: str) -> None:
+    """Prints the stack; where a contract or a subscription is refused, none: it would lack their names."""
     wanted, refused = tables(loaded.contracts, server_of, partial(specified, world, registry, "glue", None))
-    for finding in (*loaded.findings, *refused):
+    agreed = agreed_subscriptions(world, registry_root(place), {one.id for one in loaded.contracts})
+    findings = (*loaded.findings, *refused, *agreed.findings)
+    for finding in findings:
         output.note(str(finding))
-    if loaded.findings or refused:
+    if findings:
         raise typer.Exit(3)
-    output.as_json(landing_zone(world, loaded.contracts, wanted))
+    output.as_json(landing_zone(world, loaded.contracts, wanted, agreed.subscriptions))
 
 
 def agreed_now(

@@ -5,20 +5,38 @@ Source of the shapes: the template reference of CloudFormation.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dq.registry.landing import privileges
+from dq.contracts.shared.errors import UsageError
+from dq.registry.landing import topics
+from dq.registry.landing.places import Domain, bucket_places, file_arns, glue_places, logical, own
+from dq.registry.landing.privileges import (
+    GOVERNED,
+    PLANNER,
+    PUBLISHER,
+    REGISTRAR,
+    VERSION,
+    WATCHER,
+    On,
+    Places,
+    policy,
+)
 from dq.registry.scheduler.entry import TARGETS, service_of
 
 Node = dict[str, Any]
 
 _LONGEST_KEPT = 14 * 24 * 3600
-_VERSION = "2012-10-17"
-# An action of Lake Formation that the service itself checks; there is no name to write.
-_EVERY = "*"
+_MOST_RESOURCES = 500
+_ROLE_NAME = 64
+# Of the 6,144 that a policy beside a role holds; what is written into a role itself holds 10,240.
+_POLICY_CHARACTERS = 5_000
+_ARN_CHARACTERS = 55
+_MOST_POLICIES = 10
+_PUBLISHERS, _PLANNER = "HasPublishers", "HasPlanner"
+DOMAIN_TAG = "dq-domain"
+"""Whoever takes on the role of a domain's publisher carries the domain in this tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +47,8 @@ class LandingZone:
     for the role that reads them.
     """
 
+    domains: Sequence[Domain]
     databases: Sequence[str]
-    topics: Sequence[str]
     locations: Sequence[str] = ()
     target: str = ""
     group: str = "dq"
@@ -41,8 +59,8 @@ class LandingZone:
 
 
 def template(zone: LandingZone) -> Node:
-    """The template, the same for the same landing zone."""
-    resources: Node = {
+    """The template, the same for the same landing zone. Raises UsageError for what no stack can hold."""
+    made: Node = {
         "ScheduleGroup": _resource("AWS::Scheduler::ScheduleGroup", {"Name": zone.group}),
         "DeadLetters": _resource(
             "AWS::SQS::Queue",
@@ -53,51 +71,141 @@ def template(zone: LandingZone) -> Node:
             },
             kept=True,
         ),
-        "Registrar": _role("dq-registrar", {"AWS": {"Ref": "RegistrarPrincipal"}}, _registrar(zone)),
     }
-    for name in sorted(set(zone.topics)):
-        resources[f"Topic{_logical(name)}"] = _resource("AWS::SNS::Topic", {"TopicName": name}, kept=True)
-    if zone.target:
-        resources["SchedulerRole"] = _scheduler_role(zone)
-    if zone.locations:
-        resources["LakeReader"] = _role(
-            zone.lake_role, {"Service": "lakeformation.amazonaws.com"}, _reading(zone.locations)
+    made |= _registrars(zone)
+    for one in sorted(zone.domains, key=lambda domain: domain.topic):
+        name = logical(one.topic)
+        made[f"Topic{name}"] = _resource("AWS::SNS::Topic", {"TopicName": one.topic}, kept=True)
+        made[f"Publisher{name}"] = _publisher(one, f"Topic{name}")
+        made[f"Heard{name}"] = _resource(
+            "AWS::SNS::TopicPolicy",
+            {
+                "Topics": [{"Ref": f"Topic{name}"}],
+                "PolicyDocument": topics.policy(f"Topic{name}", f"Publisher{name}", one.readers, _PUBLISHERS),
+            },
         )
-    outputs = {name: {"Value": _arn_of(name, one["Type"])} for name, one in resources.items()}
+    if zone.target:
+        made["SchedulerRole"] = _scheduler_role(zone)
+    if zone.locations:
+        files: Places = {On.FILES: file_arns(zone.locations, "*"), On.BUCKETS: bucket_places(zone.locations)}
+        made["LakeReader"] = _role(
+            zone.lake_role, {"Service": "lakeformation.amazonaws.com"}, policy(WATCHER, files)
+        )
+    if len(made) > _MOST_RESOURCES:
+        raise UsageError(
+            f"A stack holds {_MOST_RESOURCES} resources, and these contracts ask for {len(made)}.",
+            "Name fewer domains: print a stack for each folder, with a schedule group of its own.",
+        )
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": "What dq expects of this account.",
-        "Parameters": {
-            "RegistrarPrincipal": {
-                "Type": "String",
-                "AllowedPattern": r"arn:aws[a-z-]*:(iam|sts)::[0-9]{12}:.+",
-                "Description": "The ARN of the role or user who runs dq register.",
-            }
+        "Parameters": _parameters(),
+        "Conditions": {
+            _PLANNER: {"Fn::Not": [{"Fn::Equals": [{"Ref": "PlannerPrincipal"}, ""]}]},
+            _PUBLISHERS: {
+                "Fn::Not": [{"Fn::Equals": [{"Fn::Join": ["", {"Ref": "PublisherPrincipals"}]}, ""]}]
+            },
         },
-        "Resources": resources,
-        "Outputs": outputs,
+        "Resources": made,
+        "Outputs": {name: _output(name, one) for name, one in made.items() if _has_output(one)},
     }
 
 
-def _registrar(zone: LandingZone) -> list[Node]:
-    glue = ["catalog", *(part for one in sorted(set(zone.databases)) for part in _database(one))]
-    made = [
-        _allow(privileges.GLUE, [_sub("glue", one) for one in glue]),
-        _allow(privileges.SCHEDULES, [_sub("scheduler", f"schedule/{zone.group}/*")]),
-        _allow(privileges.SCHEDULE_GROUP, [{"Fn::GetAtt": ["ScheduleGroup", "Arn"]}]),
-        _allow(privileges.SCHEDULE_LISTS, [_EVERY]),
-    ]
+def _parameters() -> Node:
+    arn = r"arn:aws[a-z-]*:(iam|sts)::[0-9]{12}:.+"
+    return {
+        "RegistrarPrincipal": {
+            "Type": "String",
+            "AllowedPattern": arn,
+            "Description": "The ARN of the role or user who runs dq register --apply.",
+        },
+        "PlannerPrincipal": {
+            "Type": "String",
+            "Default": "",
+            "AllowedPattern": f"({arn})?",
+            "Description": "The ARN of the role that plans for pull requests; empty for none.",
+        },
+        "PublisherPrincipals": {
+            "Type": "CommaDelimitedList",
+            "Default": "",
+            "Description": f"ARNs of the roles of jobs that publish; each has its domain in the tag "
+            f"{DOMAIN_TAG}. Empty for none.",
+        },
+    }
+
+
+def _registrars(zone: LandingZone) -> Node:
+    """The role that applies, the one that plans, and policies for the databases that do not fit into them."""
+    glue = [glue_places(part) for part in _parts(sorted(set(zone.databases)))]
+    places: dict[On, Sequence[Any]] = {
+        On.TABLES: glue[0],
+        On.SCHEDULES: [own("scheduler", f"schedule/{zone.group}/*")],
+        On.SCHEDULE_GROUP: [{"Fn::GetAtt": ["ScheduleGroup", "Arn"]}],
+        On.EVERYTHING: ["*"],
+    }
     if zone.target:
-        made.append(_pass("SchedulerRole", "scheduler.amazonaws.com"))
-    if zone.governed:
-        made.append(_allow(privileges.LAKE_FORMATION, [_EVERY]))
-        if zone.locations:
-            made.append(_pass("LakeReader", "lakeformation.amazonaws.com"))
+        places[On.SCHEDULER_ROLE] = [{"Fn::GetAtt": ["SchedulerRole", "Arn"]}]
+    if zone.locations and zone.governed:
+        places[On.LAKE_ROLE] = [{"Fn::GetAtt": ["LakeReader", "Arn"]}]
+    without = None if zone.governed else GOVERNED
+    made = {
+        "Registrar": _role(
+            "dq-registrar", {"AWS": {"Ref": "RegistrarPrincipal"}}, policy(REGISTRAR, places, without)
+        ),
+        "Planner": {
+            **_role("dq-planner", {"AWS": {"Ref": "PlannerPrincipal"}}, policy(PLANNER, places, without)),
+            "Condition": _PLANNER,
+        },
+    }
+    for at, more in enumerate(glue[1:], 2):
+        for name, duty in (("Registrar", REGISTRAR), ("Planner", PLANNER)):
+            document = policy(duty, {On.TABLES: more})
+            one = _resource("AWS::IAM::ManagedPolicy", {"PolicyDocument": document, "Roles": [{"Ref": name}]})
+            made[f"{name}{at}"] = {**one, "Condition": _PLANNER} if name == "Planner" else one
     return made
 
 
-def _database(name: str) -> tuple[str, str]:
-    return f"database/{name}", f"table/{name}/*"
+def _parts(databases: list[str]) -> list[list[str]]:
+    """The databases in parts, each of which fits into one policy."""
+    found: list[list[str]] = [[]]
+    size = 0
+    for one in databases:
+        size += 2 * (len(one) + _ARN_CHARACTERS)
+        if size > _POLICY_CHARACTERS and found[-1]:
+            found.append([])
+            size = 2 * (len(one) + _ARN_CHARACTERS)
+        found[-1].append(one)
+    if len(found) > _MOST_POLICIES + 1:
+        raise UsageError(
+            f"The names of {len(databases)} databases are more than the policies of a role hold.",
+            "Print a stack for each folder, with a schedule group of its own.",
+        )
+    return found
+
+
+def _publisher(one: Domain, topic: str) -> Node:
+    places: Places = {
+        On.TABLES: glue_places(one.databases),
+        On.FILES: file_arns(one.folders, "*"),
+        On.MARKERS: [
+            arn
+            for marker in sorted(set(one.markers))
+            for pattern in (marker, f"*/{marker}")
+            for arn in file_arns(one.folders, pattern)
+        ],
+        On.BUCKETS: bucket_places(one.folders),
+        On.TOPICS: [{"Ref": topic}],
+    }
+    carries = {"StringEquals": {f"aws:PrincipalTag/{DOMAIN_TAG}": one.name}} if one.name else None
+    name = f"dq-publisher-{one.name}".rstrip("-")
+    # A longer name is made up by CloudFormation.
+    role = _role(
+        name if len(name) <= _ROLE_NAME else "",
+        {"AWS": {"Ref": "PublisherPrincipals"}},
+        policy(PUBLISHER, places),
+        carries,
+    )
+    return {**role, "Condition": _PUBLISHERS}
 
 
 def _scheduler_role(zone: LandingZone) -> Node:
@@ -107,48 +215,31 @@ def _scheduler_role(zone: LandingZone) -> Node:
         # A version or an alias of the function is one more name.
         targets.append(f"{zone.target}:*")
     statements = [
-        _allow([TARGETS[service][0]], targets),
-        _allow(["sqs:SendMessage"], [{"Fn::GetAtt": ["DeadLetters", "Arn"]}]),
+        _allow(TARGETS[service][0], targets),
+        _allow("sqs:SendMessage", [{"Fn::GetAtt": ["DeadLetters", "Arn"]}]),
     ]
     # Another account's scheduler is not to be helped.
-    own = {
+    ours = {
         "StringEquals": {
             "aws:SourceAccount": {"Ref": "AWS::AccountId"},
             "aws:SourceArn": {"Fn::GetAtt": ["ScheduleGroup", "Arn"]},
         }
     }
-    return _role(zone.scheduler_role, {"Service": "scheduler.amazonaws.com"}, statements, own)
+    document = {"Version": VERSION, "Statement": statements}
+    return _role(zone.scheduler_role, {"Service": "scheduler.amazonaws.com"}, document, ours)
 
 
-def _reading(locations: Iterable[str]) -> list[Node]:
-    made = []
-    for location in sorted(set(locations)):
-        bucket, _, path = re.sub("^s3[an]?://", "", location).rstrip("/").partition("/")
-        files = (
-            f"arn:${{AWS::Partition}}:s3:::{bucket}/{path}/*"
-            if path
-            else f"arn:${{AWS::Partition}}:s3:::{bucket}/*"
-        )
-        made.append(_allow(["s3:GetObject"], [{"Fn::Sub": files}]))
-        listed = _allow(["s3:ListBucket"], [{"Fn::Sub": f"arn:${{AWS::Partition}}:s3:::{bucket}"}])
-        if path:
-            listed["Condition"] = {"StringLike": {"s3:prefix": [path, f"{path}/*"]}}
-        made.append(listed)
-    return made
-
-
-def _role(name: str, principal: Node, statements: list[Node], condition: Node | None = None) -> Node:
+def _role(name: str, principal: Node, document: Node, condition: Node | None = None) -> Node:
     trust: Node = {"Effect": "Allow", "Principal": principal, "Action": "sts:AssumeRole"}
     if condition is not None:
         trust["Condition"] = condition
+    named = {"RoleName": name} if name else {}
     return _resource(
         "AWS::IAM::Role",
         {
-            "RoleName": name,
-            "AssumeRolePolicyDocument": {"Version": _VERSION, "Statement": [trust]},
-            "Policies": [
-                {"PolicyName": "dq", "PolicyDocument": {"Version": _VERSION, "Statement": statements}}
-            ],
+            **named,
+            "AssumeRolePolicyDocument": {"Version": VERSION, "Statement": [trust]},
+            "Policies": [{"PolicyName": "dq", "PolicyDocument": document}],
         },
     )
 
@@ -161,23 +252,14 @@ def _resource(kind: str, properties: Node, *, kept: bool = False) -> Node:
     return made
 
 
-def _allow(actions: Sequence[str], resources: Sequence[Any]) -> Node:
-    return {"Effect": "Allow", "Action": list(actions), "Resource": list(resources)}
+def _allow(action: str, resources: Sequence[Any]) -> Node:
+    return {"Effect": "Allow", "Action": [action], "Resource": list(resources)}
 
 
-def _pass(role: str, service: str) -> Node:
-    made = _allow(["iam:PassRole"], [{"Fn::GetAtt": [role, "Arn"]}])
-    return {**made, "Condition": {"StringEquals": {"iam:PassedToService": service}}}
+def _has_output(one: Node) -> bool:
+    return one["Type"] not in ("AWS::SNS::TopicPolicy", "AWS::IAM::ManagedPolicy")
 
 
-def _sub(service: str, rest: str) -> Node:
-    return {"Fn::Sub": f"arn:${{AWS::Partition}}:{service}:${{AWS::Region}}:${{AWS::AccountId}}:{rest}"}
-
-
-def _arn_of(name: str, kind: str) -> Node:
-    return {"Ref": name} if kind == "AWS::SNS::Topic" else {"Fn::GetAtt": [name, "Arn"]}
-
-
-def _logical(name: str) -> str:
-    """A logical id of letters and digits alone, another one for each name."""
-    return re.sub("[^A-Za-z0-9]", lambda found: f"x{ord(found[0]):02x}", name)
+def _output(name: str, one: Node) -> Node:
+    arn = {"Ref": name} if one["Type"] == "AWS::SNS::Topic" else {"Fn::GetAtt": [name, "Arn"]}
+    return {"Value": arn} | ({"Condition": one["Condition"]} if "Condition" in one else {})

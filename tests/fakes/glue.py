@@ -62,11 +62,12 @@ Fault = Callable[[Call, Callable[[], Answer]], Answer | None]
 class GlueShim:
     """The server that clients talk to. `calls` are those of Glue, Lake Formation and EventBridge Scheduler.
 
-    The `faults` of an operation are used up.
+    The `faults` of an operation are used up. `others` are the path and body of requests to other services.
     """
 
     backend: int
     calls: list[Call] = field(default_factory=list)
+    others: list[tuple[str, bytes]] = field(default_factory=list)
     faults: dict[str, list[Fault]] = field(default_factory=dict)
     kill_at: tuple[int, str] | None = None
     victim: int = 0
@@ -95,6 +96,7 @@ class GlueShim:
         """Forgets every table, call and fault."""
         self.forward("POST", "/moto-api/reset", b"", {})
         self.calls.clear()
+        self.others.clear()
         self.faults.clear()
         self.indexes.clear()
         self.lake.reset()
@@ -342,6 +344,7 @@ def _handler(shim: GlueShim) -> type[BaseHTTPRequestHandler]:
             elif target.startswith("AWSGlue."):
                 answer = shim.answer(Call(target.removeprefix("AWSGlue."), json.loads(body)), forward)
             else:
+                shim.others.append((self.path, body))
                 answer = shim.forward(method, self.path, body, headers)
             if answer is None:
                 self.close_connection = True

@@ -1,4 +1,4 @@
-"""The landing zone as a user prints it, and the actions of IAM against the calls that dq makes."""
+"""The landing zone as a user prints it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore import xform_name
-from botocore.loaders import Loader
-from botocore.model import ServiceModel
 from cfnlint import lint
 from fakes.glue import GlueShim
 from fakes.scheduler import promising
 
 from dq.cli.main import run
-from dq.registry.landing import privileges
+from dq.contracts.shared.errors import UsageError
+from dq.registry.landing.places import Domain
+from dq.registry.landing.privileges import PUBLISHER, actions_of
+from dq.registry.landing.template import LandingZone, template
 
-ROOT = Path(__file__).parents[2]
 TARGET = "arn:aws:lambda:eu-central-1:123456789012:function:check"
+
+SUBSCRIPTION = """\
+contract: orders
+major: 1
+consumer: {team: billing, account: '210987654321'}
+purpose: Invoices.
+columns: [orders.Id]
+startDate: 2020-01-01
+"""
 
 
 @pytest.fixture
@@ -70,14 +78,16 @@ def test_no_role_reaches_more_than_is_named(landing: Path, capsys: pytest.Captur
     made = list(statements(stack))
     everywhere = {action for one in made if "*" in one["Resource"] for action in one["Action"]}
     named = json.dumps([one["Resource"] for one in made if "*" not in one["Resource"]])
-    assert everywhere == {*privileges.LAKE_FORMATION, *privileges.SCHEDULE_LISTS}
+    assert everywhere
+    assert {action.split(":")[0] for action in everywhere} == {"lakeformation", "scheduler"}
+    assert {action for action in everywhere if action.startswith("scheduler:")} == {"scheduler:ListSchedules"}
     assert not [action for one in made for action in one["Action"] if "*" in action]
     assert "database/*" not in named
     assert sorted(set(re.findall('database/([^"]+)', named))) == ["air_fares", "sales"]
     passed = [one for one in made if one["Action"] == ["iam:PassRole"]]
-    assert [one["Condition"]["StringEquals"]["iam:PassedToService"] for one in passed] == [
-        "scheduler.amazonaws.com",
+    assert sorted(one["Condition"]["StringEquals"]["iam:PassedToService"] for one in passed) == [
         "lakeformation.amazonaws.com",
+        "scheduler.amazonaws.com",
     ]
 
 
@@ -96,7 +106,7 @@ def test_every_reference_leads_to_something_of_the_stack(
         elif isinstance(node, list):
             yield from (one for value in node for one in references(value))
 
-    known = {*stack["Resources"], *stack["Parameters"], "AWS::AccountId"}
+    known = {*stack["Resources"], *stack["Parameters"], "AWS::AccountId", "AWS::NoValue"}
     assert set(references(stack)) <= known
     assert set(references(stack)) >= {"ScheduleGroup", "DeadLetters", "SchedulerRole", "LakeReader"}
 
@@ -104,7 +114,10 @@ def test_every_reference_leads_to_something_of_the_stack(
 def test_aws_own_linter_finds_nothing(
     landing: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (landing / "subscriptions").mkdir()
+    (landing / "subscriptions" / "billing.yaml").write_text(SUBSCRIPTION)
     whole = emitted(capsys)
+    assert "210987654321" in whole
     for name in ("DQ_SCHEDULE_TARGET", "DQ_LAKE_FORMATION", "DQ_LAKE_FORMATION_LOCATIONS"):
         monkeypatch.delenv(name)
     least = emitted(capsys)
@@ -124,7 +137,10 @@ def test_the_stack_has_what_the_settings_and_domains_name(
     topics = [one["Properties"]["TopicName"] for one in made if one["Type"] == "AWS::SNS::Topic"]
     roles = {one["Properties"]["RoleName"] for one in made if one["Type"] == "AWS::IAM::Role"}
     assert (sorted(topics), names["QueueName"]) == (["dq-air-fares", "dq-sales"], "dq-dead-letters")
-    assert roles == {"dq-registrar", "dq-scheduler", "dq-lake-reader"}
+    assert roles == {
+        *("dq-registrar", "dq-planner", "dq-scheduler", "dq-lake-reader"),
+        *("dq-publisher-sales", "dq-publisher-air-fares"),
+    }
 
 
 def test_without_a_refused_contract_nothing_is_printed(
@@ -138,43 +154,107 @@ def test_without_a_refused_contract_nothing_is_printed(
     assert (told.out, "broken.odcs.yaml" in told.err) == ("", True)
 
 
+def test_a_publisher_reaches_its_own_domain_and_no_other(
+    landing: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = json.loads(emitted(capsys))["Resources"]["Publisherdqx2dsales"]
+
+    (policy,) = made["Properties"]["Policies"]
+    found = policy["PolicyDocument"]["Statement"]
+    assert {action for one in found for action in one["Action"]} == actions_of(PUBLISHER)
+    by_action = {action: one for one in found for action in one["Action"]}
+    below = "arn:${AWS::Partition}:s3:::lake/sales"
+    assert by_action["s3:PutObject"]["Resource"] == [
+        {"Fn::Sub": f"{below}/{name}/{marker}"}
+        for marker in ("_SUCCESS", "*/_SUCCESS")
+        for name in ("lines", "orders")
+    ]
+    prefixes = by_action["s3:ListBucket"]["Condition"]["StringLike"]["s3:prefix"]
+    assert prefixes == ["sales/lines", "sales/lines/*", "sales/orders", "sales/orders/*"]
+    assert by_action["sns:Publish"]["Resource"] == [{"Ref": "Topicdqx2dsales"}]
+    assert "air_fares" not in json.dumps(found)
+    (trust,) = made["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Condition"] == {"StringEquals": {"aws:PrincipalTag/dq-domain": "sales"}}
+
+
+def subscribers(stack: dict[str, Any], topic: str) -> list[str]:
+    statements = stack["Resources"][f"Heard{topic}"]["Properties"]["PolicyDocument"]["Statement"]
+    found = [one for one in statements if one.get("Sid") == "Subscribers"]
+    return [account for one in found for account in one["Principal"]["AWS"]]
+
+
+def test_who_has_a_subscription_that_is_not_over_may_subscribe_to_its_topic(
+    landing: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = landing / "subscriptions"
+    folder.mkdir()
+    (folder / "billing.yaml").write_text(SUBSCRIPTION)
+    role = SUBSCRIPTION.replace("account: '210987654321'", "principal: 'arn:aws:iam::345678901234:role/r'")
+    (folder / "role.yaml").write_text(role.replace("billing", "roles"))
+    over = SUBSCRIPTION.replace("210987654321", "456789012345").replace("billing", "over")
+    (folder / "over.yaml").write_text(over + "endDate: 2020-12-31\n")
+
+    stack = json.loads(emitted(capsys))
+
+    assert subscribers(stack, "dqx2dsales") == ["210987654321", "345678901234"]
+    assert subscribers(stack, "dqx2dairx2dfares") == []
+
+
+def test_where_a_subscription_is_refused_nothing_is_printed(
+    landing: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (landing / "subscriptions").mkdir()
+    (landing / "subscriptions" / "billing.yaml").write_text(SUBSCRIPTION.replace("orders.Id", "orders.gone"))
+
+    assert run(["register", "contracts", "--emit-landing-zone"]) == 3
+
+    told = capsys.readouterr()
+    assert (told.out, "subscription-column-unknown" in told.err) == ("", True)
+
+
+def test_a_name_in_a_contract_widens_no_role() -> None:
+    folder = "s3://lake/sales/*/${aws:username}/a?"
+    stack = template(LandingZone([Domain("sales", "dq-sales", ["sales"], [folder])], ["sales"]))
+
+    text = json.dumps(stack["Resources"]["Publisherdqx2dsales"])
+    # As Fn::Sub writes them, and as IAM reads them then: themselves.
+    assert "lake/sales/${!*}/${!$}{aws:username}/a${!?}/*" in text
+    assert '"sales/${*}/${$}{aws:username}/a${?}/*"' in text
+
+
+def deployed(document: Any) -> int:
+    """The characters of a policy as AWS counts them, without spaces, where everything has its name."""
+    text = json.dumps(document, separators=(",", ":"))
+    for name, value in (("Partition", "aws-us-gov"), ("Region", "us-gov-west-1"), ("AccountId", "1" * 12)):
+        text = text.replace(f"${{AWS::{name}}}", value)
+    return len(re.sub(r'\{"Fn::Sub":("[^"]*")\}', r"\1", text))
+
+
+@pytest.mark.parametrize(("count", "length", "more"), [(20, 40, 0), (300, 40, 11), (60, 255, 7)])
+def test_many_databases_fit_into_what_a_role_may_hold(count: int, length: int, more: int) -> None:
+    names = [f"{at:03}".rjust(length, "d") for at in range(count)]
+    if more > 10:
+        with pytest.raises(UsageError, match="300 databases"):
+            template(LandingZone([], names))
+        return
+    made = template(LandingZone([], names, governed=True, target=TARGET, locations=["s3://lake"]))[
+        "Resources"
+    ]
+
+    policies = [one for one in made.values() if one["Type"] == "AWS::IAM::ManagedPolicy"]
+    assert len(policies) == 2 * more
+    assert all(deployed(one["Properties"]["PolicyDocument"]) <= 6_144 for one in policies)
+    assert deployed(made["Registrar"]["Properties"]["Policies"][0]["PolicyDocument"]) <= 10_240
+    text = json.dumps(made)
+    assert all(f"table/{name}/*" in text for name in names)
+
+
 @pytest.mark.parametrize(
-    ("service", "folder", "actions"),
+    ("zone", "said"),
     [
-        ("glue", "glue", privileges.GLUE),
-        ("lakeformation", "lake_formation", privileges.LAKE_FORMATION),
-        (
-            "scheduler",
-            "scheduler",
-            (*privileges.SCHEDULES, *privileges.SCHEDULE_GROUP, *privileges.SCHEDULE_LISTS),
-        ),
+        (LandingZone([Domain(f"d{at}", f"dq-d{at}") for at in range(200)], []), "500 resources"),
     ],
 )
-def test_the_actions_are_those_that_are_called(service: str, folder: str, actions: tuple[str, ...]) -> None:
-    model = ServiceModel(Loader().load_service_model(service, "service-2"))
-    names = {xform_name(one): one for one in model.operation_names}
-    source = "".join(
-        file.read_text() for file in (ROOT / "registry" / folder).glob("*.py") if file.name != "link.py"
-    )
-    # A call of the client, or the name of a paginator.
-    words = re.findall(r"\bclient\.([a-z_]+)\b|[\"']([a-z_]+)[\"']", source)
-    called = {names[word] for pair in words for word in pair if word in names}
-
-    assert sorted(f"{service}:{one}" for one in called) == sorted(actions)
-
-
-def test_the_pages_name_the_same_actions() -> None:
-    pages = {
-        "register.md": {
-            *privileges.GLUE,
-            *privileges.SCHEDULES,
-            *privileges.SCHEDULE_GROUP,
-            *privileges.SCHEDULE_LISTS,
-        },
-        "subscriptions.md": set(privileges.LAKE_FORMATION),
-    }
-    for page, actions in pages.items():
-        text = (ROOT / "docs" / "how-to" / page).read_text()
-        platform = text.split("## For the consumer", 1)[0]
-        told = set(re.findall(r'"((?:glue|scheduler|lakeformation):[A-Za-z]+)"', platform))
-        assert told == actions, page
+def test_what_no_stack_can_hold_is_said(zone: LandingZone, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        template(zone)

@@ -1,10 +1,6 @@
-"""The role that the how-to asks for may do what dq does, and no more."""
+"""The roles that the page of privileges asks for may do what dq does in Glue, and no more."""
 
 from __future__ import annotations
-
-import json
-import re
-from pathlib import Path
 
 from fakes.flights import flights
 from fakes.glue import GlueShim
@@ -12,26 +8,27 @@ from fakes.glue import GlueShim
 from dq.registry.action import Grade
 from dq.registry.apply import apply, propose
 from dq.registry.glue.tables import Glue
+from dq.registry.landing.privileges import PLANNER, PUBLISHER, REGISTRAR, REPAIRER, actions_of
 from dq.registry.orphans import WholeRegistry
 from dq.store.engine import Store
 
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "register.md"
 
-
-def test_the_policy_of_the_how_to_allows_the_calls_that_are_made_and_no_other(
+def test_the_policies_allow_the_calls_that_are_made_and_no_other(
     glue: GlueShim, glue_catalog: Glue, store: Store
 ) -> None:
-    found = re.search(r"```json not-run\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert found is not None
-    (statement,) = json.loads(found[1])["Statement"]
     values = (("flight_date", "2026-11-20"), ("hour", "7"))
     asked = "parquet, partitionIndexes: [[{}]]"
     first = flights("s3://lake/air", format=asked.format("hour"))
     second = flights("s3://lake/air", id_type="string", format=asked.format("flight_date"))
 
     apply(glue_catalog, glue_catalog.id, propose(glue_catalog, glue_catalog.id, [first], store), store)
+    registered = {f"glue:{call.operation}" for call in glue.calls}
+    glue.calls.clear()
     glue_catalog.add_partition(*first.key, values, "s3://lake/air/one")
+    published = {f"glue:{call.operation}" for call in glue.calls}
     glue_catalog.partitions(*first.key)
+    listed = {f"glue:{call.operation}" for call in glue.calls}
+    glue.calls.clear()
     changed = propose(glue_catalog, glue_catalog.id, [second], store)
     apply(glue_catalog, glue_catalog.id, changed, store, allow=frozenset(Grade))
     gone = propose(glue_catalog, glue_catalog.id, [], store, whole=WholeRegistry(""))
@@ -39,10 +36,12 @@ def test_the_policy_of_the_how_to_allows_the_calls_that_are_made_and_no_other(
 
     before = len(glue.calls)
     propose(glue_catalog, glue_catalog.id, [first], store, whole=WholeRegistry(""))
-    planned = {call.operation for call in glue.calls[before:]}
+    planned = {f"glue:{call.operation}" for call in glue.calls[before:]}
+    registered |= {f"glue:{call.operation}" for call in glue.calls}
 
-    assert planned
-    assert all(operation.startswith("Get") for operation in planned)
-    called = {f"glue:{call.operation}" for call in glue.calls}
     assert glue_catalog.read(*first.key) is None
-    assert called == set(statement["Action"])
+    assert planned
+    assert planned <= actions_of(PLANNER)
+    assert registered == {action for action in actions_of(REGISTRAR) if action.startswith("glue:")}
+    assert published <= actions_of(PUBLISHER)
+    assert listed <= actions_of(REPAIRER)
