@@ -20,6 +20,9 @@ RETIRED = "retired"
 SPEC_HASH = "dq.spec-hash"
 OWNED_KEYS = "dq.owned-keys"
 PARTITION_INDEXES = "dq.partition-indexes"
+EXACT_TYPES = "dq.types"
+"""The property in which a table of Iceberg keeps its contract's types of columns, as JSON, where its own are
+others."""
 
 VIEW = "view"
 # What others make and keep, with its columns: writers of lakehouse tables, and who wrote a view. We only add

@@ -23,11 +23,13 @@ from dq.registry.importing.compare import differences
 from dq.registry.importing.contract_text import Imported, contract_text, identifier
 from dq.registry.importing.found import FoundTable
 from dq.registry.importing.from_catalog import of_spec
+from dq.registry.importing.lake_files import ICEBERG_METADATA
 
 
 def command(
     kind: str = typer.Argument(
-        help="parquet, csv, json, sql, dbt, dcs, jsonschema, avro, delta; or a catalog: iceberg, glue …"
+        help="parquet, csv, json, sql, dbt, dcs, jsonschema, avro, iceberg or delta; "
+        "of a catalog hive, glue, iceberg or local."
     ),
     source: str = typer.Argument(help="A file, folder or URI; in a catalog: database, or database.table."),
     file: Path = typer.Option(None, "--output", "-o", help="Where to write it; the terminal by default."),
@@ -88,10 +90,10 @@ def _chosen(source: str, tables: list[FoundTable], names: Sequence[str]) -> list
 
 def _tables(world: World, kind: str, source: str, role: str, account: str) -> list[FoundTable]:
     shelf, known = kinds.load(), catalogs()
-    if kind in shelf:
+    if kind in shelf and (kind not in known or _is_place(source)):
         return shelf[kind].read(source)
     if kind not in known:
-        words = [*shelf, *known]
+        words = list(dict.fromkeys([*shelf, *known]))
         hint = nearest(kind, words)
         raise UsageError(
             f"dq import knows no {kind!r}.",
@@ -107,6 +109,11 @@ def _tables(world: World, kind: str, source: str, role: str, account: str) -> li
     if not found:
         raise UsageError(f"the catalog {kind} has no table {source}.", "Write database.table, or a database.")
     return [of_spec(one.spec) for one in found]
+
+
+def _is_place(source: str) -> bool:
+    """Whether a source is a folder or file, where it might be a name in a catalog as well."""
+    return "/" in source or Path(source, ICEBERG_METADATA).is_dir()
 
 
 def _compared(file: Path, tables: Sequence[FoundTable]) -> int:

@@ -19,14 +19,11 @@ from pyiceberg.view import View
 from dq.contracts.types import NotAType, parse
 from dq.registry.action import LiveTable
 from dq.registry.iceberg.types import ddl, exact, iceberg_type, kept_as
-from dq.registry.table import VIEW, Key, TableColumn, TableSpec, digest, folded
+from dq.registry.table import EXACT_TYPES, VIEW, Key, TableColumn, TableSpec, digest, folded
 
 FORMAT = "iceberg"
 DESCRIPTION = "comment"
 """The property in which Spark, Trino and Flink keep what a table is."""
-
-EXACT_TYPES = "dq.types"
-"""The property that keeps the contract's types of columns, as JSON, where Iceberg's are others."""
 
 _OURS = (DESCRIPTION, EXACT_TYPES)
 _FIRST_FIELD = 1000

@@ -20,13 +20,14 @@ MOST_FILES = 20
 """Of so many files, spread over all, the head is read."""
 
 DELTA_LOG = "_delta_log"
+ICEBERG_METADATA = "metadata"
 
 # What lies in the folder of a table whose files are not all its rows -> what it is, and how it is imported.
 _LAKEHOUSE = {
     re.compile(f"/{DELTA_LOG}/"): ("a Delta table", "dq import delta"),
-    re.compile(r"/metadata/[^/]*\.metadata\.json$"): (
+    re.compile(rf"/{ICEBERG_METADATA}/[^/]*\.metadata\.json(\.gz)?$"): (
         "an Iceberg table",
-        "Name it in its catalog: dq import iceberg, glue or hive",
+        "dq import iceberg",
     ),
     re.compile(r"/\.hoodie/"): ("a Hudi table", "Name it in its catalog: dq import glue, or hive"),
 }

@@ -1,0 +1,279 @@
+"""Iceberg: the newest metadata in the folder of a table, without its catalog.
+
+Source: Iceberg's table specification, "Table Metadata Fields", "JSON serialization" and "File System Tables".
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.types import DataType, NotAType, parse
+from dq.registry.importing.documents import MOST_BYTES, Mapped, listed, mapped, shown, text
+from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
+from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
+from dq.registry.importing.lake_files import ICEBERG_METADATA, inside, reading
+from dq.registry.table import EXACT_TYPES
+
+_HINT = "version-hint.text"
+# `v3` of tables that lie in folders alone, `00003-…` of those that a catalog points to.
+_FILE = re.compile(
+    r"(?:v(?P<plain>\d{1,9})|(?P<listed>\d{1,9})-[^/]*?)(\.gz)?\.metadata\.json(\.gz)?", re.ASCII
+)
+# Commits that failed leave files of the same number.
+_MOST_TWINS = 8
+_GZIP = b"\x1f\x8b"
+
+_NTZ = DataType("timestamp_ntz")
+# Iceberg's name of a type -> what Spark reads, and what has to be said of it.
+PLAIN: dict[str, tuple[DataType, str]] = {
+    "boolean": (BOOLEAN, ""),
+    "int": (DataType("int"), ""),
+    "long": (BIGINT, ""),
+    "float": (DataType("float"), ""),
+    "double": (DOUBLE, ""),
+    "date": (DATE, ""),
+    "timestamp": (_NTZ, ""),
+    "timestamptz": (TIMESTAMP, ""),
+    "timestamp_ns": (_NTZ, "stored in nanoseconds, which Spark does not read"),
+    "timestamptz_ns": (TIMESTAMP, "stored in nanoseconds, which Spark does not read"),
+    "string": (STRING, ""),
+    "uuid": (STRING, "stored as uuid"),
+    "binary": (DataType("binary"), ""),
+    "variant": (DataType("variant"), ""),
+}
+_FIXED = re.compile(r"fixed\[\d+\]", re.ASCII)
+
+
+def read(source: str) -> list[FoundTable]:
+    """One table, as its newest metadata describes it; no data file is opened. `source` may be that file.
+
+    Raises UsageError for a folder without metadata, Unreadable for metadata that does not say.
+    """
+    place = source.rstrip("/")
+    if place.endswith((".metadata.json", ".metadata.json.gz")):
+        found, file = _parsed(place), place
+        place = place.rpartition("/")[0].removesuffix(ICEBERG_METADATA).rstrip("/") or "."
+    else:
+        found, file = _newest(place)
+    schema = _schema(found, file)
+    reader = _IcebergTypes(file)
+    columns = dict(reader.columns(schema))
+    columns |= dict(_exact(found, columns))
+    keys, unsaid = _partitions(found, columns)
+    properties = mapped(found.get("properties"))
+    identifiers = [_number(one) for one in listed(schema.get("identifier-field-ids"))]
+    return [
+        FoundTable(
+            place.rpartition("/")[2],
+            tuple(column for number, column in columns.items() if number not in keys),
+            tuple(columns[number] for number in keys),
+            place,
+            "iceberg",
+            text(properties.get("comment")),
+            tuple(columns[number].name for number in identifiers if number is not None and number in columns),
+            lost=(*unsaid, *reader.lost),
+        )
+    ]
+
+
+def _newest(place: str) -> tuple[Mapped, str]:
+    """The metadata that holds now, and its file.
+
+    A hint may lag behind, and a commit that failed may have left a file that counts no further than others:
+    of those with the highest numbers, the one that was written last.
+    """
+    paths = {path.rpartition("/")[2]: path for path in inside(f"{place}/{ICEBERG_METADATA}")}
+    numbers: dict[str, dict[int, list[str]]] = {"plain": {}, "listed": {}}
+    for name in sorted(paths):
+        match = _FILE.fullmatch(name)
+        if match is not None:
+            style = "plain" if match["plain"] else "listed"
+            numbers[style].setdefault(int(match[style]), []).append(name)
+    if not any(numbers.values()):
+        raise UsageError(
+            f"{place} is no Iceberg table: its {ICEBERG_METADATA} folder has no *.metadata.json.",
+            "Name the folder of one.",
+        )
+    plain = numbers["plain"]
+    hinted = _hint(paths.get(_HINT, "")) if plain else -1
+    while hinted + 1 in plain:
+        hinted += 1
+    newest = [
+        *plain.get(hinted if hinted in plain else max(plain, default=-1), ()),
+        *numbers["listed"].get(max(numbers["listed"], default=-1), ()),
+    ]
+    made = [(_parsed(paths[name]), paths[name]) for name in newest[:_MOST_TWINS]]
+    return max(made, key=lambda one: _moment(one[0]))
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _moment(found: Mapped) -> int:
+    written = found.get("last-updated-ms")
+    return written if isinstance(written, int) else 0
+
+
+def _hint(path: str) -> int:
+    """The version that the hint names; -1 where there is none."""
+    if not path:
+        return -1
+    with reading(path) as held:
+        word = held.read(100).strip()
+    return int(word) if re.fullmatch(rb"[0-9]{1,9}", word) else -1
+
+
+def _parsed(path: str) -> Mapped:
+    mend = "Restore the file, or name the table in its catalog."
+    with reading(path) as held:
+        data = held.read(MOST_BYTES + 1)
+    try:
+        if data.startswith(_GZIP):
+            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise Unreadable(f"{path} has more than {MOST_BYTES >> 20} MB.", mend)
+        made = json.loads(data)
+    except (ValueError, RecursionError, OSError, EOFError, zlib.error) as error:
+        raise Unreadable(f"{path} is no metadata of Iceberg: {str(error)[:200]}.", mend) from error
+    if not isinstance(made, dict):
+        raise Unreadable(f"{path} is no metadata of Iceberg.", mend)
+    return made
+
+
+def _schema(found: Mapped, file: str) -> Mapped:
+    """The schema of now; version 1 of the format may have but one."""
+    if "view-uuid" in found:
+        raise UsageError(f"{file} is of a view.", "Name the folder of a table.")
+    current = found.get("current-schema-id")
+    schemas = [mapped(one) for one in listed(found.get("schemas"))]
+    made = next((one for one in schemas if one.get("schema-id") == current), mapped(found.get("schema")))
+    if not listed(made.get("fields")):
+        raise Unreadable(f"{file} names no columns.", "Restore the file, or name the table in its catalog.")
+    return made
+
+
+def _partitions(found: Mapped, columns: Mapping[int, FoundColumn]) -> tuple[list[int], list[str]]:
+    """The columns whose values are partitions, and how the table is parted otherwise."""
+    current = found.get("default-spec-id")
+    specs = [mapped(one) for one in listed(found.get("partition-specs"))]
+    fields = next((one.get("fields") for one in specs if one.get("spec-id") == current), None)
+    keys: list[int] = []
+    unsaid = []
+    for one in map(mapped, listed(fields if fields is not None else found.get("partition-spec"))):
+        number, transform = _number(one.get("source-id")), text(one.get("transform"))
+        known = columns.get(number) if number is not None else None
+        if transform == "identity" and number is not None and known is not None and number not in keys:
+            keys.append(number)
+        elif transform not in ("void", "identity"):
+            unsaid.append(f"partitioned by {transform} of {known.name if known else text(one.get('name'))}")
+    return keys, unsaid
+
+
+def _exact(found: Mapped, columns: Mapping[int, FoundColumn]) -> Iterator[tuple[int, FoundColumn]]:
+    """The columns for which the table keeps the contract's type, which is Iceberg's own word for it still."""
+    try:
+        told = mapped(json.loads(text(mapped(found.get("properties")).get(EXACT_TYPES)) or "{}"))
+    except (ValueError, RecursionError):
+        return
+    for number, column in columns.items():
+        try:
+            kind = parse(text(told.get(column.name.lower())))
+        except NotAType:
+            continue
+        if _kept(kind) == _kept(column.type):
+            yield number, replace(column, type=kind)
+
+
+# What Iceberg has no word of its own for -> the one that it keeps.
+_KEPT = {"tinyint": "int", "smallint": "int", "char": "string", "varchar": "string"}
+
+
+def _kept(kind: DataType) -> DataType:
+    names = tuple(name.lower() for name in kind.names)
+    numbers = () if kind.name in _KEPT else kind.numbers
+    return DataType(_KEPT.get(kind.name, kind.name), numbers, tuple(map(_kept, kind.parts)), names)
+
+
+@dataclass(slots=True)
+class _IcebergTypes:
+    file: str
+    lost: list[str] = field(default_factory=list)
+    unfolding: Unfolding = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.unfolding = Unfolding(self.file)
+
+    def columns(self, schema: Mapped) -> Iterator[tuple[int, FoundColumn]]:
+        """The fields of the schema by their ids; one without an id of its own is counted backwards."""
+        seen: set[int] = set()
+        for at, one in enumerate(map(mapped, listed(schema.get("fields"))), 1):
+            name = str(one.get("name"))
+            said: dict[str, Said] = {}
+            kind, note = self.type(one.get("type"), name, "", said)
+            if one.get("initial-default") is not None:
+                self.lost.append(f"{name}: rows without it have {shown(one['initial-default'])}")
+            required = one.get("required") is True
+            number = _number(one.get("id"))
+            number = -at if number is None or number in seen else number
+            seen.add(number)
+            yield number, FoundColumn(name, kind, text(one.get("doc")), required, note, said)
+
+    def type(self, written: object, name: str, path: str, said: dict[str, Said]) -> tuple[DataType, str]:
+        """The type, and what has to be said of it; `said` gets what it says of its fields."""
+        self.unfolding.step()
+        if isinstance(written, str):
+            return _plain(written)
+        inner = mapped(written)
+        if inner.get("type") == "struct":
+            parts, names, notes = [], [], []
+            for one in map(mapped, listed(inner.get("fields"))):
+                names.append(str(one.get("name")))
+                below = f"{path}.{names[-1]}".lstrip(".")
+                kind, note = self.type(one.get("type"), name, below, said)
+                more: dict[str, object] = (
+                    {"description": text(one.get("doc"))} if text(one.get("doc")) else {}
+                )
+                if one.get("required") is True:
+                    more["required"] = True
+                if more:
+                    said[below] = {**more, **said.get(below, {})}
+                parts.append(kind)
+                notes.append(note)
+            return DataType("struct", (), tuple(parts), tuple(names)), "; ".join(filter(None, notes))
+        if inner.get("type") == "list":
+            kind, note = self.type(inner.get("element"), name, f"{path}[]", said)
+            if inner.get("element-required") is True:
+                said[f"{path}[]"] = {"required": True, **said.get(f"{path}[]", {})}
+            return DataType("array", (), (kind,)), note
+        if inner.get("type") == "map":
+            key, first = self.type(inner.get("key"), name, f"{path}.^".lstrip("."), said)
+            value, second = self.type(inner.get("value"), name, f"{path}.*".lstrip("."), said)
+            if inner.get("value-required") is True:
+                below = f"{path}.*".lstrip(".")
+                said[below] = {"required": True, **said.get(below, {})}
+            return DataType("map", (), (key, value)), "; ".join(filter(None, (first, second)))
+        return STRING, "declared as nothing"
+
+
+def _plain(written: str) -> tuple[DataType, str]:
+    if written in PLAIN:
+        return PLAIN[written]
+    if _FIXED.fullmatch(written):
+        return DataType("binary"), f"stored as {written}"
+    if written.startswith("decimal"):
+        try:
+            return parse(written), ""
+        except NotAType:
+            pass
+    return STRING, f"declared as {shown(written)}, which Spark does not have"
+
+
+KIND = ImportKind("iceberg", "the folder of an Iceberg table", read)
