@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
+from dq.contracts import versions
 from dq.contracts.identity import Identity, identity, key
 from dq.contracts.node import Node
 from dq.contracts.schema import (
@@ -194,8 +195,7 @@ class Contract(Extensible):
     @property
     def odcs(self) -> tuple[int, int, int]:
         """The version of the standard that this contract follows, such as (3, 2, 0)."""
-        major, minor, patch = self.api_version.removeprefix("v").split(".")
-        return int(major), int(minor), int(patch)
+        return versions.of(self.api_version)
 
     def object(self, name: str) -> SchemaObject | None:
         """The object of this name or id."""

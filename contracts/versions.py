@@ -62,6 +62,19 @@ VALUE_SINCE: dict[tuple[str, str, str], Version] = {
     ("SchemaObject", "logicalType", "blob"): (3, 1, 0),
 }
 
+# Until 3.0.2 the metric of a library rule was its `rule`, and some had other names.
+EARLIER_METRICS = {
+    "duplicateCount": "duplicateValues",
+    "nullCheck": "nullValues",
+    "validValues": "invalidValues",
+}
+
+
+def of(text: str) -> Version:
+    """The version that a contract writes, such as (3, 2, 0) for `v3.2.0`."""
+    major, minor, patch = text.removeprefix("v").split(".")
+    return int(major), int(minor), int(patch)
+
 
 def text(version: Version) -> str:
     """The version as contracts write it."""

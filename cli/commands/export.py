@@ -9,15 +9,21 @@ import typer
 from dq.cli.loading.contracts import load, only
 from dq.cli.terminal import output
 from dq.contracts.access.files import create
+from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest
+from dq.contracts.yaml.writing import commented
 from dq.registry.exporting import kinds
+from dq.registry.exporting.exported import Exported, ExportKind, Write
 
 
 def command(
-    kind: str = typer.Argument(help="sql, jsonschema, avro, dbt or html."),
+    kind: str = typer.Argument(help="odcs, sql, jsonschema, avro, dbt, pandera or html."),
     contract: Path = typer.Argument(help="The contract's file."),
     object: str = typer.Option(None, "--object", help="Only this object."),
+    to: str = typer.Option(
+        None, "--to", help="Which one, where there are several: a version of odcs, such as v3.0.2."
+    ),
     file: Path = typer.Option(None, "--output", "-o", help="Where to write it; the terminal by default."),
 ) -> None:
     """Write the schema of a contract in the words of others.
@@ -38,14 +44,35 @@ def command(
     if not wanted:
         names = ", ".join(one.name for one in known.objects)
         raise UsageError(f"{contract} has no object {object!r}.", f"It has {names}." if names else "")
-    made = shelf[kind].write(known, wanted)
+    made = _write(shelf[kind], to)(known, wanted)
+    text = _headed(shelf[kind], made, known)
     if file is None:
-        output.block(made.text.rstrip("\n"))
+        output.block(text.rstrip("\n"))
     else:
         try:
-            create(file, made.text.encode())
+            create(file, text.encode())
         except FileExistsError as error:
             raise UsageError(f"{file} is there already.", "Name another --output, or remove it.") from error
         output.line(f"Wrote {file}.")
     for one in made.lost:
         output.note(f"{one}.")
+
+
+def _write(kind: ExportKind, to: str | None) -> Write:
+    if to is None:
+        return kind.write
+    if to in kind.others:
+        return kind.others[to]
+    if not kind.others:
+        raise UsageError(f"{kind.id} has one form only.", "Leave --to out.")
+    hint = nearest(to, kind.others)
+    mend = f"Did you mean {hint}?" if hint else f"It knows {', '.join(kind.others)}."
+    raise UsageError(f"dq export {kind.id} knows no {to!r}.", mend)
+
+
+def _headed(kind: ExportKind, made: Exported, contract: Contract) -> str:
+    """The text below what it was made from, and what it does not say, where the form has comments."""
+    if not kind.comment:
+        return made.text
+    head = [f"Made by 'dq export' from {contract.id} {contract.version}", *made.lost]
+    return "".join(f"{kind.comment} {commented(line)}.\n" for line in head) + made.text

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Property, Quality, SchemaObject
 from dq.contracts.shared.source_map import plain
+from dq.contracts.versions import EARLIER_METRICS
 from dq.dataquality.clauses.clause import Clause, RowTest, asking, refuse
 from dq.dataquality.clauses.quality_rule import of_quality
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.predicate import Predicate
 from dq.dataquality.model.threshold import Unusable
-
-# ODCS 3.0 called the metric `rule` and knew these.
-_EARLIER = {"duplicateCount": "duplicateValues", "nullCheck": "nullValues", "validValues": "invalidValues"}
 
 
 def metric(quality: Quality) -> str | None:
@@ -21,7 +19,7 @@ def metric(quality: Quality) -> str | None:
     if quality.type != "library":
         return None
     named = quality.metric or quality.rule
-    return _EARLIER.get(named, named) if named else None
+    return EARLIER_METRICS.get(named, named) if named else None
 
 
 def of_properties(one: SchemaObject, wanted: str) -> Iterator[tuple[Quality, Property, Column]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dq.contracts.columns import catalog_type
@@ -18,17 +18,23 @@ class Exported:
     lost: tuple[str, ...] = ()
 
 
+Write = Callable[[Contract, list[SchemaObject]], Exported]
+
+
 @dataclass(frozen=True, slots=True)
 class ExportKind:
     """One file on the shelf `kinds/`: a form, and how objects of a contract are written in it.
 
     `write` gets the contract and the objects that are wanted, at least one. Quality rules, service levels
-    and teams are no schema: no form is asked to say them.
+    and teams are no schema: no form is asked to say them. `others` are its variants by name, such as other
+    versions; `write` writes the usual one. `comment` begins a line that its readers pass over; "" without.
     """
 
     id: str
     summary: str
-    write: Callable[[Contract, list[SchemaObject]], Exported]
+    write: Write
+    others: Mapping[str, Write] = field(default_factory=dict)
+    comment: str = ""
 
 
 @dataclass(slots=True)
@@ -40,6 +46,14 @@ class Losses:
     def note(self, where: str, what: object, instead: str, *, several: bool = False) -> None:
         """`what` of the contract, one thing or `several`, becomes `instead`."""
         self.said[f"{where}: {what} {'are' if several else 'is'} written as {instead}"] = None
+
+    def leave(self, where: str, what: object) -> None:
+        """`what` of the contract has no place in the form, and is left out."""
+        self.tell(f"{where}: {what} is left out")
+
+    def tell(self, sentence: str) -> None:
+        """A sentence of another kind, without its point."""
+        self.said[sentence] = None
 
     def all(self) -> tuple[str, ...]:
         return tuple(self.said)
