@@ -23,7 +23,7 @@ from dq.registry.importing.compare import differences
 from dq.registry.importing.contract_text import Imported, contract_text, identifier
 from dq.registry.importing.found import FoundTable
 from dq.registry.importing.from_catalog import of_spec
-from dq.registry.importing.lake_files import ICEBERG_METADATA
+from dq.registry.importing.lake_files import is_place
 
 
 def command(
@@ -90,7 +90,7 @@ def _chosen(source: str, tables: list[FoundTable], names: Sequence[str]) -> list
 
 def _tables(world: World, kind: str, source: str, role: str, account: str) -> list[FoundTable]:
     shelf, known = kinds.load(), catalogs()
-    if kind in shelf and (kind not in known or _is_place(source)):
+    if kind in shelf and (kind not in known or is_place(source)):
         return shelf[kind].read(source)
     if kind not in known:
         words = list(dict.fromkeys([*shelf, *known]))
@@ -109,11 +109,6 @@ def _tables(world: World, kind: str, source: str, role: str, account: str) -> li
     if not found:
         raise UsageError(f"the catalog {kind} has no table {source}.", "Write database.table, or a database.")
     return [of_spec(one.spec) for one in found]
-
-
-def _is_place(source: str) -> bool:
-    """Whether a source is a folder or file, where it might be a name in a catalog as well."""
-    return "/" in source or Path(source, ICEBERG_METADATA).is_dir()
 
 
 def _compared(file: Path, tables: Sequence[FoundTable]) -> int:

@@ -107,6 +107,11 @@ def folder(source: str, endings: Sequence[str]) -> LakeFolder:
     return LakeFolder(source.rstrip("/"), tuple(LakeFile(path, _keys(source, path)) for path in wanted))
 
 
+def is_place(source: str) -> bool:
+    """Whether a source is the place of an Iceberg table; a catalog may have a table of such a name."""
+    return "/" in source or Path(source, ICEBERG_METADATA).is_dir()
+
+
 def inside(source: str) -> list[str]:
     """Every file below a folder or URI, or the one file that it names.
 

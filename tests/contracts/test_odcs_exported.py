@@ -102,8 +102,8 @@ TYPES = (
     "array<array<string>>", "map<string,double>", "map<int,array<date>>",
     "struct<a:int,b:array<struct<c:decimal(5,1),d:string>>>", "array<map<string,struct<x:binary>>>",
 )  # fmt: skip
-HOSTILE = ("a\n- name: b", '"', "'; DROP TABLE x --", "${HOME}", "{{ x }}", "no", "1e3", "# x", "&a", "*a", "<b>",
-           "\u2028\x85\u202e", "\\", "a: b", "!!python/object:os.system")  # fmt: skip
+HOSTILE = ("a\n- name: b", '"', "'; DROP TABLE x --", "${HOME}", "{{ x }}", "no", "1e3", "# x", "&a", "*a",
+           "<b>",           "\u2028\x85\u202e", "\\", "a: b", "!!python/object:os.system")  # fmt: skip
 NESTED = """schema:
   - name: t
     description: All of it.
@@ -141,7 +141,8 @@ def shape(data: bytes) -> list[tuple[object, ...]]:
 def test_there_and_back_the_types_names_and_texts_are_the_same(target: str) -> None:
     plain = "schema:\n  - name: t\n    properties:\n" + "".join(
         f"      - {{name: {json.dumps(HOSTILE[at % len(HOSTILE)] + str(at))}, physicalType: '{kind}',"
-        f" description: {json.dumps(HOSTILE[-at % len(HOSTILE)])}, required: {'true' if at % 2 else 'false'}}}\n"
+        f" description: {json.dumps(HOSTILE[-at % len(HOSTILE)])},"
+        f" required: {'true' if at % 2 else 'false'}}}\n"
         for at, kind in enumerate(TYPES)
     )
 
@@ -157,8 +158,9 @@ def test_a_promise_of_delivery_is_kept_in_a_version_whose_service_levels_take_no
     data = document(
         "servers: [{server: lake, type: local, path: lake, format: parquet}]\n"
         "schema: [{name: t, properties: [{name: day, logicalType: date, partitioned: true}]}]\n"
-        "slaProperties: [{id: daily, property: frequency, value: 1, unit: d, element: t, schedule: '0 6 * * *',"
-        " customProperties: [{property: delivery, vendor: dq, value: {grace: 30m, timezone: Europe/Berlin}}]}]",
+        "slaProperties: [{id: daily, property: frequency, value: 1, unit: d, element: t,"
+        " schedule: '0 6 * * *', customProperties: [{property: delivery, vendor: dq,"
+        " value: {grace: 30m, timezone: Europe/Berlin}}]}]",
         "v3.2.0",
     )
 
