@@ -97,7 +97,7 @@ def _column(one: SchemaObject, prop: Property, kind: DataType, losses: Losses) -
     if kind.name in _UNTYPED:
         losses.note(where, kind, "any type")
     elif str(_plain(kind)) != str(kind):
-        losses.note(where, kind, _plain(kind))
+        losses.note(where, kind, str(_plain(kind)))
     required = bool(prop.required or prop.primary_key)
     if required and not _askable(prop.column):
         losses.leave(where, "required")
