@@ -69,6 +69,20 @@ def newest_of_all(tx: Connection, most: int) -> list[Incident]:
     return [found for row in rows.all() if (found := _read(tx, row)) is not None]
 
 
+def open_or_since(tx: Connection, since: datetime, without: Collection[str] = ()) -> list[Incident]:
+    """The incidents that are open, or ended at this instant or later, newest first; none of what stands
+    `without` in place of a contract."""
+    rows = tx.execute(
+        select(incidents)
+        .where(
+            incidents.c.contract.not_in(without),
+            incidents.c.resolved_at.is_(None) | (incidents.c.resolved_at >= since),
+        )
+        .order_by(incidents.c.opened_at.desc(), incidents.c.id)
+    )
+    return [found for row in rows.all() if (found := _read(tx, row)) is not None]
+
+
 def by_prefix(tx: Connection, prefix: str, most: int = 10) -> list[Incident]:
     """The incidents whose id begins so, the newest first."""
     rows = tx.execute(

@@ -28,6 +28,9 @@ GIVE_UP_PARTITION = timedelta(days=14)
 HISTORY_KEPT = timedelta(days=400)
 """How long each cycle is kept at least: budgets are counted from them, and trends over a year."""
 
+# What a contract of such a status promises is not owed: not yet, or no more.
+NOT_IN_FORCE = ("draft", "proposed", "retired")
+
 # Each is looked for at every tick until it is there.
 MOST_PARTITIONS = 1_000
 

@@ -21,7 +21,7 @@ SHELVES = {
     "store/migrations/versions",
     "validators/rules",
 }
-ROOMS = ("alerts", "cli", "contracts", "dataquality", "registry", "store", "validators")
+ROOMS = ("alerts", "cli", "contracts", "dataquality", "portal", "registry", "store", "validators")
 HEAVY = (
     "pyspark", "boto3", "pandas", "pandera", "slack_sdk", "pyarrow", "sqlalchemy", "alembic", "git",
     "sqlglot",

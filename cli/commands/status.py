@@ -17,7 +17,7 @@ from dq.alerts.ledger import unresolved
 from dq.alerts.sending import outstanding
 from dq.cli.alerting import sending
 from dq.cli.commands import _standings
-from dq.cli.commands._standings import NAMED, Grouping, StatusFormat, more, percent
+from dq.cli.commands._standings import NAMED, Grouping, StatusFormat
 from dq.cli.loading.contracts import PATHS, Loaded, load, slos
 from dq.cli.loading.holding import settled
 from dq.cli.loading.refusal import as_row
@@ -30,6 +30,7 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM
 from dq.dataquality.delivery.history.standing import Standing, grouped, standing
+from dq.dataquality.delivery.history.standing_facts import beside, cycle_as_dict, group_as_dict, percent
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sources.evidence import disagreeing
 from dq.dataquality.delivery.state.holder import remembered
@@ -125,12 +126,12 @@ def show_all(
     elif form is StatusFormat.JSON:
         output.as_json(
             {
-                "groups": [_standings.group_as_dict(one) for one in groups],
+                "groups": [group_as_dict(one) for one in groups],
                 **_standings.as_dict(standings, quality, incidents),
                 "audits": [_standings.audit_as_dict(one) for one in audited],
                 "withdrawn": [
                     {
-                        **_standings.cycle_as_dict(one),
+                        **cycle_as_dict(one),
                         "contract": one.cycle.contract,
                         "slo": one.cycle.slo,
                         "reason": one.reason,
@@ -212,7 +213,7 @@ def _deliveries(standings: list[Standing]) -> None:
         reached = percent(one.budget.attainment)
         output.line(f"  {one.slo.contract.key}/{one.slo.id}  {drawn}")
         output.line(f"      {reached} in time, promised {float(one.slo.objective):.0%}: {one.budget.line()}")
-        if said := more(one):
+        if said := beside(one):
             output.line(f"      {said}")
         for kept in one.cycles:
             if kept.status.bad:

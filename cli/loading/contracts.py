@@ -19,6 +19,7 @@ from dq.contracts.access.reach import Reach
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Finding
+from dq.contracts.slo import NOT_IN_FORCE as NOT_IN_FORCE
 from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.lake.files import Files
@@ -26,9 +27,6 @@ from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.watch import Watched
 
 PATHS = typer.Argument(None, help="Contract files or folders; the working folder by default.")
-
-# What such a contract promises is not owed: not yet, or no more.
-NOT_IN_FORCE = ("draft", "proposed", "retired")
 
 
 @dataclass(frozen=True, slots=True)

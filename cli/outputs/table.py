@@ -182,6 +182,11 @@ OUTPUTS: dict[str, Schema] = {
         row({**_INCIDENT, "history": many(STEP)}),
     ),
     "outbox": many(OUTSTANDING),
+    "portal build": row({
+        "out": TEXT, "products": WHOLE, "rendered": WHOLE, "written": WHOLE, "same": WHOLE, "removed": WHOLE,
+        "stale": YES_NO, "states": keyed(WHOLE),
+        "problems": many(row({"at": TEXT, "rule": TEXT, "message": TEXT, "mend": TEXT})),
+    }),
     "publish": one_of(
         row({"event_id": TEXT, "event": TEXT, "contract": TEXT, "domain": TEXT, "major_version": TEXT,
              "environment": TEXT, "contract_version": TEXT, "object": TEXT, "server": TEXT, "catalog": TEXT,

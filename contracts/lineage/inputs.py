@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from dq.contracts.model import Contract, SchemaObject
 
@@ -21,16 +22,46 @@ PROPERTY = "inputs"
 _MOST = 200  # a longer list of inputs is no list that somebody keeps
 
 
+@dataclass(frozen=True, slots=True)
+class LineageOutline:
+    """What a contract says of lineage, for whoever cannot hold all contracts at once.
+
+    `objects` are the names of each object, its own first (then its id and physical name), and the inputs
+    that it writes, those of the whole contract included.
+    """
+
+    key: str
+    id: str
+    file: str
+    objects: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+
+
+def outline(contract: Contract) -> LineageOutline:
+    """The outline of a contract."""
+    shared = _listed(contract.custom(PROPERTY))
+    objects = tuple(
+        (
+            tuple(dict.fromkeys(text for text in (one.name, one.id, one.physical_name) if text)),
+            tuple([*shared, *_written(one)][:_MOST]),
+        )
+        for one in contract.objects
+    )
+    return LineageOutline(contract.key, contract.id, contract.file, objects)
+
+
 def inputs(contracts: Iterable[Contract]) -> dict[DataObject, frozenset[DataObject]]:
     """The inputs of every object that declares some which are among these contracts; none is its own."""
-    known = list(contracts)
+    return inputs_of(map(outline, contracts))
+
+
+def inputs_of(outlines: Iterable[LineageOutline]) -> dict[DataObject, frozenset[DataObject]]:
+    """The same by the outlines of contracts."""
+    known = list(outlines)
     names = _names(known)
     found: dict[DataObject, frozenset[DataObject]] = {}
     for contract in known:
-        shared = _listed(contract.custom(PROPERTY))
-        for one in contract.objects:
-            me = (contract.key, one.name)
-            written = [*shared, *_written(one)][:_MOST]
+        for called, written in contract.objects:
+            me = (contract.key, called[0])
             made_from = {place for text in written for place in _places(contract, text, names)} - {me}
             if made_from:
                 found[me] = frozenset(made_from)
@@ -78,32 +109,32 @@ def _written(one: SchemaObject) -> Iterator[str]:
         yield from column.transform_source_objects or ()
 
 
-def _names(contracts: Iterable[Contract]) -> dict[str, frozenset[DataObject]]:
+def _names(contracts: Iterable[LineageOutline]) -> dict[str, frozenset[DataObject]]:
     """What each name stands for; empty for one that several contracts have."""
     holders: dict[str, set[str]] = defaultdict(set)
     meant: dict[str, set[DataObject]] = defaultdict(set)
     for contract in contracts:
         file = posixpath.normpath(contract.file)
-        whole = [(contract.key, one.name) for one in contract.objects]
+        whole = [(contract.key, called[0]) for called, _ in contract.objects]
         for name in {contract.key, contract.id, f"{file}#"}:
             holders[name].add(contract.key)
             meant[name] |= set(whole)
-        for one in contract.objects:
-            for inner in {text for text in (one.name, one.id, one.physical_name) if text}:
+        for called, _ in contract.objects:
+            for inner in called:
                 for name in (
                     inner,
                     *(f"{outer}{sign}{inner}" for outer in {contract.key, contract.id} for sign in "/."),
                     f"{file}#{inner}",
                 ):
                     holders[name].add(contract.key)
-                    meant[name].add((contract.key, one.name))
+                    meant[name].add((contract.key, called[0]))
     return {name: frozenset(meant[name]) if len(holders[name]) == 1 else frozenset() for name in meant}
 
 
 def _places(
-    contract: Contract, text: str, names: Mapping[str, frozenset[DataObject]]
+    contract: LineageOutline, text: str, names: Mapping[str, frozenset[DataObject]]
 ) -> frozenset[DataObject]:
-    own = {f"{contract.key}/{one.name}" for one in contract.objects}
+    own = {f"{contract.key}/{called[0]}" for called, _ in contract.objects}
     for name in _candidates(contract, text.strip()):
         if f"{contract.key}/{name}" in own:
             return names[f"{contract.key}/{name}"]
@@ -112,7 +143,7 @@ def _places(
     return frozenset()
 
 
-def _candidates(contract: Contract, text: str) -> Iterator[str]:
+def _candidates(contract: LineageOutline, text: str) -> Iterator[str]:
     """The text, then without the column at its end, and so on; a file of it as seen from the contract."""
     file, hash_, inside = text.removeprefix("file://").rpartition("#")
     if hash_:

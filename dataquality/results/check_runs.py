@@ -11,6 +11,8 @@ from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, selec
 from dq.contracts.shared.outcome import Breach, CheckResult, IncidentKey, Recovery, Row, Severity, Status
 from dq.dataquality.results.tables import check_result, check_run
 
+JsonObject = dict[str, object]
+
 GROUP = "quality"
 TABLE = "table"
 # Of failed checks a message has room for so many, and of their rows.
@@ -39,6 +41,22 @@ class Line:
     allowed: str
     message: str
     samples: list[Row]
+
+    def as_dict(self) -> JsonObject:
+        """As JSON values."""
+        return {
+            "contract": self.contract,
+            "object": self.object,
+            "scope": self.scope,
+            "check": self.check,
+            "property": self.property,
+            "clause": self.clause,
+            "status": self.status,
+            "severity": self.severity,
+            "observed": self.observed,
+            "allowed": self.allowed,
+            "samples": self.samples,
+        }
 
 
 def save(

@@ -1,0 +1,152 @@
+"""dq portal"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import typer
+
+from dq.cli.loading.contracts import Loaded
+from dq.cli.loading.holding import settled
+from dq.cli.loading.subscriptions import load_subscriptions
+from dq.cli.terminal import output
+from dq.cli.world.environment import World, here, processors, registry_root
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.units import parse_duration
+from dq.portal.request import PortalRequest, PortalSummary
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Build and look at the portal: a static site with a page for every product."""
+
+
+@app.command("build")
+def build(
+    out: Path = typer.Argument(help="The folder of the site; a new, an empty, or a portal's own."),
+    paths: list[Path] = typer.Argument(
+        None, help="Contract files or folders; the working folder by default."
+    ),
+    tick: str = typer.Option("15m", "--tick", help="How often dq watch runs; pages say when it is silent."),
+    as_of: str = output.AS_OF,
+    format: output.Format = output.FORMAT,
+) -> None:
+    """Write the portal: how every product stands, what it promises, whom to ask, and what happened.
+
+    Only what has changed since the last build is written again. The pages work from a folder, from S3 and
+    without JavaScript; nothing is loaded from elsewhere.
+
+    Exit codes: 0 built, 2 the folder holds other files, 3 a contract could not be read (its page says why).
+
+    Example: dq portal build site registry
+    """
+    places = paths or [Path()]
+    world = here(as_of, places)
+    done = build_site(world, out, places, _length(tick))
+    if format is output.Format.JSON:
+        output.as_json(done.as_dict())
+    else:
+        describe(done)
+    raise typer.Exit(3 if done.problems else 0)
+
+
+@app.command("serve")
+def serve(
+    folder: Path = typer.Argument(help="The folder of a portal."),
+    port: int = typer.Option(0, "--port", help="The port on 127.0.0.1; any free one by default."),
+) -> None:
+    """Serve a portal on 127.0.0.1 for a look, until it is stopped.
+
+    Exit codes: 0 stopped, 2 no portal there, or the port is taken.
+
+    Example: dq portal serve site --port 8000
+    """
+    from dq.portal.serve import PortalServer
+
+    with PortalServer(folder, port) as server:
+        output.line(f"http://127.0.0.1:{server.server_address[1]}/")
+        output.note("dq: press Ctrl-C to stop.")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            output.note("dq: stopped.")
+
+
+def build_site(world: World, out: Path, places: list[Path], tick: timedelta) -> PortalSummary:
+    """Writes the portal of these contracts."""
+    from dq.portal.build import build as build_portal
+
+    store = world.store()
+    subscriptions, wrong = load_subscriptions(registry_root(places[0]))
+    for finding in wrong:
+        output.note(str(finding))
+
+    def settle(keys: Mapping[str, str]) -> list[Finding]:
+        return settled(world, store, Loaded([], [], resting=keys)).findings
+
+    shown = _Progress()
+    request = PortalRequest(
+        out,
+        tuple(places),
+        store,
+        world.store_url(),
+        world.now(),
+        tick,
+        settle,
+        subscriptions,
+        workers=processors(),
+        progress=shown,
+    )
+    try:
+        return build_portal(request)
+    finally:
+        shown.close()
+
+
+class _Progress:
+    """How far the build is, on a terminal."""
+
+    def __init__(self) -> None:
+        self.live = output.is_live()
+        self.said = ""
+
+    def __call__(self, what: str, done: int, of: int) -> None:
+        said = f"  … {what}: {done:,} of {of:,}"
+        if self.live and (done == of or done % 50 == 0):
+            output.live(said)
+
+    def close(self) -> None:
+        """Wipes the line."""
+        if self.live:
+            output.live("")
+
+
+def describe(done: PortalSummary) -> None:
+    """What was built, and where it is."""
+    said = ", ".join(f"{number:,} {state}" for state, number in sorted(done.states.items()))
+    output.line(f"{done.products:,} products{': ' + said if said else ''}.")
+    files = f"{done.written:,} files written, {done.same:,} as they were, {done.removed:,} removed"
+    output.line(f"{done.rendered:,} made anew; {files}.")
+    for problem in done.problems:
+        output.note(f"{problem.at}: {problem.rule}: {problem.message} {problem.mend}")
+    if done.stale:
+        output.note(
+            "dq: the watcher is silent, and the pages say so. Run dq watch, or name its pace with --tick."
+        )
+    output.line(f"Open {done.out / 'index.html'}")
+
+
+def _length(text: str) -> timedelta:
+    duration = parse_duration(text)
+    elapsed = duration if isinstance(duration, TextFault) else duration.timedelta()
+    if isinstance(elapsed, TextFault):
+        raise UsageError(f"--tick: {elapsed.message}", elapsed.mend)
+    if elapsed <= timedelta(0):
+        raise UsageError("--tick: it must be longer than nothing.", "Write it like 15m.")
+    return elapsed

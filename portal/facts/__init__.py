@@ -1,0 +1,1 @@
+"""What is known of products: questions to contracts and the store, answered as plain values."""

@@ -1,0 +1,24 @@
+"""The cycles of many products at once, with a few questions to the store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import Connection, select
+
+from dq.dataquality.delivery.ledger import Kept, kept
+from dq.dataquality.delivery.state.receipts import AT_ONCE
+from dq.dataquality.delivery.state.tables import cycle
+
+Key = tuple[str, str, str]
+
+
+def histories(tx: Connection, contracts: Collection[str]) -> dict[Key, list[Kept]]:
+    """Every cycle of these contracts by SLO, oldest first; as `ledger.history` gives it for one."""
+    found: dict[Key, list[Kept]] = {}
+    names, columns = sorted(contracts), cycle.c
+    asked = select(cycle).order_by(columns.contract, columns.object, columns.slo, columns.due_at)
+    for start in range(0, len(names), AT_ONCE):
+        for row in tx.execute(asked.where(columns.contract.in_(names[start : start + AT_ONCE]))):
+            found.setdefault((row.contract, row.object, row.slo), []).append(kept(row))
+    return found

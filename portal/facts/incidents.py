@@ -1,0 +1,65 @@
+"""Incidents with all that was done about them, for pages."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from dq.alerts import ledger
+from dq.alerts.digest import STORM
+from dq.alerts.incident import Incident
+from dq.alerts.ledger import PastStep
+from dq.alerts.record import PAST
+from dq.alerts.tables import outbox
+from dq.dataquality.delivery.blindness import PLATFORM
+from dq.dataquality.delivery.state.receipts import AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessage:
+    """What one place was told, or is still to be told: `state` is as the outbox has it."""
+
+    channel: str
+    target: str
+    operation: str
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentFacts:
+    """An incident, everything that happened to it, oldest first, and the messages about it."""
+
+    incident: Incident
+    history: tuple[PastStep, ...] = ()
+    messages: tuple[SentMessage, ...] = ()
+
+    @property
+    def about_the_platform(self) -> bool:
+        """Whether it is about what watches, and no product."""
+        return self.incident.key.contract == PLATFORM
+
+
+def incidents(tx: Connection, since: datetime) -> list[IncidentFacts]:
+    """The incidents that are open, or were resolved at this instant or later; newest first."""
+    found = ledger.open_or_since(tx, since, (STORM, PAST))
+    messages = _messages(tx, [one.id for one in found])
+    return [
+        IncidentFacts(one, tuple(ledger.history(tx, one.id)), tuple(messages.get(one.id, ())))
+        for one in found
+    ]
+
+
+def _messages(tx: Connection, ids: Sequence[str]) -> dict[str, list[SentMessage]]:
+    found: dict[str, list[SentMessage]] = defaultdict(list)
+    asked = select(outbox).order_by(outbox.c.id)
+    for start in range(0, len(ids), AT_ONCE):
+        for row in tx.execute(asked.where(outbox.c.incident_id.in_(ids[start : start + AT_ONCE]))):
+            found[row.incident_id].append(
+                SentMessage(row.channel, row.target, row.operation, row.state, row.reason)
+            )
+    return found

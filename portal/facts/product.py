@@ -1,0 +1,183 @@
+"""All that the page of one product says, put together; and how the product stands, in one word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from dq.contracts import slo as promise
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.outcome import CycleStatus, Severity, Status
+from dq.contracts.slo import NOT_IN_FORCE, Slo
+from dq.contracts.subscriptions.subscription import Subscription
+from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.coverage import Account, State, accounts
+from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.clauses.preparation import foreseen
+from dq.dataquality.delivery.history.standing import Standing, standing
+from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.results.check_runs import GROUP
+from dq.portal.facts.card import Card, Problem
+from dq.portal.facts.incidents import IncidentFacts
+from dq.portal.facts.quality import NOTHING, Quality
+
+Key = tuple[str, str, str]
+Edge = tuple[str, str, str]
+
+
+class ProductState(StrEnum):
+    """How a product stands, worst first. What is not known is never fine."""
+
+    UNREADABLE = "unreadable"
+    BROKEN = "broken"
+    LATE = "late"
+    UNKNOWN = "unknown"
+    UNCHECKED = "unchecked"
+    FINE = "fine"
+    RESTING = "resting"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFacts:
+    """One object: its schema, what becomes of each of its clauses, and what is known of its data."""
+
+    object: SchemaObject
+    accounts: tuple[Account, ...]
+    quality: Quality
+
+
+@dataclass(frozen=True, slots=True)
+class ProductFacts:
+    """A product that can be read. `wrong` are the promises that cannot be understood."""
+
+    card: Card
+    contract: Contract
+    now: datetime
+    promises: tuple[Standing, ...]
+    wrong: tuple[Problem, ...]
+    objects: tuple[ObjectFacts, ...]
+    incidents: tuple[IncidentFacts, ...]
+    made_from: tuple[Edge, ...]
+    used_by: tuple[Edge, ...]
+    consumers: tuple[Subscription, ...]
+
+    @property
+    def in_force(self) -> bool:
+        """Whether what it promises is owed."""
+        return self.contract.status not in NOT_IN_FORCE
+
+    @property
+    def open_incidents(self) -> tuple[IncidentFacts, ...]:
+        return tuple(one for one in self.incidents if not one.incident.state.closed)
+
+    @property
+    def state(self) -> ProductState:
+        return state(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is asked for many products at once, by their keys."""
+
+    histories: Mapping[Key, list[Kept]]
+    quality: Mapping[tuple[str, str], Quality]
+    incidents: Mapping[str, Sequence[IncidentFacts]]
+
+
+def product(
+    card: Card,
+    contract: Contract,
+    known: Known,
+    now: datetime,
+    neighbours: Neighbours,
+    edges: tuple[tuple[Edge, ...], tuple[Edge, ...]],
+    consumers: Sequence[Subscription] = (),
+) -> ProductFacts:
+    """The facts of one product as of an instant."""
+    ready: list[Slo] = []
+    wrong: list[Problem] = []
+    if contract.status not in NOT_IN_FORCE:
+        ready, findings = promise.read(contract)
+        wrong = [Problem.of(one) for one in dict.fromkeys(findings)]
+    return ProductFacts(
+        card,
+        contract,
+        now,
+        tuple(standing(slo, known.histories.get(slo.key, []), now) for slo in ready),
+        tuple(wrong),
+        tuple(_object(contract, one, known, neighbours) for one in contract.objects),
+        tuple(known.incidents.get(contract.key, ())),
+        edges[0],
+        edges[1],
+        tuple(consumers),
+    )
+
+
+def _object(contract: Contract, one: SchemaObject, known: Known, neighbours: Neighbours) -> ObjectFacts:
+    clauses = foreseen(contract, one, built_in(), neighbours)
+    return ObjectFacts(
+        one, accounts(contract, one, clauses), known.quality.get((contract.key, one.name), NOTHING)
+    )
+
+
+def state(facts: ProductFacts) -> ProductState:
+    """The worst of what is known of its data and its deliveries."""
+    if not facts.in_force:
+        return ProductState.RESTING
+    return next((word for word, holds in _LADDER if holds(facts)), ProductState.FINE)
+
+
+def _breaks_quality(facts: ProductFacts) -> bool:
+    told = any(one.incident.key.group == GROUP for one in facts.open_incidents)
+    return told or _newest_has(facts, Status.FAIL)
+
+
+def _newest_has(facts: ProductFacts, status: Status) -> bool:
+    lines = (line for one in facts.objects for line in one.quality.newest)
+    return any(line.status is status and Severity(line.severity).blocks for line in lines)
+
+
+def _late(facts: ProductFacts) -> bool:
+    missing = (kept for one in facts.promises for kept in one.cycles if kept.status is CycleStatus.MISSING)
+    return any(missing) or any(_last(one) is CycleStatus.NEVER for one in facts.promises)
+
+
+def _unknown(facts: ProductFacts) -> bool:
+    """Whether a promise cannot be understood or judged, or what was asked of the data was not answered."""
+    unjudged = any(_last(one) in (None, CycleStatus.UNKNOWN) for one in facts.promises)
+    return bool(facts.wrong) or unjudged or _newest_has(facts, Status.ERROR)
+
+
+def _unchecked(facts: ProductFacts) -> bool:
+    """Whether clauses on the data could be enforced, and nobody ever checked them."""
+    return any(one.quality.at is None and any(map(on_data, one.accounts)) for one in facts.objects)
+
+
+def on_data(account: Account) -> bool:
+    """Whether `dq check` enforces a clause; deliveries are the watcher's."""
+    return account.state is State.ENFORCED and account.reason != "dq watch"
+
+
+def _promises_nothing(facts: ProductFacts) -> bool:
+    enforced = (
+        account for one in facts.objects for account in one.accounts if account.state is State.ENFORCED
+    )
+    return not facts.promises and not any(enforced)
+
+
+def _last(one: Standing) -> CycleStatus | None:
+    """The status of the newest cycle that is judged."""
+    judged = (kept.status for kept in reversed(one.cycles) if kept.status not in _AHEAD)
+    return next(judged, None)
+
+
+_AHEAD = (CycleStatus.SCHEDULED, CycleStatus.PENDING)
+_LADDER: tuple[tuple[ProductState, Callable[[ProductFacts], bool]], ...] = (
+    (ProductState.BROKEN, _breaks_quality),
+    (ProductState.LATE, _late),
+    (ProductState.UNKNOWN, _unknown),
+    (ProductState.RESTING, _promises_nothing),
+    (ProductState.UNCHECKED, _unchecked),
+)

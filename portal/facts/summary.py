@@ -1,0 +1,139 @@
+"""What lists say of a product: one row of each, kept between builds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from dq.contracts.shared.outcome import CycleStatus, Status
+from dq.dataquality.clauses.coverage import State
+from dq.portal.facts.product import ProductFacts, ProductState
+
+_NEAR = 0.8
+"""A budget of which so much is used is nearly spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One product in lists. `why` says in one line what is the matter; `good` and `bad` are cycles of all its
+    promises in their windows; `spent` names each promise whose budget is nearly or wholly spent.
+
+    `clauses` and `enforced` count what it promises of schema and data, and what of it is enforced.
+    `acknowledged` and `resolved` are minutes of each incident of late. `since` is since when an open incident
+    is open, or the newest miss was due. Instants are ISO 8601 in UTC.
+    """
+
+    state: str
+    why: str = ""
+    since: str = ""
+    good: int = 0
+    bad: int = 0
+    exhausted: int = 0
+    spent: tuple[str, ...] = ()
+    clauses: int = 0
+    enforced: int = 0
+    acknowledged: tuple[float, ...] = ()
+    resolved: tuple[float, ...] = ()
+    open_incidents: int = 0
+    right_until: str = ""
+
+    def dumped(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+def loaded(kept: dict[str, Any]) -> Summary:
+    """A summary from its JSON values. Raises TypeError or KeyError for what is none."""
+    lists = {name: tuple(kept[name]) for name in ("spent", "acknowledged", "resolved")}
+    return Summary(**{**kept, **lists})
+
+
+def summary(facts: ProductFacts) -> Summary:
+    """The row of a product that can be read."""
+    why, since = _why(facts)
+    budgets = [one.budget for one in facts.promises]
+    accounts = [account for one in facts.objects for account in one.accounts]
+    ended = [one.incident for one in facts.incidents]
+    return Summary(
+        facts.state.value,
+        why,
+        since.isoformat() if since else "",
+        sum(one.good for one in budgets),
+        sum(one.bad for one in budgets),
+        sum(one.exhausted for one in budgets),
+        tuple(f"{one.slo.id}: {one.budget.line()}" for one in facts.promises if _nearly_spent(one.budget)),
+        len(accounts),
+        sum(account.state is State.ENFORCED for account in accounts),
+        tuple(_minutes(one.acked_at - one.opened_at) for one in ended if one.acked_at),
+        tuple(_minutes(one.resolved_at - one.opened_at) for one in ended if one.resolved_at),
+        len(facts.open_incidents),
+        right_until(facts).isoformat(),
+    )
+
+
+def _minutes(length: timedelta) -> float:
+    return round(length.total_seconds() / 60, 1)
+
+
+def _nearly_spent(budget: Any) -> bool:
+    if not budget.bad or budget.first_miss_at is None:
+        return bool(budget.bad)
+    return bool(budget.exhausted or (budget.used is not None and budget.used >= _NEAR))
+
+
+def _why(facts: ProductFacts) -> tuple[str, datetime | None]:
+    """What is the matter in one line, and since when."""
+    match facts.state:
+        case ProductState.BROKEN | ProductState.LATE if facts.open_incidents:
+            first = facts.open_incidents[0].incident
+            return first.title, first.opened_at
+        case ProductState.BROKEN:
+            failed = [
+                line for one in facts.objects for line in one.quality.newest if line.status is Status.FAIL
+            ]
+            said = f"{failed[0].property} {failed[0].check}".strip()
+            more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+            return f"{said} fails in {failed[0].scope}{more}", failed[0].at
+        case ProductState.LATE:
+            missed = _missed(facts)
+            return f"{missed[0].cycle.slo} is missing", missed[0].cycle.due_at
+        case ProductState.UNKNOWN:
+            return _unknown(facts), None
+        case ProductState.UNCHECKED:
+            return "its data was never checked", None
+        case ProductState.RESTING if not facts.in_force:
+            return f"the contract is {facts.contract.status}", None
+        case ProductState.RESTING:
+            return "it promises nothing that could be watched or checked", None
+    return "", None
+
+
+def _missed(facts: ProductFacts) -> Sequence[Any]:
+    gone = (CycleStatus.MISSING, CycleStatus.NEVER)
+    return [kept for one in facts.promises for kept in reversed(one.cycles) if kept.status in gone]
+
+
+def _unknown(facts: ProductFacts) -> str:
+    if facts.wrong:
+        return facts.wrong[0].message
+    for one in facts.promises:
+        if not any(kept.status not in (CycleStatus.SCHEDULED, CycleStatus.PENDING) for kept in one.cycles):
+            return f"{one.slo.id} was not judged yet"
+        if one.cycles[-1].status is CycleStatus.UNKNOWN:
+            return one.cycles[-1].reason or f"{one.slo.id} could not be judged"
+    errors = [line for one in facts.objects for line in one.quality.newest if line.status is Status.ERROR]
+    return errors[0].message if errors else "it could not be judged"
+
+
+def right_until(facts: ProductFacts) -> datetime:
+    """Until when what is said stays right if nothing happens: a miss leaves a window, a cycle is due."""
+    now, times = facts.now, [facts.now + timedelta(days=1)]
+    for one in facts.promises:
+        for kept in one.cycles:
+            breach = kept.cycle.breach_at
+            times += [at for at in (breach, breach + one.slo.window, breach + 2 * one.slo.window) if at > now]
+        following = next(iter(one.slo.schedule.after(now)), None)
+        times += [following.at] if following else []
+    return min(times)

@@ -1,0 +1,30 @@
+"""When the watcher was heard, and whether what pages say may be relied on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from dq.dataquality.delivery.state import heartbeat
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """`now` is the instant as of which pages are written, `heard` that of the watcher's last tick (None: it
+    was never heard), and `tick` how often it is meant to run."""
+
+    now: datetime
+    heard: datetime | None
+    tick: timedelta
+
+    @property
+    def stale(self) -> bool:
+        """Whether it was not heard for longer than two ticks."""
+        return self.heard is None or self.now - self.heard > 2 * self.tick
+
+
+def watcher(tx: Connection, now: datetime, tick: timedelta) -> Watcher:
+    """What the store knows of it."""
+    return Watcher(now, heartbeat.last(tx), tick)

@@ -1,0 +1,53 @@
+"""What programs read of a product: `status.json`, and a badge for other people's pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dq.alerts.handling.summary import incident_as_row
+from dq.dataquality.delivery.history.standing_facts import cycle_as_dict, promise_as_dict
+from dq.portal.facts.product import ProductFacts, ProductState
+from dq.portal.views.strip import DRAWN
+from dq.portal.views.words import STATES, instant
+
+# Grounds on which white text has a contrast of 4.5 and more.
+_GROUNDS = {
+    ProductState.UNREADABLE: "#8a1f17",
+    ProductState.BROKEN: "#a3231a",
+    ProductState.LATE: "#8f4a00",
+    ProductState.UNKNOWN: "#5b4a8a",
+    ProductState.UNCHECKED: "#4d5561",
+    ProductState.FINE: "#1a6b3a",
+    ProductState.RESTING: "#4d5561",
+}
+_LETTER = 7
+
+
+def status(facts: ProductFacts) -> dict[str, Any]:
+    """The same as `dq status --format json` says of the contract, with the last cycles of each promise.
+
+    Rows of the data that broke a check are left out: they are for those who may read the data.
+    """
+    return {
+        "contract": facts.card.key,
+        "version": facts.contract.version,
+        "state": facts.state.value,
+        "as_of": instant(facts.now).iso,
+        "deliveries": [
+            {**promise_as_dict(one), "cycles": [cycle_as_dict(kept) for kept in one.cycles[-DRAWN:]]}
+            for one in facts.promises
+        ],
+        "checks": [
+            {name: value for name, value in line.as_dict().items() if name != "samples"}
+            for one in facts.objects
+            for line in one.quality.lines
+        ],
+        "incidents": [incident_as_row(one.incident) for one in reversed(facts.open_incidents)],
+    }
+
+
+def badge(state: ProductState) -> dict[str, Any]:
+    """The values of a badge: `data | late`."""
+    text = STATES[state].text
+    width = len(text) * _LETTER + 16
+    return {"text": text, "ground": _GROUNDS[state], "width": width, "whole": 44 + width}

@@ -1,0 +1,185 @@
+"""The pages of products: asked and written by the batch, in several processes where there are many."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from multiprocessing import get_context
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from dq.contracts.access.files import Found
+from dq.contracts.model import Contract
+from dq.contracts.shared.printable import in_json
+from dq.contracts.subscriptions.subscription import Subscription
+from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.portal.facts import registry
+from dq.portal.facts.card import Card, Problem
+from dq.portal.facts.deliveries import histories
+from dq.portal.facts.incidents import IncidentFacts
+from dq.portal.facts.product import Edge, Known, ProductFacts, ProductState, product
+from dq.portal.facts.quality import quality
+from dq.portal.facts.summary import Summary, summary
+from dq.portal.names import slug
+from dq.portal.views import incident, machines
+from dq.portal.views import product as screen
+from dq.portal.views.product import incident_row
+from dq.portal.views.words import STATES, cut, instant
+from dq.portal.writing.site import Site
+from dq.portal.writing.templates import render
+from dq.store.engine import open_as_it_is
+
+_BATCH = 100
+_FEW = 200
+"""Fewer pages are written sooner than processes start."""
+_UP = "../../"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One product whose pages are to be written; `beside` are the files that its references may lead into."""
+
+    card: Card
+    file: Found
+    edges: tuple[tuple[Edge, ...], tuple[Edge, ...]] = ((), ())
+    beside: tuple[tuple[Found, str], ...] = ()
+    consumers: tuple[Subscription, ...] = ()
+    incidents: tuple[IncidentFacts, ...] = ()
+    linked: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What came of a batch: the rows of its products by file, and what was written."""
+
+    rows: Mapping[str, Summary]
+    paths: frozenset[str]
+    written: int
+    same: int
+
+
+def paths_of(card: Card) -> tuple[str, ...]:
+    """The files of a product."""
+    names = ("index.html", "status.json", "badge.svg", "incidents.xml")
+    return tuple(f"products/{card.slug}/{name}" for name in names)
+
+
+def write(
+    site: Site, jobs: Sequence[Job], store_url: str, now: datetime, workers: int, tick: Callable[[int], None]
+) -> dict[str, Summary]:
+    """Writes the pages of these products; their rows, by file."""
+    rows: dict[str, Summary] = {}
+    batches = [jobs[start : start + _BATCH] for start in range(0, len(jobs), _BATCH)]
+    for made in _made(site.root, batches, store_url, now, workers if len(jobs) >= _FEW else 1):
+        rows |= made.rows
+        site.paths |= made.paths
+        site.written += made.written
+        site.same += made.same
+        tick(len(made.rows))
+    return rows
+
+
+def _made(
+    root: Path, batches: Sequence[Sequence[Job]], store_url: str, now: datetime, workers: int
+) -> Iterator[Made]:
+    if workers < 2 or len(batches) < 2:
+        yield from (_batch(root, batch, store_url, now) for batch in batches)
+        return
+    # A process that forks with threads of a database driver may hang; a new one knows only what it is given.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        started = [pool.submit(_batch, root, batch, store_url, now) for batch in batches]
+        try:
+            for one in started:
+                yield one.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _batch(root: Path, jobs: Sequence[Job], store_url: str, now: datetime) -> Made:
+    site, rows = Site(root), {}
+    store = open_as_it_is(store_url)
+    try:
+        with store.read() as tx:
+            known = _known(tx, jobs, now)
+    finally:
+        store.close()
+    for job in jobs:
+        rows[job.card.file] = _product(site, job, known, now)
+    return Made(rows, frozenset(site.paths), site.written, site.same)
+
+
+def _known(tx: Connection, jobs: Sequence[Job], now: datetime) -> Known:
+    keys = [job.card.key for job in jobs if job.card.readable]
+    mine = {job.card.key: job.incidents for job in jobs}
+    return Known(histories(tx, keys), quality(tx, keys, now), mine)
+
+
+def _product(site: Site, job: Job, known: Known, now: datetime) -> Summary:
+    card = job.card
+    contract = registry.contract(job.file, card.digest) if card.readable else None
+    if contract is None:
+        return _unreadable(site, job, now)
+    beside = [other for file, digest in job.beside if (other := registry.contract(file, digest)) is not None]
+    facts = product(card, contract, known, now, _neighbours(contract, beside), job.edges, job.consumers)
+    _write(site, job, facts)
+    return summary(facts)
+
+
+def _neighbours(contract: Contract, beside: list[Contract]) -> Neighbours:
+    return Neighbours.of([contract, *(other for other in beside if other.file != contract.file)])
+
+
+def _write(site: Site, job: Job, facts: ProductFacts) -> None:
+    page, status, badge, feed = paths_of(job.card)
+    site.put(page, render("product.html", _UP, **screen.product(facts, job.linked.get)))
+    site.put(status, _json(machines.status(facts)))
+    site.put(badge, render("badge.svg", _UP, **machines.badge(facts.state)))
+    site.put(feed, _feed(job))
+
+
+def _feed(job: Job) -> bytes:
+    title = f"Incidents of {cut(job.card.title, 120)}"
+    return render(
+        "feed.xml", _UP, **incident.feed(title, slug(job.card.key or job.card.file), list(job.incidents), _UP)
+    )
+
+
+def _unreadable(site: Site, job: Job, now: datetime) -> Summary:
+    """The page of a contract that cannot be used, which says why."""
+    card = job.card
+    moved = Problem(card.file, "changed", "The file changed while the portal was built.", "Build it again.")
+    problems = card.problems or (moved,)
+    page, status, badge, feed = paths_of(card)
+    still = [incident_row(one) for one in job.incidents if not one.incident.state.closed]
+    values = {
+        "title": cut(card.title, 200),
+        "state": STATES[ProductState.UNREADABLE],
+        "file": card.file,
+        "problems": problems[:50],
+        "open_incidents": still,
+        "as_of": instant(now),
+    }
+    site.put(page, render("unreadable.html", _UP, **values))
+    said = {
+        "contract": card.key,
+        "version": None,
+        "state": ProductState.UNREADABLE.value,
+        "as_of": instant(now).iso,
+        "problems": [{"at": one.at, "rule": one.rule, "message": one.message} for one in problems[:50]],
+    }
+    site.put(status, _json(said))
+    site.put(badge, render("badge.svg", _UP, **machines.badge(ProductState.UNREADABLE)))
+    site.put(feed, _feed(job))
+    return Summary(
+        ProductState.UNREADABLE.value, f"{problems[0].at}: {problems[0].message}", open_incidents=len(still)
+    )
+
+
+def _json(value: object) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=str, separators=(",", ":"))
+    return (in_json(text) + "\n").encode("utf-8", "backslashreplace")

@@ -1,0 +1,108 @@
+"""What the last build knew: the cards and rows of all products, its files, and what changed of contracts.
+
+It is one JSON object a line, beside the site's lock. A state that cannot be understood, or that another dq
+wrote, is none: then everything is written again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+
+from dq.portal.facts import card, summary
+from dq.portal.facts.card import Card
+from dq.portal.facts.summary import Summary
+from dq.portal.views.changes import Change
+from dq.portal.writing.site import Site
+
+_NAME, _FORM = "state.jsonl", 1
+_CHANGES = 200
+
+
+@dataclass(slots=True)
+class Kept:
+    """One contract of the last build; `inputs` is the hash of all else that its page was made from."""
+
+    card: Card
+    summary: Summary
+    inputs: str = ""
+
+
+@dataclass(slots=True)
+class State:
+    """`made_by` is the hash of what pages were made with; `marks` are where the store's tables ended."""
+
+    made_by: str = ""
+    built: str = ""
+    marks: dict[str, object] = field(default_factory=dict)
+    contracts: dict[str, Kept] = field(default_factory=dict)
+    incidents: dict[str, str] = field(default_factory=dict)
+    paths: list[str] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+
+
+def load(site: Site) -> State:
+    """The state of the last build; an empty one where there is none."""
+    lines = site.kept(_NAME).decode("utf-8", "replace").splitlines()
+    try:
+        return _read(lines) if lines else State()
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return State()
+
+
+def _read(lines: list[str]) -> State:
+    head = json.loads(lines[0])
+    if head["form"] != _FORM:
+        return State()
+    found = State(
+        head["made_by"],
+        head["built"],
+        head["marks"],
+        incidents=head["incidents"],
+        paths=head["paths"],
+        changes=[Change(**one) for one in head["changes"]],
+    )
+    for line in lines[1:]:
+        row = json.loads(line)
+        one = card.loaded(row["card"])
+        found.contracts[one.file] = Kept(one, summary.loaded(row["summary"]), row["inputs"])
+    return found
+
+
+def save(site: Site, state: State) -> None:
+    """Keeps the state for the next build."""
+    site.keep_for_next(_NAME, ("\n".join(_lines(state)) + "\n").encode())
+
+
+def _lines(state: State) -> Iterator[str]:
+    head = {
+        "form": _FORM,
+        "made_by": state.made_by,
+        "built": state.built,
+        "marks": state.marks,
+        "incidents": state.incidents,
+        "paths": state.paths,
+        "changes": [asdict(one) for one in state.changes[:_CHANGES]],
+    }
+    yield json.dumps(head)
+    for one in state.contracts.values():
+        yield json.dumps({"card": one.card.dumped(), "summary": one.summary.dumped(), "inputs": one.inputs})
+
+
+def changed(before: State, cards: list[Card], at: str) -> list[Change]:
+    """What changed of contracts since the last build, then what was noted before; newest first.
+
+    The first build of all notes nothing: everything would be new.
+    """
+    if not before.contracts:
+        return before.changes
+    known = {one.card.key: one.card for one in before.contracts.values() if one.card.key}
+    new = [
+        Change(
+            at, one.key, one.title, one.slug, known[one.key].version if one.key in known else "", one.version
+        )
+        for one in cards
+        if one.readable and (one.key not in known or known[one.key].digest != one.digest)
+    ]
+    return [*new, *before.changes][:_CHANGES]
