@@ -17,13 +17,13 @@ from dq.portal.facts import watcher as watching
 from dq.portal.facts.card import Card, Problem
 from dq.portal.facts.incidents import IncidentFacts
 from dq.portal.request import PortalRequest, PortalSummary
-from dq.portal.views.changes import Change
-from dq.portal.views.lists import Row
+from dq.portal.views.changes import NotedChange
+from dq.portal.views.lists import ProductRow
 from dq.portal.views.words import instant
 from dq.portal.writing import products, screens, site, state, templates
-from dq.portal.writing.products import Job
+from dq.portal.writing.products import PageJob
 from dq.portal.writing.site import Site
-from dq.portal.writing.state import Kept, State
+from dq.portal.writing.state import KeptContract, SiteState
 
 KEPT_FOR = timedelta(days=90)
 """Ended incidents have pages for so long."""
@@ -52,7 +52,7 @@ def _build(held: Site, request: PortalRequest) -> PortalSummary:
         request.progress("pages of products", done, len(jobs))
 
     made = products.write(held, jobs, request.store_url, request.now, request.workers, tick)
-    rows = [Row(card, made[card.file]) for card in cards]
+    rows = [ProductRow(card, made[card.file]) for card in cards]
     noted = state.changed(before, cards, request.now.isoformat())
     pages = screens.pages_by_key(rows)
     screens.incidents(held, incidents, pages.get, watcher)
@@ -77,7 +77,7 @@ def _build(held: Site, request: PortalRequest) -> PortalSummary:
     )
 
 
-def _cards(files: Sequence[Found], before: State, request: PortalRequest) -> list[Card]:
+def _cards(files: Sequence[Found], before: SiteState, request: PortalRequest) -> list[Card]:
     """The cards of all files. Of several that are one contract, only one may be it."""
     kept = {name: one.card for name, one in before.contracts.items() if before.made_by == templates.digest()}
     done = 0
@@ -121,7 +121,7 @@ def _with_own_pages(cards: Iterable[Card]) -> list[Card]:
 
 def _jobs(
     cards: Sequence[Card], files: Sequence[Found], incidents: Sequence[IncidentFacts], request: PortalRequest
-) -> list[Job]:
+) -> list[PageJob]:
     edges = lineage.graph(cards)
     by_file = {str(file): file for file in files}
     by_key: dict[str, list[IncidentFacts]] = defaultdict(list)
@@ -139,7 +139,7 @@ def _jobs(
         around = edges.around(card.key) if card.readable else ((), ())
         linked = {other: pages[other] for side in around for _, other, _ in side if other in pages}
         jobs.append(
-            Job(
+            PageJob(
                 card,
                 by_file[card.file],
                 around,
@@ -177,11 +177,11 @@ def _parts(text: str) -> Iterable[str]:
     yield from inside.split("/")
 
 
-def _after(rows: Sequence[Row], noted: Sequence[Change], held: Site, now: datetime) -> State:
-    return State(
+def _after(rows: Sequence[ProductRow], noted: Sequence[NotedChange], held: Site, now: datetime) -> SiteState:
+    return SiteState(
         templates.digest(),
         instant(now).iso,
-        contracts={one.card.file: Kept(one.card, one.summary) for one in rows},
+        contracts={one.card.file: KeptContract(one.card, one.summary) for one in rows},
         paths=sorted(held.paths),
         changes=list(noted),
     )

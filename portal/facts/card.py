@@ -11,7 +11,7 @@ from typing import Any
 from dq.contracts.lineage.inputs import LineageOutline, outline
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Finding
-from dq.portal.names import slug
+from dq.portal.facts.names import slug
 
 NAME, COLUMN, PROSE = 3, 2, 1
 """How much a word says of a product: of its name, of a column, of a description."""

@@ -21,7 +21,7 @@ from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.results.check_runs import GROUP
 from dq.portal.facts.card import Card, Problem
 from dq.portal.facts.incidents import IncidentFacts
-from dq.portal.facts.quality import NOTHING, Quality
+from dq.portal.facts.quality import NOTHING, ObjectQuality
 
 Key = tuple[str, str, str]
 Edge = tuple[str, str, str]
@@ -45,7 +45,7 @@ class ObjectFacts:
 
     object: SchemaObject
     accounts: tuple[Account, ...]
-    quality: Quality
+    quality: ObjectQuality
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Known:
     """What is asked for many products at once, by their keys."""
 
     histories: Mapping[Key, list[Kept]]
-    quality: Mapping[tuple[str, str], Quality]
+    quality: Mapping[tuple[str, str], ObjectQuality]
     incidents: Mapping[str, Sequence[IncidentFacts]]
 
 

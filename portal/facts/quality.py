@@ -29,7 +29,7 @@ class RowCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
+class ObjectQuality:
     """What is known of an object's data. `at` is when it was last checked; None: never."""
 
     lines: tuple[Line, ...] = ()
@@ -43,16 +43,18 @@ class Quality:
         return tuple(line for line in self.lines if last is not None and line.scope == last.scope)
 
 
-NOTHING = Quality()
+NOTHING = ObjectQuality()
 
 
-def quality(tx: Connection, contracts: Collection[str], now: datetime) -> dict[tuple[str, str], Quality]:
+def quality(
+    tx: Connection, contracts: Collection[str], now: datetime
+) -> dict[tuple[str, str], ObjectQuality]:
     """What is known of each object that was ever checked, by its contract's key and its name."""
     found = {}
     for contract, one in _checked(tx, contracts):
         lines = tuple(check_runs.latest(tx, contract, one))
         at = max((line.at for line in lines), default=None)
-        found[contract, one] = Quality(lines, _rows(tx, contract, one, now), at)
+        found[contract, one] = ObjectQuality(lines, _rows(tx, contract, one, now), at)
     return found
 
 

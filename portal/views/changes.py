@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dq.portal.facts.watcher import Watcher
-from dq.portal.views.lists import PER_PAGE, Row, row
+from dq.portal.views.lists import PER_PAGE, ProductRow, row
 from dq.portal.views.words import Values, cut, instant, instant_of
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NotedChange:
     """A contract that is new or has changed since an earlier build, and when that was noticed (ISO, UTC)."""
 
     at: str
@@ -23,7 +23,7 @@ class Change:
 
 
 def changes(
-    noted: Sequence[Change], rows: Sequence[Row], waivers: Sequence[Values], watcher: Watcher
+    noted: Sequence[NotedChange], rows: Sequence[ProductRow], waivers: Sequence[Values], watcher: Watcher
 ) -> Values:
     """What changed of contracts, what ends soon, and which waivers do."""
     ending = [one for one in rows if one.card.announced or one.card.status == "deprecated"]
@@ -38,7 +38,7 @@ def changes(
     }
 
 
-def _noted(one: Change) -> Values:
+def _noted(one: NotedChange) -> Values:
     return {
         "at": instant_of(one.at),
         "title": cut(one.title, 120),

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
+from dq.portal.facts.names import slug
 from dq.portal.facts.product import ProductState
 from dq.portal.facts.watcher import Watcher
-from dq.portal.names import slug
-from dq.portal.views.lists import Row, row
+from dq.portal.views.lists import ProductRow, row
 from dq.portal.views.words import Values, counted, instant, length
 
 _WORST = 5
 
 
-def by_domain(rows: Iterable[Row]) -> dict[str, list[Row]]:
+def by_domain(rows: Iterable[ProductRow]) -> dict[str, list[ProductRow]]:
     """The products by their domain, in order; what names none is of the empty one."""
-    found: dict[str, list[Row]] = defaultdict(list)
+    found: dict[str, list[ProductRow]] = defaultdict(list)
     for one in rows:
         found[one.card.domain].append(one)
     return dict(sorted(found.items()))
@@ -29,7 +29,7 @@ def domain_page(name: str) -> str:
     return f"domains/{slug(name) if name else 'none-'}.html"
 
 
-def domain(name: str, rows: Sequence[Row], watcher: Watcher) -> Values:
+def domain(name: str, rows: Sequence[ProductRow], watcher: Watcher) -> Values:
     """The report of a domain: how its promises are kept, how fast it mends, how much it promises."""
     summaries = [one.summary for one in rows]
     good, bad = sum(one.good for one in summaries), sum(one.bad for one in summaries)
@@ -61,7 +61,7 @@ def _median(minutes: Sequence[float]) -> tuple[str, str]:
 _MATTERS = (ProductState.UNREADABLE, ProductState.BROKEN, ProductState.LATE, ProductState.UNKNOWN)
 
 
-def _badness(one: Row) -> tuple[Any, ...]:
+def _badness(one: ProductRow) -> tuple[Any, ...]:
     counted_cycles = one.summary.good + one.summary.bad
     return (
         list(ProductState).index(one.state),

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from dq.portal.facts.product import ProductState
 from dq.portal.views.domains import by_domain, domain_page
-from dq.portal.views.lists import Row
+from dq.portal.views.lists import ProductRow
 from dq.portal.views.words import STATES, Values, cut
 
 # A longer list is none to choose from, and the page would grow with it.
 _OPTIONS = 300
 
 
-def find(rows: Sequence[Row], shelf: Callable[[str, str], str]) -> Values:
+def find(rows: Sequence[ProductRow], shelf: Callable[[str, str], str]) -> Values:
     """The page of the search: what can be filtered by, and the domains for who has no script.
 
     `shelf` names the file that holds the products of one value of one filter.

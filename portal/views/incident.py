@@ -6,7 +6,7 @@ from typing import Any
 
 from dq.alerts.words.titles import TITLE, Facts
 from dq.portal.facts.incidents import IncidentFacts
-from dq.portal.names import slug
+from dq.portal.facts.names import slug
 from dq.portal.views.product import Link, incident_row
 from dq.portal.views.words import Values, cut, instant
 

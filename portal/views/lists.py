@@ -22,7 +22,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ProductRow:
     """One product with its page's folder."""
 
     card: Card
@@ -33,7 +33,7 @@ class Row:
         return ProductState(self.summary.state)
 
 
-def row(one: Row) -> Values:
+def row(one: ProductRow) -> Values:
     """A product in a list."""
     return {
         "title": cut(one.card.title, 120),
@@ -55,9 +55,9 @@ _SECTIONS = (
 )  # fmt: skip
 
 
-def today(rows: Sequence[Row], incidents: Sequence[IncidentFacts], watcher: Watcher) -> Values:
+def today(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts], watcher: Watcher) -> Values:
     """The first page: what is wrong now, what nobody knows, what is nearly spent, what is new."""
-    by_state: dict[ProductState, list[Row]] = defaultdict(list)
+    by_state: dict[ProductState, list[ProductRow]] = defaultdict(list)
     for one in rows:
         by_state[one.state].append(one)
     sections = []
@@ -101,12 +101,12 @@ def today(rows: Sequence[Row], incidents: Sequence[IncidentFacts], watcher: Watc
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListPage:
     """One page of a list that has several; numbers count from 1."""
 
     path: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[ProductRow, ...]
     number: int
     pages: int
     total: int
@@ -114,7 +114,7 @@ class Listing:
     after: str | None
 
 
-def listings(name: str, title: str, rows: Sequence[Row], folder: str = "lists") -> Iterable[Listing]:
+def listings(name: str, title: str, rows: Sequence[ProductRow], folder: str = "lists") -> Iterable[ListPage]:
     """The pages of a list; one where it is empty."""
     count = max(-(-len(rows) // PER_PAGE), 1)
 
@@ -122,7 +122,7 @@ def listings(name: str, title: str, rows: Sequence[Row], folder: str = "lists") 
         return f"{folder}/{name}.html" if number == 1 else f"{folder}/{name}.{number}.html"
 
     for number in range(1, count + 1):
-        yield Listing(
+        yield ListPage(
             path(number),
             title,
             tuple(rows[(number - 1) * PER_PAGE : number * PER_PAGE]),
@@ -134,7 +134,7 @@ def listings(name: str, title: str, rows: Sequence[Row], folder: str = "lists") 
         )
 
 
-def listing(one: Listing) -> Values:
+def listing(one: ListPage) -> Values:
     """The values of such a page."""
     return {
         "title": one.title,

@@ -10,8 +10,8 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery.history.standing import Standing
 from dq.dataquality.delivery.history.standing_facts import percent
 from dq.dataquality.delivery.wording import local, span
+from dq.portal.facts.names import slug
 from dq.portal.facts.product import ProductFacts
-from dq.portal.names import slug
 from dq.portal.views.objects import object_values
 from dq.portal.views.schedules import in_words
 from dq.portal.views.strip import strip

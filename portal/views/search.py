@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from dq.contracts.shared.printable import block, in_json
 from dq.portal.facts.card import Card
-from dq.portal.views.lists import Row
+from dq.portal.views.lists import ProductRow
 from dq.portal.views.words import cut
 
 
@@ -50,7 +50,7 @@ def word_shelves(cards: Sequence[Card], wanted: Collection[str] | None = None) -
         yield name, _script(name, {"p": products, "w": held})
 
 
-def filter_shelves(rows: Iterable[Row]) -> Iterator[tuple[str, bytes]]:
+def filter_shelves(rows: Iterable[ProductRow]) -> Iterator[tuple[str, bytes]]:
     """The files of the filters, by name."""
     found: dict[str, list[Card]] = defaultdict(list)
     for one in rows:

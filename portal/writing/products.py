@@ -21,10 +21,10 @@ from dq.portal.facts import registry
 from dq.portal.facts.card import Card, Problem
 from dq.portal.facts.deliveries import histories
 from dq.portal.facts.incidents import IncidentFacts
+from dq.portal.facts.names import slug
 from dq.portal.facts.product import Edge, Known, ProductFacts, ProductState, product
 from dq.portal.facts.quality import quality
 from dq.portal.facts.summary import Summary, summary
-from dq.portal.names import slug
 from dq.portal.views import incident, machines
 from dq.portal.views import product as screen
 from dq.portal.views.product import incident_row
@@ -40,7 +40,7 @@ _UP = "../../"
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PageJob:
     """One product whose pages are to be written; `beside` are the files that its references may lead into."""
 
     card: Card
@@ -69,7 +69,12 @@ def paths_of(card: Card) -> tuple[str, ...]:
 
 
 def write(
-    site: Site, jobs: Sequence[Job], store_url: str, now: datetime, workers: int, tick: Callable[[int], None]
+    site: Site,
+    jobs: Sequence[PageJob],
+    store_url: str,
+    now: datetime,
+    workers: int,
+    tick: Callable[[int], None],
 ) -> dict[str, Summary]:
     """Writes the pages of these products; their rows, by file."""
     rows: dict[str, Summary] = {}
@@ -84,7 +89,7 @@ def write(
 
 
 def _made(
-    root: Path, batches: Sequence[Sequence[Job]], store_url: str, now: datetime, workers: int
+    root: Path, batches: Sequence[Sequence[PageJob]], store_url: str, now: datetime, workers: int
 ) -> Iterator[Made]:
     if workers < 2 or len(batches) < 2:
         yield from (_batch(root, batch, store_url, now) for batch in batches)
@@ -100,7 +105,7 @@ def _made(
             raise
 
 
-def _batch(root: Path, jobs: Sequence[Job], store_url: str, now: datetime) -> Made:
+def _batch(root: Path, jobs: Sequence[PageJob], store_url: str, now: datetime) -> Made:
     site, rows = Site(root), {}
     store = open_as_it_is(store_url)
     try:
@@ -113,13 +118,13 @@ def _batch(root: Path, jobs: Sequence[Job], store_url: str, now: datetime) -> Ma
     return Made(rows, frozenset(site.paths), site.written, site.same)
 
 
-def _known(tx: Connection, jobs: Sequence[Job], now: datetime) -> Known:
+def _known(tx: Connection, jobs: Sequence[PageJob], now: datetime) -> Known:
     keys = [job.card.key for job in jobs if job.card.readable]
     mine = {job.card.key: job.incidents for job in jobs}
     return Known(histories(tx, keys), quality(tx, keys, now), mine)
 
 
-def _product(site: Site, job: Job, known: Known, now: datetime) -> Summary:
+def _product(site: Site, job: PageJob, known: Known, now: datetime) -> Summary:
     card = job.card
     contract = registry.contract(job.file, card.digest) if card.readable else None
     if contract is None:
@@ -134,7 +139,7 @@ def _neighbours(contract: Contract, beside: list[Contract]) -> Neighbours:
     return Neighbours.of([contract, *(other for other in beside if other.file != contract.file)])
 
 
-def _write(site: Site, job: Job, facts: ProductFacts) -> None:
+def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:
     page, status, badge, feed = paths_of(job.card)
     site.put(page, render("product.html", _UP, **screen.product(facts, job.linked.get)))
     site.put(status, _json(machines.status(facts)))
@@ -142,14 +147,14 @@ def _write(site: Site, job: Job, facts: ProductFacts) -> None:
     site.put(feed, _feed(job))
 
 
-def _feed(job: Job) -> bytes:
+def _feed(job: PageJob) -> bytes:
     title = f"Incidents of {cut(job.card.title, 120)}"
     return render(
         "feed.xml", _UP, **incident.feed(title, slug(job.card.key or job.card.file), list(job.incidents), _UP)
     )
 
 
-def _unreadable(site: Site, job: Job, now: datetime) -> Summary:
+def _unreadable(site: Site, job: PageJob, now: datetime) -> Summary:
     """The page of a contract that cannot be used, which says why."""
     card = job.card
     moved = Problem(card.file, "changed", "The file changed while the portal was built.", "Build it again.")

@@ -10,8 +10,8 @@ from dq.portal.facts.incidents import IncidentFacts
 from dq.portal.facts.product import ProductState
 from dq.portal.facts.watcher import Watcher
 from dq.portal.views import changes, domains, find, incident, lists, search
-from dq.portal.views.changes import Change
-from dq.portal.views.lists import Row
+from dq.portal.views.changes import NotedChange
+from dq.portal.views.lists import ProductRow
 from dq.portal.views.words import STATES, instant
 from dq.portal.writing.site import Site
 from dq.portal.writing.templates import STATIC, render, static
@@ -31,9 +31,9 @@ def shared(site: Site, watcher: Watcher) -> None:
 
 def overview(
     site: Site,
-    rows: Sequence[Row],
+    rows: Sequence[ProductRow],
     incidents: Sequence[IncidentFacts],
-    noted: Sequence[Change],
+    noted: Sequence[NotedChange],
     waivers: Sequence[Any],
     watcher: Watcher,
 ) -> None:
@@ -47,7 +47,7 @@ def overview(
     )
 
 
-def states(site: Site, rows: Sequence[Row], watcher: Watcher) -> None:
+def states(site: Site, rows: Sequence[ProductRow], watcher: Watcher) -> None:
     """The lists of all products that stand alike."""
     for state in ProductState:
         those = sorted((one for one in rows if one.state is state), key=lambda one: one.card.title.lower())
@@ -56,7 +56,7 @@ def states(site: Site, rows: Sequence[Row], watcher: Watcher) -> None:
             site.put(page.path, render("listing.html", "../", as_of=instant(watcher.now), **values))
 
 
-def reports(site: Site, rows: Sequence[Row], watcher: Watcher) -> None:
+def reports(site: Site, rows: Sequence[ProductRow], watcher: Watcher) -> None:
     """The report of each domain, and the list of them."""
     found = domains.by_domain(rows)
     for name, those in found.items():
@@ -73,7 +73,7 @@ def reports(site: Site, rows: Sequence[Row], watcher: Watcher) -> None:
     site.put("domains/index.html", render("domains.html", "../", as_of=instant(watcher.now), domains=table))
 
 
-def _domain_line(name: str, rows: Sequence[Row]) -> dict[str, Any]:
+def _domain_line(name: str, rows: Sequence[ProductRow]) -> dict[str, Any]:
     good, bad = sum(one.summary.good for one in rows), sum(one.summary.bad for one in rows)
     matters = (ProductState.BROKEN, ProductState.LATE)
     unknown = (ProductState.UNKNOWN, ProductState.UNREADABLE)
@@ -101,7 +101,9 @@ def incidents(
         site.put(incident_path(one), render("incident.html", "../", as_of=instant(watcher.now), **values))
 
 
-def searching(site: Site, rows: Sequence[Row], wanted: Collection[str] | None, kept: Collection[str]) -> None:
+def searching(
+    site: Site, rows: Sequence[ProductRow], wanted: Collection[str] | None, kept: Collection[str]
+) -> None:
     """The files of the search. `wanted` are the shelves of words that may have changed, None for all; of the
     others, those that are `kept` stay."""
     readable = [one.card for one in rows if one.card.readable]
@@ -115,6 +117,6 @@ def searching(site: Site, rows: Sequence[Row], wanted: Collection[str] | None, k
         site.put(f"search/{name}.js", data)
 
 
-def pages_by_key(rows: Sequence[Row]) -> Mapping[str, str]:
+def pages_by_key(rows: Sequence[ProductRow]) -> Mapping[str, str]:
     """The folder of each product's page, by its contract's key."""
     return {one.card.key: one.card.slug for one in rows if one.card.key}

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from dq.portal.facts import card, summary
 from dq.portal.facts.card import Card
 from dq.portal.facts.summary import Summary
-from dq.portal.views.changes import Change
+from dq.portal.views.changes import NotedChange
 from dq.portal.writing.site import Site
 
 _NAME, _FORM = "state.jsonl", 1
@@ -21,7 +21,7 @@ _CHANGES = 200
 
 
 @dataclass(slots=True)
-class Kept:
+class KeptContract:
     """One contract of the last build; `inputs` is the hash of all else that its page was made from."""
 
     card: Card
@@ -30,52 +30,52 @@ class Kept:
 
 
 @dataclass(slots=True)
-class State:
+class SiteState:
     """`made_by` is the hash of what pages were made with; `marks` are where the store's tables ended."""
 
     made_by: str = ""
     built: str = ""
     marks: dict[str, object] = field(default_factory=dict)
-    contracts: dict[str, Kept] = field(default_factory=dict)
+    contracts: dict[str, KeptContract] = field(default_factory=dict)
     incidents: dict[str, str] = field(default_factory=dict)
     paths: list[str] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[NotedChange] = field(default_factory=list)
 
 
-def load(site: Site) -> State:
+def load(site: Site) -> SiteState:
     """The state of the last build; an empty one where there is none."""
     lines = site.kept(_NAME).decode("utf-8", "replace").splitlines()
     try:
-        return _read(lines) if lines else State()
+        return _read(lines) if lines else SiteState()
     except (ValueError, TypeError, KeyError, AttributeError):
-        return State()
+        return SiteState()
 
 
-def _read(lines: list[str]) -> State:
+def _read(lines: list[str]) -> SiteState:
     head = json.loads(lines[0])
     if head["form"] != _FORM:
-        return State()
-    found = State(
+        return SiteState()
+    found = SiteState(
         head["made_by"],
         head["built"],
         head["marks"],
         incidents=head["incidents"],
         paths=head["paths"],
-        changes=[Change(**one) for one in head["changes"]],
+        changes=[NotedChange(**one) for one in head["changes"]],
     )
     for line in lines[1:]:
         row = json.loads(line)
         one = card.loaded(row["card"])
-        found.contracts[one.file] = Kept(one, summary.loaded(row["summary"]), row["inputs"])
+        found.contracts[one.file] = KeptContract(one, summary.loaded(row["summary"]), row["inputs"])
     return found
 
 
-def save(site: Site, state: State) -> None:
+def save(site: Site, state: SiteState) -> None:
     """Keeps the state for the next build."""
     site.keep_for_next(_NAME, ("\n".join(_lines(state)) + "\n").encode())
 
 
-def _lines(state: State) -> Iterator[str]:
+def _lines(state: SiteState) -> Iterator[str]:
     head = {
         "form": _FORM,
         "made_by": state.made_by,
@@ -90,7 +90,7 @@ def _lines(state: State) -> Iterator[str]:
         yield json.dumps({"card": one.card.dumped(), "summary": one.summary.dumped(), "inputs": one.inputs})
 
 
-def changed(before: State, cards: list[Card], at: str) -> list[Change]:
+def changed(before: SiteState, cards: list[Card], at: str) -> list[NotedChange]:
     """What changed of contracts since the last build, then what was noted before; newest first.
 
     The first build of all notes nothing: everything would be new.
@@ -99,7 +99,7 @@ def changed(before: State, cards: list[Card], at: str) -> list[Change]:
         return before.changes
     known = {one.card.key: one.card for one in before.contracts.values() if one.card.key}
     new = [
-        Change(
+        NotedChange(
             at, one.key, one.title, one.slug, known[one.key].version if one.key in known else "", one.version
         )
         for one in cards
