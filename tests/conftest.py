@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fakes import jvm, lakehouse, postgres
+from fakes import jvm, lakehouse, postgres, stores
 from fragments import gate
 from hypothesis import settings
 
@@ -56,11 +56,11 @@ def _jars(item: pytest.Item) -> bool:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A state store on each of its databases; PostgreSQL where it is installed."""
+    """A state store on each of its databases, with its tables; PostgreSQL where it is installed."""
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'dq.db'}"
+        yield stores.new_sqlite(tmp_path / "dq.db")
         return
-    with postgres.new_database() as address:
+    with postgres.new_store() as address:
         yield address
 
 
