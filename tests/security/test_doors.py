@@ -159,8 +159,8 @@ ALLOWED = {
     ("alerts/channels/_slack_client.py", "file"): (".open", "asks Slack, through that opener"),
     ("alerts/channels/_slack_client.py", "output"): ("logging.Logger", "keeps the client from logging"),
     ("alerts/channels/_slack_socket.py", "host"): (
-        "slack_sdk.socket_mode.response.SocketModeResponse",
-        "acknowledges a press, on the connection to Slack's own host that it opened",
+        "slack_sdk.socket_mode.response.SocketModeResponse socket.socket.shutdown",
+        "acknowledges a press and hangs up, on the connection to Slack's own host that it opened",
     ),
     ("alerts/channels/_slack_socket.py", "output"): ("logging.Logger", "keeps the client from logging"),
     ("cli/monitoring/heartbeat.py", "host"): (
