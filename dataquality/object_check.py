@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -51,11 +51,15 @@ def check(request: Request) -> Report:
         if rows is RowScope.PARTITION or not request.partitions:
             counted = answers.get(COUNT) if counted is None else counted
         judged = {clause.path: answered(clause, answers, prepared.kinds) for clause in clauses}
-        few = gathered(frame, answers.get(COUNT))
-        results |= _sampled(few, clauses, judged, prepared, request.limit_seconds)
+        if request.samples:
+            few = gathered(frame, answers.get(COUNT))
+            judged = _sampled(few, clauses, judged, prepared, request.limit_seconds)
+        results |= judged
         passes += ran + known.passes
         proven += sum(_by_statistics(clause, known.proven, prepared.kinds) for clause in clauses)
-    results = with_notes(results, prepared.table, prepared.one, partial(_by_schema, prepared))
+    results = with_notes(
+        results, prepared.table, prepared.one, partial(by_schema, prepared.clauses, prepared.kinds)
+    )
     errors = (error for hearing in hearings for error in hearing.errors)
     return Report(
         contract=request.contract.id,
@@ -98,11 +102,11 @@ def _shortcut(metrics: Mapping[Metric, None], table: DataFrame, request: Request
     return Shortcut({**known, **last.answers}, told.proven, passes, told.files, notes)
 
 
-def _by_schema(prepared: Prepared, schema: DataType) -> dict[str, CheckResult]:
+def by_schema(clauses: Iterable[Clause], kinds: Shelf, schema: DataType) -> dict[str, CheckResult]:
     """The results, for a schema, of the clauses that ask for nothing else."""
-    asking = {clause: asked_by(clause, prepared.kinds) for clause in prepared.clauses}
+    asking = {clause: asked_by(clause, kinds) for clause in clauses}
     return {
-        clause.path: answered(clause, {SCHEMA: schema}, prepared.kinds)
+        clause.path: answered(clause, {SCHEMA: schema}, kinds)
         for clause, asked in asking.items()
         if tuple(asked) == (SCHEMA,)
     }

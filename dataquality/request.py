@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, UsageError
+from dq.contracts.types import DataType
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.coverage import Account
@@ -49,6 +50,7 @@ class Request:
     SQL, patterns and functions of the contract's author that take longer than the limit are stopped, which
     is an error of their clauses alone (see `measure.measure`). `verify_statistics`, from 0 to 1, is the share
     of what statistics prove that is counted from the rows all the same; chance draws it anew with each `now`.
+    Without `samples`, nobody looks for keys of the rows that break a clause.
     """
 
     contract: Contract
@@ -68,6 +70,7 @@ class Request:
     limit_seconds: float | None = None
     neighbours: Neighbours = ALONE
     verify_statistics: float = 0.0
+    samples: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,33 @@ def prepare(request: Request) -> Prepared:
     Raises UsageError for an unknown object or rule, a `now` without zone and a share that is none, and
     Unreadable when the data cannot be opened.
     """
-    contract, now, history = request.contract, request.now, request.history
+    chosen = choose(request)
+    occasion = occasion_of(request)
+    table = opened(request.data, request.spark, request.partitions)
+    clauses = chosen.on(request, schema_of(table), occasion)
+    others = others_of(request, chosen.one, table)
+    return Prepared(chosen.one, table, clauses, chosen.accounts, occasion, chosen.kinds, others)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a request asks, before any data is looked at."""
+
+    one: SchemaObject
+    kinds: Shelf
+    clauses: tuple[Clause, ...]
+    accounts: tuple[Account, ...]
+
+    def on(self, request: Request, schema: DataType, occasion: Occasion) -> tuple[Clause, ...]:
+        """The clauses as they are asked of data of this schema on an occasion."""
+        clauses = asked_of(schema, self.clauses, occasion)
+        form = request.data.format if isinstance(request.data, Dataset) else None
+        return as_typed(self.one, clauses, self.kinds, form or "")
+
+
+def choose(request: Request) -> Chosen:
+    """Selects what is asked. Raises UsageError as `prepare` does."""
+    contract, now = request.contract, request.now
     if not 0 <= request.verify_statistics <= 1:
         raise UsageError(
             f"verify_statistics={request.verify_statistics} is no share.",
@@ -103,13 +132,14 @@ def prepare(request: Request) -> Prepared:
     one = pick(contract, request.object)
     kinds = built_in() if request.kinds is None else request.kinds
     selected = select(contract, one, kinds, request.rules, neighbours=request.neighbours)
+    return Chosen(one, kinds, selected.clauses, selected.accounts)
+
+
+def occasion_of(request: Request) -> Occasion:
+    """When, on which partitions and with which history a request is tested."""
     partitions = tuple(tuple(sorted(each.items())) for each in request.partitions or ())
-    occasion = Occasion(now, partitions, None if history is None else tuple(history))
-    table = opened(request.data, request.spark, request.partitions)
-    clauses = asked_of(schema_of(table), selected.clauses, occasion)
-    if isinstance(request.data, Dataset):
-        clauses = as_typed(one, clauses, kinds, request.data.format or "")
-    return Prepared(one, table, clauses, selected.accounts, occasion, kinds, _others(request, one, table))
+    history = request.history
+    return Occasion(request.now, partitions, None if history is None else tuple(history))
 
 
 def pick(contract: Contract, name: str | None) -> SchemaObject:
@@ -140,7 +170,7 @@ def opened(
     return open_table(spark, data, scope)
 
 
-def _others(request: Request, one: SchemaObject, table: DataFrame) -> Others:
+def others_of(request: Request, one: SchemaObject, table: DataFrame) -> Others:
     """Opens the other objects when they are asked for, each once."""
     given = request.others or {}
 

@@ -125,9 +125,19 @@ def describe(found: Backtest) -> None:
     for reason in dict.fromkeys(one.reason for one in found.unread):
         names = [label(one.partition) for one in found.unread if one.reason == reason]
         output.line(f"  {output.mark(None)} {_listed(names)} could not be tested: {reason}")
+    _ways(found)
     if found.untold:
         said = ", ".join(dict.fromkeys(f"{one.property} {one.check}".strip() for one in found.untold))
         output.line(f"  {_rules(len(found.untold))} not tested: {said}: {found.untold[0].reason}.")
+
+
+def _ways(found: Backtest) -> None:
+    """Which rules cost a check of each partition, and why there were more than one pass."""
+    apart = [rule for rule in found.rules if rule.together < len(rule.results) - len(found.unread)]
+    if apart and len(found.partitions) > 1:
+        # What keeps one rule from being asked of all keeps it in every partition; else these are partitions.
+        names = dict.fromkeys(f"{rule.property} {rule.check}".strip() for rule in apart)
+        output.line(f"  One partition after the other, not all in one pass: {_listed(list(names))}.")
 
 
 def _rule(rule: RuleHistory, where: Sequence[tuple[Partition, CheckResult]], *, good: bool | None) -> None:

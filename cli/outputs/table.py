@@ -145,8 +145,8 @@ BACKTEST = row({
     "present": WHOLE,
     "rules": many(row({
         "check": TEXT, "clause": TEXT, "name": TEXT, "property": maybe(TEXT), "severity": SEVERITY,
-        "threshold": TEXT, "at": TEXT, "total": WHOLE, "counts": keyed(WHOLE), "first": maybe(PARTITION),
-        "last": maybe(PARTITION), "failed": _IN_PARTITION, "untold": _IN_PARTITION,
+        "threshold": TEXT, "at": TEXT, "total": WHOLE, "counts": keyed(WHOLE), "together": WHOLE,
+        "first": maybe(PARTITION), "last": maybe(PARTITION), "failed": _IN_PARTITION, "untold": _IN_PARTITION,
         "skipped": _IN_PARTITION,
     })),
     "not_tested": many(row({

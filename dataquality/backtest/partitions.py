@@ -65,7 +65,7 @@ def partitions(
         )
     from dq.dataquality.request import opened
 
-    return _of_rows(opened(table, spark), columns)
+    return _of_rows(spark, opened(table, spark), columns)
 
 
 def _of_folders(
@@ -114,7 +114,7 @@ def _of_catalog(
     return _in_order(_with_keys(spark, [FoundPartition(one, None) for one in found], kinds))  # type: ignore[arg-type]
 
 
-def _of_rows(frame: DataFrame, columns: Sequence[str]) -> tuple[FoundPartition, ...]:
+def _of_rows(spark: SparkSession, frame: DataFrame, columns: Sequence[str]) -> tuple[FoundPartition, ...]:
     """By the different values of the columns in all rows."""
     schema = data_type(frame.schema.jsonValue())
     kinds = []
@@ -127,8 +127,7 @@ def _of_rows(frame: DataFrame, columns: Sequence[str]) -> tuple[FoundPartition, 
             )
         kinds.append(kind)
     texts = [f"CAST({sql.name(name)} AS STRING)" for name in columns]
-    keys = [key_sql(sql.name(name), kind) for name, kind in zip(columns, kinds, strict=True)]
-    rows = attempt(lambda: frame.selectExpr(*texts, *keys).distinct().limit(MOST + 1).collect())
+    rows = attempt(lambda: frame.selectExpr(*texts).distinct().limit(MOST + 1).collect())
     if isinstance(rows, Failure):
         raise UsageError(f"its partitions cannot be listed: {rows.message}.", "Check its partition columns.")
     if len(rows) > MOST:
@@ -136,17 +135,15 @@ def _of_rows(frame: DataFrame, columns: Sequence[str]) -> tuple[FoundPartition, 
             f"{', '.join(columns)} has more than {MOST:,} different values, which are no partitions.",
             "Mark the columns that the table is partitioned by: partitioned: true.",
         )
-    width = len(columns)
-    return _in_order(
-        FoundPartition(
-            tuple(
-                (name, NULL_PARTITION if text is None else str(text))
-                for name, text in zip(columns, row[:width], strict=True)
-            ),
-            tuple(row[width:]),
-        )
+    # Not the values of the rows: a check of a partition is told its text.
+    named: dict[Partition, None] = {
+        tuple(
+            (name, NULL_PARTITION if text is None else str(text))
+            for name, text in zip(columns, row, strict=True)
+        ): None
         for row in rows
-    )
+    }
+    return _in_order(_with_keys(spark, [FoundPartition(one, None) for one in named], kinds))
 
 
 def key_sql(value: str, kind: DataType) -> str:

@@ -35,7 +35,10 @@ class Untold:
 
 @dataclass(frozen=True, slots=True)
 class RuleHistory:
-    """What one rule would have said of each partition, the oldest first. `name` is it by ids and names."""
+    """What one rule would have said of each partition, the oldest first. `name` is it by ids and names.
+
+    In so many partitions it was tested by one pass over all, `together`; in the others one by one.
+    """
 
     check: str
     clause: str
@@ -45,6 +48,7 @@ class RuleHistory:
     allowed: str
     at: Location
     results: tuple[tuple[Partition, CheckResult], ...]
+    together: int = 0
 
     def of(self, status: Status) -> list[tuple[Partition, CheckResult]]:
         """The partitions where it ended so."""
@@ -69,6 +73,7 @@ class RuleHistory:
             "at": str(self.at),
             "total": len(self.results),
             "counts": self.counts,
+            "together": self.together,
             "first": dict(failed[0][0]) if failed else None,
             "last": dict(failed[-1][0]) if failed else None,
             "failed": [_entry(*one) for one in failed],

@@ -1,32 +1,36 @@
 """The back-test of one object: what its rules would have said of each partition that is there.
 
-Each partition is tested as a check of it alone would test it, so that every verdict is that check's own.
+All partitions are asked together, and one alone where that has no answer. Every verdict is that of a check of
+the partition alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
-from dq.contracts.model import SchemaObject
-from dq.contracts.shared.errors import DqError, Unreadable, UsageError
+from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.backtest.partitions import FoundPartition, partitions
 from dq.dataquality.backtest.report import Backtest, RuleHistory, UnreadPartition, Untold
-from dq.dataquality.checks import built_in
+from dq.dataquality.backtest.together import ToldTogether, together
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.judge import unmeasured
+from dq.dataquality.clauses.kind import Shelf, answered, asked_by, then_asked
 from dq.dataquality.clauses.measured.rule import compared
-from dq.dataquality.clauses.preparation import select
-from dq.dataquality.model.metric import Failure
+from dq.dataquality.clauses.preparation import in_scope
+from dq.dataquality.model.metric import Answers, Failure
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
-from dq.dataquality.object_check import check
-from dq.dataquality.request import Request, pick, prepare
+from dq.dataquality.object_check import by_schema, check
+from dq.dataquality.request import Chosen, Request, choose, occasion_of
 from dq.dataquality.results.earlier_runs import COUNTED
+from dq.dataquality.spark.column_notes import with_notes
+from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.readers.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -35,7 +39,18 @@ if TYPE_CHECKING:
 LAST = 90
 _TABLE = "it speaks of the whole table, not of one partition; 'dq check --all' tests it"
 
-Outcome = dict[str, CheckResult] | DqError
+Past = Sequence[Earlier | EarlierMeasure]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """The result of a rule in a partition, and whether all partitions were asked together for it."""
+
+    result: CheckResult
+    together: bool
+
+
+Outcome = dict[str, RuleResult] | DqError
 """What one partition came to: the result of each rule by its path, or why it could not be tested."""
 
 SideBySide = Callable[[Callable[[FoundPartition], Outcome], Sequence[FoundPartition]], Iterable[Outcome]]
@@ -45,38 +60,41 @@ def backtest(request: Request, last: int = LAST, side_by_side: SideBySide = map)
     """What every rule that is asked for would have said of each of the last partitions.
 
     Takes what `check` takes; `partitions` must not be given, and `history` is not looked at: rules that
-    compare with earlier runs compare with the partitions before. They are tested one after another; without
-    such a rule `side_by_side` says how many at once. Rules about the whole table are not tested, and said
-    so. Raises UsageError for a table without partitions, a number below 1, an unknown object or rule, and
-    Unreadable where the partitions cannot be listed.
+    compare with earlier runs compare with the partitions before. All partitions are asked together; where
+    that tells nothing, one is checked alone, and `side_by_side` says how many of these at once. Rules about
+    the whole table are not tested, and said so. Raises UsageError for a table without partitions, a number
+    below 1, an unknown object or rule, and Unreadable where the partitions cannot be listed.
     """
     if last < 1:
         raise UsageError(f"the last {last} partitions are none.", "Give a number from 1.")
     if request.partitions:
         raise UsageError("a back-test finds its partitions by itself.", "Give last=… instead.")
-    contract, one = request.contract, pick(request.contract, request.object)
+    contract, chosen = request.contract, choose(request)
+    one = chosen.one
     found = partitions(_session(request), request.data, [prop.column for prop in one.partition_keys()])
-    chosen = found[-last:]
-    selected = _selected(request, one, chosen)
-    told = [clause for clause in selected if clause.extent.rows is RowScope.PARTITION]
-    asked = replace(request, object=one.name, rules=tuple(clause.path for clause in told))
-    outcomes = _outcomes(asked, told, chosen, side_by_side) if told else []
-    tested, name = [one.partition for one in chosen], namer(one)
+    last_ones = found[-last:]
+    told = [clause for clause in chosen.clauses if _of_a_partition(clause, last_ones)]
+    asked = replace(
+        request, object=one.name, rules=tuple(clause.path for clause in told), samples=False, memory=None
+    )
+    tested = _Tested(asked, choose(asked), last_ones, len(found)) if told else None
+    outcomes = _outcomes(tested, side_by_side) if tested else []
+    name = namer(one)
     return Backtest(
         contract=contract.id,
         version=contract.version,
         object=one.name,
-        partitions=tuple(tested),
+        partitions=tuple(each.partition for each in last_ones),
         present=len(found),
-        rules=tuple(_history(name(clause.path), clause, tested, outcomes) for clause in told),
+        rules=tuple(_history(name(clause.path), clause, last_ones, outcomes) for clause in told),
         untold=tuple(
             Untold(clause.check, clause.path, clause.property, clause.at, _TABLE)
-            for clause in selected
+            for clause in chosen.clauses
             if clause not in told
         ),
         unread=tuple(
-            UnreadPartition(partition, f"{outcome.message} {outcome.mend}".strip())
-            for partition, outcome in zip(tested, outcomes, strict=False)
+            UnreadPartition(each.partition, f"{outcome.message} {outcome.mend}".strip())
+            for each, outcome in zip(last_ones, outcomes, strict=False)
             if isinstance(outcome, DqError)
         ),
         at=request.now,
@@ -91,40 +109,87 @@ def _session(request: Request) -> SparkSession:
     return request.spark
 
 
-def _selected(request: Request, one: SchemaObject, chosen: Sequence[FoundPartition]) -> Sequence[Clause]:
-    """The clauses that are asked for, as a check of a partition has them: a key that holds the partition's
-    column speaks of the partition."""
-    for newest in reversed(chosen):
-        # Where a partition cannot be opened, another one tells the same.
-        with suppress(Unreadable):
-            return prepare(replace(request, object=one.name, partitions=[dict(newest.partition)])).clauses
-    kinds = built_in() if request.kinds is None else request.kinds
-    return select(request.contract, one, kinds, request.rules, neighbours=request.neighbours).clauses
+def _of_a_partition(clause: Clause, chosen: Sequence[FoundPartition]) -> bool:
+    """Whether a check of a partition tests it there: so is a key that holds the partition's column."""
+    parts = tuple(one.partition for one in chosen[-1:])
+    return in_scope(clause, parts).extent.rows is RowScope.PARTITION
 
 
-def _outcomes(
-    request: Request, clauses: Sequence[Clause], chosen: Sequence[FoundPartition], side_by_side: SideBySide
-) -> list[Outcome]:
-    if not compared(pick(request.contract, request.object)) and all(
-        one.check not in COUNTED for one in clauses
-    ):
-        return list(side_by_side(lambda one: _tested(request, one.partition, ()), chosen))
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """The partitions of a table that are tested, of so many, and by what."""
+
+    request: Request
+    chosen: Chosen
+    partitions: Sequence[FoundPartition]
+    present: int
+
+    def of(self, one: FoundPartition, past: Past = ()) -> Request:
+        """A check of this partition."""
+        return replace(self.request, partitions=[dict(one.partition)], history=tuple(past))
+
+    def clauses(self, one: FoundPartition, schema: DataType, past: Past = ()) -> tuple[Clause, ...]:
+        """The clauses as a check of this partition has them."""
+        asked = self.of(one, past)
+        return self.chosen.on(asked, schema, occasion_of(asked))
+
+
+def _outcomes(tested: _Tested, side_by_side: SideBySide) -> list[Outcome]:
+    """What was told of all partitions together, and by a check of each alone what was not."""
+    chosen = tested.chosen
+    told = together(tested.request, chosen, tested.partitions, tested.clauses, tested.present)
+    left = {
+        one: tuple(
+            clause.path
+            for clause in chosen.clauses
+            if one not in told or not _answers(clause, told[one].answers, chosen.kinds)
+        )
+        for one in tested.partitions
+    }
+    alone = [one for one in tested.partitions if left[one]]
+    waits = {*compared(chosen.one), *(one.path for one in chosen.clauses if one.check in COUNTED)}
+    checked: dict[FoundPartition, Outcome] = {}
+    if all(waits.isdisjoint(left[one]) for one in alone):
+        found = side_by_side(lambda one: _alone(tested, one, left[one]), alone)
+        checked = dict(zip(alone, found, strict=True))
     past: list[Earlier | EarlierMeasure] = []
-    outcomes = []
-    for one in chosen:
-        outcome = _tested(request, one.partition, past)
-        outcomes.append(outcome)
+    outcomes: list[Outcome] = []
+    for one in tested.partitions:
+        outcome = checked.get(one) or (_alone(tested, one, left[one], past) if left[one] else {})
         if not isinstance(outcome, DqError):
-            past += _measures(outcome.values(), one.partition, request.now or datetime.now(UTC))
+            judged = _judged(tested, one, told[one], set(left[one]), past) if one in told else {}
+            outcome = judged | outcome
+            results = (each.result for each in outcome.values())
+            past += _measures(results, one.partition, tested.request.now or datetime.now(UTC))
+        outcomes.append(outcome)
     return outcomes
 
 
-def _tested(request: Request, partition: Partition, past: Sequence[Earlier | EarlierMeasure]) -> Outcome:
+def _answers(clause: Clause, answers: Answers, kinds: Shelf) -> bool:
+    """Whether all that the clause asks is answered."""
+    asked = asked_by(clause, kinds)
+    return all(one in answers for one in asked) and all(
+        one in answers for one in then_asked(clause, answers, kinds)
+    )
+
+
+def _judged(
+    tested: _Tested, one: FoundPartition, told: ToldTogether, alone: Set[str], past: Past
+) -> dict[str, RuleResult]:
+    """The results of a partition's clauses by what was told of all partitions together."""
+    kinds = tested.chosen.kinds
+    clauses = tested.clauses(one, schema_of(told.table), past)
+    judged = {each.path: answered(each, told.answers, kinds) for each in clauses if each.path not in alone}
+    noted = with_notes(judged, told.table, tested.chosen.one, partial(by_schema, clauses, kinds))
+    return {path: RuleResult(result, together=True) for path, result in noted.items()}
+
+
+def _alone(tested: _Tested, one: FoundPartition, paths: Sequence[str], past: Past = ()) -> Outcome:
     try:
-        report = check(replace(request, partitions=[dict(partition)], history=tuple(past)))
+        report = check(replace(tested.of(one, past), rules=tuple(paths)))
     except DqError as error:
         return error
-    return {result.clause: result for result in report.results}
+    return {result.clause: RuleResult(result, together=False) for result in report.results}
 
 
 def _measures(
@@ -143,15 +208,18 @@ def _measures(
 
 
 def _history(
-    name: str, clause: Clause, tested: Sequence[Partition], outcomes: Sequence[Outcome]
+    name: str, clause: Clause, tested: Sequence[FoundPartition], outcomes: Sequence[Outcome]
 ) -> RuleHistory:
-    results = []
-    for partition, outcome in zip(tested, outcomes, strict=True):
+    results, together = [], 0
+    for one, outcome in zip(tested, outcomes, strict=True):
         if isinstance(outcome, DqError):
             result = unmeasured(clause, Failure("the partition could not be tested"))
+        elif clause.path in outcome:
+            result = outcome[clause.path].result
+            together += outcome[clause.path].together
         else:
-            result = outcome.get(clause.path) or unmeasured(clause, Failure("the check has no result of it"))
-        results.append((partition, result))
+            result = unmeasured(clause, Failure("the check has no result of it"))
+        results.append((one.partition, result))
     allowed = next(
         (result.allowed for _, result in results if result.status is not Status.ERROR), clause.allowed
     )
@@ -164,4 +232,5 @@ def _history(
         allowed=allowed,
         at=clause.at,
         results=tuple(results),
+        together=together,
     )

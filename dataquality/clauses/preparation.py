@@ -142,7 +142,7 @@ def _on(clause: Clause, occasion: Occasion, schema: DataType) -> Clause:
     absent = [why for one in clause.extent.narrows if isinstance(why := resolve(schema, one), str)]
     if absent and not clause.refused:
         clause = refuse(clause, f"its scope: {absent[0]}")
-    return _in_scope(_windowed(replace(clause, occasion=occasion)), occasion.partitions)
+    return in_scope(_windowed(replace(clause, occasion=occasion)), occasion.partitions)
 
 
 def _windowed(clause: Clause) -> Clause:
@@ -158,7 +158,7 @@ def _windowed(clause: Clause) -> Clause:
     return replace(clause, extent=extent, note=f"{time.column} within {length}")
 
 
-def _in_scope(clause: Clause, partitions: tuple[Partition, ...]) -> Clause:
+def in_scope(clause: Clause, partitions: tuple[Partition, ...]) -> Clause:
     """The clause with the rows that it must see when these partitions are asked for."""
     within = replace(clause, extent=replace(clause.extent, rows=RowScope.PARTITION))
     if not partitions:

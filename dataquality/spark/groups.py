@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dq.contracts.sql import text as sql
+from dq.contracts.types import DataType
 from dq.dataquality.model.answer import Answer, Failure, Group
-from dq.dataquality.model.metric import Aggregate, DistinctKeys, Metric, PerGroup, SingleKeys
+from dq.dataquality.model.metric import Aggregate, DistinctKeys, Metric, PerGroup, RepeatedKeys, SingleKeys
 from dq.dataquality.spark.schema import data_type
 from dq.dataquality.sql.spark_predicate import predicate_sql, question
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
+OfKeys = DistinctKeys | SingleKeys | RepeatedKeys
+"""What is told by how often each key stands."""
 # A verdict for each of more groups is read by nobody, and their values are kept.
 MOST_GROUPS = 1_000
 
@@ -46,48 +49,61 @@ def per_group(frame: DataFrame, metrics: Sequence[PerGroup]) -> Mapping[PerGroup
     first = metrics[0]
     schema = data_type(frame.schema.jsonValue())
     rows = frame if first.within is None else frame.where(predicate_sql(first.within, schema))
-    aggregates = [one.of for one in metrics if isinstance(one.of, Aggregate)]
-    if len(aggregates) == len(metrics):
-        found = _grouped(rows, first, [question(one, schema) for one in aggregates])
-    else:
-        found = _keys_of_groups(rows, first, metrics)
+    by = [column.sql() for column in first.by]
+    found = told_by(rows, by, [one.of for one in metrics], MOST_GROUPS + 1)
     if len(found) > MOST_GROUPS:
         return dict.fromkeys(metrics, too_many(first.by))
-    width = len(first.by)
     return {
-        one: {_group(row, width): row[width + index] for row in found} for index, one in enumerate(metrics)
+        one: {group_of(row[: len(by)]): row[len(by) + index] for row in found}
+        for index, one in enumerate(metrics)
     }
 
 
-def _group(row: Row, width: int) -> Group:
-    return tuple(group_name(row[index]) for index in range(width))
+def group_of(values: Sequence[object]) -> Group:
+    """The group that has these values."""
+    return tuple(map(group_name, values))
 
 
-def _grouped(rows: DataFrame, asked: PerGroup, questions: Sequence[str]) -> list[Row]:
+def told_by(
+    rows: DataFrame, by: Sequence[str], asked: Sequence[Aggregate | OfKeys], most: int | None = None
+) -> list[Row]:
+    """For each different value of `by` (Spark SQL) the value, and behind it each answer; at most so many.
+
+    One job. All that is asked is of aggregates, or all of one key: a value without a key has none of it, and
+    is there all the same.
+    """
     from pyspark.sql.functions import expr
 
-    by = [expr(f"{column.sql()} AS {sql.name(f'g{at}')}") for at, column in enumerate(asked.by)]
-    told = [expr(f"{text} AS {sql.name(f'a{at}')}") for at, text in enumerate(questions)]
-    return rows.groupBy(*by).agg(*told).limit(MOST_GROUPS + 1).collect()
+    schema = data_type(rows.schema.jsonValue())
+    aggregates = [one for one in asked if isinstance(one, Aggregate)]
+    keys = [one for one in asked if not isinstance(one, Aggregate)]
+    named = [f"{text} AS {sql.name(f'g{at}')}" for at, text in enumerate(by)]
+    if aggregates:
+        assert not keys
+        told = [f"{question(one, schema)} AS {sql.name(f'a{at}')}" for at, one in enumerate(aggregates)]
+        grouped = rows.groupBy(*map(expr, named))
+    else:
+        told = [_OF_KEYS[type(one)] for one in keys]
+        grouped = _counted(rows, named, keys[0], schema).groupBy(*(f"g{at}" for at in range(len(by))))
+    found = grouped.agg(*map(expr, told))
+    return (found if most is None else found.limit(most)).collect()
 
 
-def _keys_of_groups(rows: DataFrame, asked: PerGroup, metrics: Sequence[PerGroup]) -> list[Row]:
-    """Of each group, how many keys it has; a group without a key has none, and is there all the same."""
-    of = asked.of
-    assert isinstance(of, DistinctKeys | SingleKeys)
+# Of the rows with a key and how often it stands, `count`; without a key, `k0` is NULL.
+_OF_KEYS: Mapping[type, str] = {
+    DistinctKeys: "count(`k0`)",
+    SingleKeys: "count(CASE WHEN `count` = 1 THEN `k0` END)",
+    RepeatedKeys: "sum(CASE WHEN `k0` IS NULL THEN 0 ELSE `count` - 1 END)",
+}
+
+
+def _counted(rows: DataFrame, by: Sequence[str], of: OfKeys, schema: DataType) -> DataFrame:
+    """How often each key stands in each group."""
     present = " AND ".join(f"{key.sql()} IS NOT NULL" for key in of.keys)
     if of.where is not None:
-        present += f" AND ({predicate_sql(of.where, data_type(rows.schema.jsonValue()))})"
-    by = [f"{column.sql()} AS {sql.name(f'g{at}')}" for at, column in enumerate(asked.by)]
+        present += f" AND ({predicate_sql(of.where, schema)})"
     keys = [
         f"CASE WHEN {present} THEN {key.sql()} END AS {sql.name(f'k{at}')}" for at, key in enumerate(of.keys)
     ]
-    names = [f"g{at}" for at in range(len(by))]
-    counted = rows.selectExpr(*by, *keys).groupBy(*names, *(f"k{at}" for at in range(len(keys)))).count()
-    distinct = "count(`k0`)"
-    single = "count(CASE WHEN `count` = 1 THEN `k0` END)"
-    told = [single if isinstance(one.of, SingleKeys) else distinct for one in metrics]
-    from pyspark.sql.functions import expr
-
-    grouped = counted.groupBy(*names).agg(*(expr(text) for text in told))
-    return grouped.limit(MOST_GROUPS + 1).collect()
+    names = [*(f"g{at}" for at in range(len(by))), *(f"k{at}" for at in range(len(keys)))]
+    return rows.selectExpr(*by, *keys).groupBy(*names).count()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -69,6 +70,12 @@ def _flag(text: str) -> str:
     return text.upper()
 
 
+def _real(text: str, kind: str) -> str:
+    # Spark has no literal of NaN or of infinity.
+    number = float(text)
+    return f"CAST({f'{number!r}D' if math.isfinite(number) else sql.text(str(number))} AS {kind})"
+
+
 def _instant(text: str) -> str:
     # Spark reads the path in the session's zone, and so must the literal be read.
     dt.datetime.fromisoformat(text)
@@ -82,6 +89,6 @@ _LITERALS: dict[str, Callable[[str], str]] = {
     "boolean": _flag,
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), lambda text: sql.number(int(text))),
     "decimal": lambda text: sql.number(Decimal(text)),
-    "double": lambda text: f"({float(text)!r}D)",
-    "float": lambda text: f"CAST({float(text)!r}D AS FLOAT)",
+    "double": lambda text: _real(text, "DOUBLE"),
+    "float": lambda text: _real(text, "FLOAT"),
 }

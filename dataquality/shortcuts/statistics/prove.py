@@ -34,12 +34,8 @@ def prove(
     no row is. One small Spark job, which reads no data; none when nothing can be proven.
     """
     schema = schema_of(frame)
-    asked = _provable(metrics, schema)
-    found: dict[Metric, Answer] = {}
-    for metric in asked:
-        answer = _counted(metric, files)
-        if answer is not None:
-            found[metric] = answer
+    asked = provable(metrics, schema)
+    found = counted(asked, files)
     rest = [metric for metric in asked if metric not in found]
     # Apart, because for the others a candidate may stand for values that no row has.
     extremes = [metric for metric in rest if metric.proof is Proof.EXTREME]
@@ -50,9 +46,15 @@ def prove(
     )
 
 
+def counted(asked: Sequence[Aggregate], files: Sequence[File]) -> dict[Metric, Answer]:
+    """The answers of provable metrics that come of adding up or comparing alone, without Spark."""
+    found = {metric: _counted(metric, files) for metric in asked}
+    return {metric: answer for metric, answer in found.items() if answer is not None}
+
+
 def wanted(metrics: Iterable[Metric], schema: DataType) -> Wanted:
     """The facts that can prove something about these metrics."""
-    asked = _provable(metrics, schema)
+    asked = provable(metrics, schema)
     tested = {
         proof: {_column(one) for one in asked if one.proof is proof}
         for proof in (Proof.NULLS, Proof.VALUES, Proof.INTERVAL, Proof.EXTREME)
@@ -62,7 +64,8 @@ def wanted(metrics: Iterable[Metric], schema: DataType) -> Wanted:
     return Wanted(frozenset(bounds), frozenset(tested[Proof.VALUES]))
 
 
-def _provable(metrics: Iterable[Metric], schema: DataType) -> list[Aggregate]:
+def provable(metrics: Iterable[Metric], schema: DataType) -> list[Aggregate]:
+    """The metrics that facts of files may answer."""
     return [
         metric
         for metric in metrics
