@@ -159,6 +159,8 @@ AUDIT = row({
     "at": INSTANT, "counts": keyed(WHOLE), "broken": many(row({"what": TEXT, "message": TEXT})),
 })  # fmt: skip
 
+_PROPOSAL = {"column": maybe(TEXT), "path": TEXT, "key": maybe(TEXT), "value": ANY, "evidence": TEXT}
+
 # The command line without its arguments -> the form.
 OUTPUTS: dict[str, Schema] = {
     "ack": many(row({"id": TEXT, "key": TEXT, "acknowledged": YES_NO, "by": maybe(TEXT), "state": TEXT})),
@@ -187,6 +189,12 @@ OUTPUTS: dict[str, Schema] = {
         "stale": YES_NO, "states": keyed(WHOLE),
         "problems": many(row({"at": TEXT, "rule": TEXT, "message": TEXT, "mend": TEXT})),
     }),
+    "propose": many(row({
+        "contract": TEXT, "object": TEXT, "rows": WHOLE, "partitions": WHOLE, "present": WHOLE,
+        "proposals": many(row(dict(_PROPOSAL))),
+        "dropped": many(row({**_PROPOSAL, "reason": TEXT})),
+        "empty": many(TEXT), "sensitive": many(TEXT),
+    })),
     "publish": one_of(
         row({"event_id": TEXT, "event": TEXT, "contract": TEXT, "domain": TEXT, "major_version": TEXT,
              "environment": TEXT, "contract_version": TEXT, "object": TEXT, "server": TEXT, "catalog": TEXT,

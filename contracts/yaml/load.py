@@ -33,7 +33,7 @@ def read(given: Contract | Path | str) -> Contract:
     if isinstance(given, Contract):
         return given
     if isinstance(given, str) and "\n" in given:
-        return _parsed(given.encode("utf-8", "surrogatepass"), TEXT)
+        return parsed(given.encode("utf-8", "surrogatepass"), TEXT)
     try:
         data = files.read_own(Path(given))
     except files.FileRefused as error:
@@ -41,14 +41,15 @@ def read(given: Contract | Path | str) -> Contract:
             f"the contract {str(given)!r} cannot be read: {error.message}",
             "Give the path of a contract's file, its text, or a Contract.",
         ) from error
-    return _parsed(data, str(given))
+    return parsed(data, str(given))
 
 
-def _parsed(data: bytes, file: str) -> Contract:
-    parsed = parse(data, file)
-    wrong = tuple(finding for finding in parsed.findings if finding.severity.blocks)
-    if parsed.contract is not None and not wrong:
-        return parsed.contract
+def parsed(data: bytes, file: str) -> Contract:
+    """The contract in the bytes of a file. Raises BrokenContract for one that has errors."""
+    found = parse(data, file)
+    wrong = tuple(finding for finding in found.findings if finding.severity.blocks)
+    if found.contract is not None and not wrong:
+        return found.contract
     number = f"{len(wrong)} error{'' if len(wrong) == 1 else 's'}"
     listed = "".join(f"\n    {finding}" for finding in wrong)
     where = "the contract" if file == TEXT else file

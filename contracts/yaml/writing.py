@@ -59,6 +59,15 @@ def _entry(head: str, value: object, indent: str) -> Iterator[str]:
         yield f"{head} {_scalar(value)}"
 
 
+def flow(value: object) -> str:
+    """The value in one line, mappings and lists in brackets."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{quoted(str(key))}: {flow(inner)}" for key, inner in value.items()) + "}"
+    if _is_list(value):
+        return "[" + ", ".join(flow(inner) for inner in value) + "]"
+    return _scalar(value)
+
+
 def _is_list(value: object) -> TypeGuard[Sequence[object]]:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 

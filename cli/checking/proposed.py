@@ -1,0 +1,88 @@
+"""Rules proposed for the objects of one contract, and what is said of them beside its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dq.cli.terminal import output
+from dq.cli.world.environment import World
+from dq.cli.world.spark import label
+from dq.contracts.access.files import read_own
+from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.yaml.load import parsed
+from dq.contracts.yaml.writing import commented
+from dq.dataquality.proposal.propose import Proposed, propose
+from dq.dataquality.request import Request
+from dq.dataquality.spark.readers.dataset import locate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class PastRows:
+    """Which history is learnt from."""
+
+    world: World
+    spark: SparkSession
+    last: int
+    server: str | None = None
+
+
+def with_rules(
+    wanted: PastRows, file: Path, contract: Contract, chosen: Iterable[SchemaObject]
+) -> tuple[bytes, bytes, list[Proposed]]:
+    """The bytes of the contract's file, those with the rules of the chosen objects, and what they are.
+
+    Raises what `propose` does, and UsageError where the place of an object is not clear.
+    """
+    before = data = read_own(file)
+    made = []
+    for name in [one.name for one in chosen]:
+        what = f"dq propose {contract.id}/{name}"
+        label(wanted.spark, what, what)
+        # What was written for one object moves the places of the next.
+        now = parsed(data, contract.file)
+        dataset = locate(now, now.object(name) or now.objects[0], wanted.server, wanted.world.reach)
+        request = Request(
+            now,
+            dataset,
+            name,
+            spark=wanted.spark,
+            now=wanted.world.now(),
+            limit_seconds=wanted.world.settings.rule_seconds,
+        )
+        with output.step(f"{contract.id}/{name}"):
+            data, one = propose(request, data, wanted.last)
+        made.append(one)
+    return before, data, made
+
+
+def describe(one: Proposed) -> None:
+    """On stderr, for a reader: from what was learnt, what is proposed, and what is not promised, and why."""
+    head = output.styled(f"{one.contract}/{one.object}", bold=True)
+    rows = f"{one.rows:,} row{'' if one.rows == 1 else 's'}"
+    if one.partitions:
+        seen = f"{one.partitions:,} of {one.present:,} partition{'' if one.present == 1 else 's'}, {rows}"
+    else:
+        seen = f"one snapshot of {rows}, which shows nothing of how it changes"
+    count = len(one.proposals)
+    output.note(f"{head}: learnt from {seen}.")
+    output.note(f"  {count} rule{'' if count == 1 else 's'} proposed, each tested on the same data.")
+    if one.empty:
+        output.note(f"  Without any value, so that nothing is promised: {_names(one.empty)}.")
+    if one.hidden:
+        output.note(
+            f"  Sensitive by classification, name or form, so that no value is shown: {_names(one.hidden)}."
+        )
+    for out in one.dropped:
+        where = commented(out.proposal.column or one.object)
+        output.note(f"  Left out: {where}: {out.proposal.says}: {commented(out.reason)}")
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(commented(name) for name in names)

@@ -1,0 +1,67 @@
+"""dq propose"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import typer
+
+from dq.cli.checking import proposed
+from dq.cli.checking.proposed import PastRows
+from dq.cli.checking.selection import formats, objects
+from dq.cli.loading.contracts import load, only
+from dq.cli.terminal import output
+from dq.cli.world.environment import here
+from dq.cli.world.spark import session
+from dq.contracts.access import files
+from dq.contracts.shared.errors import UsageError
+from dq.dataquality.proposal.propose import LAST
+
+
+def command(
+    contract: Path = typer.Argument(help="The contract's file."),
+    file: Path = typer.Option(
+        None, "--output", "-o", help="Where to write it, or the contract itself; the terminal by default."
+    ),
+    last: int = typer.Option(LAST, "--last", min=1, help="From how many of the newest partitions is learnt."),
+    object: str = typer.Option(None, "--object", help="Only this object."),
+    server: str = typer.Option(None, "--server", help="The server, where the contract has several."),
+    format: output.Format = output.FORMAT,
+) -> None:
+    """Write a contract with the rules that its data has kept so far, on Spark.
+
+    Each rule has a comment that says on what it stands. Everything else of the file stays as it is, and
+    what the contract says already is neither changed nor said twice. Read what is proposed before you
+    promise it: data shows what was, not what is meant.
+
+    Exit codes: 0 written, or nothing to propose, 2 a mistake, or Spark or Java is missing, 3 the contract
+    or its data cannot be read.
+
+    Example: dq propose registry/orders.odcs.yaml --output registry/orders.odcs.yaml
+    """
+    world = here(None, [contract])
+    loaded = load([contract])
+    known = only(loaded)
+    itself = file is not None and file.exists() and file.samefile(contract)
+    if file is not None and os.path.lexists(file) and not itself:
+        raise UsageError(f"{file} is there already.", "Name another --output, or the contract itself.")
+    pairs = objects(loaded, object)
+    wanted = PastRows(world, session(world, formats=formats(world, pairs, server)), last, server)
+    before, data, made = proposed.with_rules(wanted, contract, known, [one for _, one in pairs])
+    if file is not None and itself and data != before:
+        files.replace(files.named(contract), before, data)
+    elif file is not None and not itself:
+        files.write(file, data)
+    if format is output.Format.JSON:
+        output.as_json([one.as_dict() for one in made])
+        return
+    if file is None:
+        output.block(data.decode("utf-8-sig").rstrip("\r\n"))
+    for one in made:
+        proposed.describe(one)
+    if file is not None and data != before:
+        output.line(f"Wrote {file}.")
+        output.line("Next: read each rule and its evidence, then run")
+        output.line(f"  dq validate {shlex.quote(str(file))}")
