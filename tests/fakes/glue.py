@@ -62,6 +62,7 @@ Fault = Callable[[Call, Callable[[], Answer]], Answer | None]
 class GlueShim:
     """The server that clients talk to. `calls` are those of Glue, Lake Formation and EventBridge Scheduler.
 
+    `kill_at` says at which call the victim is killed, before or after it: its number, 0 for the next write.
     The `faults` of an operation are used up. `others` are the path and body of requests to other services.
     """
 
@@ -127,7 +128,8 @@ class GlueShim:
 
     def answer(self, call: Call, forward: Callable[[dict[str, Any]], Answer]) -> Answer | None:
         self.calls.append(call)
-        self._kill("before")
+        if self._kill(call, "before"):
+            return None
         faults = self.faults.get(call.operation, [])
         if call.operation in lake_formation.OPERATIONS:
             strict = partial(self.lake.answer, call.operation, call.body, lake_forward(self))
@@ -138,12 +140,14 @@ class GlueShim:
         else:
             strict = _strict(self, call, forward)
         made = faults.pop(0)(call, strict) if faults else strict()
-        self._kill("after")
+        self._kill(call, "after")
         return made
 
-    def _kill(self, when: str) -> None:
-        if self.kill_at == (len(self.calls), when):
+    def _kill(self, call: Call, when: str) -> bool:
+        here = self.kill_at == (len(self.calls), when) or (call.writes and self.kill_at == (0, when))
+        if here:
             os.kill(self.victim, signal.SIGKILL)
+        return here
 
 
 def lake_forward(shim: GlueShim) -> lake_formation.Forward:

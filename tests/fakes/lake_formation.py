@@ -37,12 +37,14 @@ _PAGE = 2
 
 @dataclass
 class LakeFormationShim:
-    """What moto does not keep: the tags of columns, and data filters."""
+    """What moto does not keep: the tags of columns, and data filters. `page` is how much it lists at once."""
 
     tags: dict[tuple[str, str], dict[str, dict[str, str]]] = field(default_factory=dict)
     filters: dict[tuple[str, str, str], dict[str, Any]] = field(default_factory=dict)
+    page: int = _PAGE
 
     def reset(self) -> None:
+        self.page = _PAGE
         self.tags.clear()
         self.filters.clear()
 
@@ -85,9 +87,9 @@ class LakeFormationShim:
                 made["Resource"][kind].setdefault("ColumnNames", []).extend(names)
         start = int(body.get("NextToken") or 0)
         every = [rows[key] for key in sorted(rows)]
-        page: dict[str, Any] = {"PrincipalResourcePermissions": every[start : start + _PAGE]}
-        if start + _PAGE < len(every):
-            page["NextToken"] = str(start + _PAGE)
+        page: dict[str, Any] = {"PrincipalResourcePermissions": every[start : start + self.page]}
+        if start + self.page < len(every):
+            page["NextToken"] = str(start + self.page)
         return answered(page)
 
     def _RegisterResource(self, body: dict[str, Any], forward: Forward) -> Answer:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from datetime import date
-from pathlib import Path
 from typing import Any
 
-from fakes.registrar import Nursery
+from fakes.registrar import Nursery, nursery, serve
 
 from dq.contracts.model import Contract
 from dq.contracts.subscriptions.subscription import Subscription, read
@@ -142,41 +137,19 @@ def kept(
     return apply_lake(lake, store, CATALOG, planned(lake, store, agreed, today, **more))
 
 
-@contextmanager
-def granting() -> Iterator[Nursery]:
-    """Processes that make the grants of a day, in the environment of now; see `Nursery.run`."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fakes.lake_grants"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-    )
-    try:
-        yield Nursery(process)
-    finally:
-        process.communicate()
+def granting() -> AbstractContextManager[Nursery]:
+    """Processes that make the grants of today, in the environment of now; see `Nursery.run`."""
+    return nursery(module="fakes.lake_grants")
 
 
 def _serve() -> None:
     quick = Rate(10_000, 10_000)
     lake = connect_lake(account="123456789012", rates={"read": quick, "write": quick})
-    for line in sys.stdin:
-        url, days = line.split()
-        child = os.fork()
-        if not child:
-            os.kill(os.getpid(), signal.SIGSTOP)
-            kept(lake, open_store(url), thirty(), date.fromordinal(TODAY.toordinal() + int(days)))
-            os._exit(0)
-        os.waitpid(child, os.WUNTRACED)
-        _say(child)
-        _, status = os.waitpid(child, 0)
-        _say(os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
 
+    def work(url: str, _: int) -> None:
+        kept(lake, open_store(url), thirty(), TODAY)
 
-def _say(number: int) -> None:
-    sys.stdout.write(f"{number}\n")
-    sys.stdout.flush()
+    serve(work)
 
 
 if __name__ == "__main__":

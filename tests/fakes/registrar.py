@@ -77,11 +77,11 @@ class Nursery:
 
 
 @contextmanager
-def nursery(catalog: str) -> Iterator[Nursery]:
-    """A nursery for this catalog, in the environment of now."""
+def nursery(*words: str, module: str = "fakes.registrar") -> Iterator[Nursery]:
+    """A nursery in the environment of now; `words` are what its module is told, as the name of a catalog."""
     paths = os.pathsep.join([str(Path(__file__).parents[1])])
     process = subprocess.Popen(
-        [sys.executable, "-m", "fakes.registrar", catalog],
+        [sys.executable, "-m", module, *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -136,18 +136,27 @@ def _serve(name: str) -> None:
     catalog = _opened(name, None) if name in ("glue", "iceberg") else None
     if name == "hive":
         import pyspark.sql  # noqa: F401  # a second, once for all children
+
+    def work(url: str, commit: int) -> None:
+        store = open_store(url)
+        opened = catalog or _opened(name, store)
+        if name == "hive":
+            opened = _doomed_by_statement(opened, commit)
+        else:
+            doomed(store, commit)
+        register(opened, store)
+
+    serve(work)
+
+
+def serve(work: Callable[[str, int], None]) -> None:
+    """What a nursery's module does: a child for each line, with the URL and the number that stand there."""
     for line in sys.stdin:
-        url, commit = line.split()
+        url, number = line.split()
         child = os.fork()
         if not child:
             os.kill(os.getpid(), signal.SIGSTOP)
-            store = open_store(url)
-            opened = catalog or _opened(name, store)
-            if name == "hive":
-                opened = _doomed_by_statement(opened, int(commit))
-            else:
-                _doomed(store, int(commit))
-            register(opened, store)
+            work(url, int(number))
             os._exit(0)
         os.waitpid(child, os.WUNTRACED)
         _say(child)
@@ -160,7 +169,7 @@ def _say(number: int) -> None:
     sys.stdout.flush()
 
 
-def _doomed(store: Store, at: int) -> None:
+def doomed(store: Store, at: int) -> None:
     """Kills this process before that commit; 0 lets it live."""
     seen = 0
 

@@ -1,4 +1,4 @@
-"""A run that is killed between any two grants: the next one ends with exactly one of each."""
+"""A run that is killed between any two grants: the next ones end with exactly one of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from dq.store.engine import Store, open_store
 BEFORE = date(2026, 11, 22)
 
 
-def in_the_store(store: Store) -> dict[tuple[str, str, str], list[str]]:
+Grants = dict[tuple[str, str, str], list[str]]
+
+
+def in_the_store(store: Store) -> Grants:
     return {
         (key.database, key.table, key.principal): sorted(one.columns)
         for key, one in noted_grants(store, CATALOG).items()
@@ -31,57 +34,61 @@ def in_the_store(store: Store) -> dict[tuple[str, str, str], list[str]]:
 def test_a_kill_between_any_two_grants_is_mended_by_the_next_run(
     glue: GlueShim, glue_catalog: Glue, lake_formation: LakeFormation, tmp_path: Path
 ) -> None:
-    template = tmp_path / "template.db"
+    template, url = tmp_path / "template.db", f"sqlite:///{tmp_path}/state.db"
     open_store(f"sqlite:///{template}").close()
 
-    def fresh(day: date | None) -> str:
-        """Two tables, and the grants of a day: the URL of the store that knows of them."""
+    def fresh(day: date | None) -> Store:
+        """Two tables, and the grants of a day: the store that knows of them."""
         glue.reset()
+        # Each page costs as much as all of them, and there are hundreds of plans here.
+        glue.lake.page = 100
         shutil.copy(template, tmp_path / "state.db")
-        store = open_store(f"sqlite:///{tmp_path}/state.db")
+        store = open_store(url)
         apply(glue_catalog, CATALOG, propose(glue_catalog, CATALOG, TABLES, store), store)
         if day is not None:
             kept(lake_formation, store, thirty(), day)
-        store.close()
         glue.calls.clear()
-        return f"sqlite:///{tmp_path}/state.db"
-
-    def writes_of(url: str) -> list[int]:
-        """Which calls of an undisturbed run write, counted from 1."""
-        store = open_store(url)
-        kept(lake_formation, store, thirty(), TODAY)
-        store.close()
-        return [at for at, call in enumerate(glue.calls, 1) if call.writes]
-
-    given, taken = writes_of(fresh(None)), writes_of(fresh(BEFORE))
-    assert (len(given), len(taken)) == (38, 2)
-    moments = [(None, at, "after") for at in given]
-    moments += [(None, at, "before") for at in given[::9]]
-    moments += [(BEFORE, at, when) for at in taken for when in ("before", "after")]
+        return store
 
     with granting() as children:
-        for day, at, when in moments:
-            url = fresh(day)
 
-            def aim(child: int, moment: tuple[int, str] = (at, when)) -> None:
+        def killed(store: Store, at: int, when: str) -> Grants:
+            def aim(child: int) -> None:
                 glue.calls.clear()
-                glue.victim, glue.kill_at = child, moment
+                glue.victim, glue.kill_at = child, (at, when)
 
             ended = children.run(url, ready=aim)
             glue.kill_at = None
-            store = open_store(url)
-            # What is there and nobody has noted could never be taken back.
-            assert all(
-                set(columns) <= set(in_the_store(store).get(key, ()))
-                for key, columns in granted(glue).items()
-            )
-            results = kept(lake_formation, store, thirty(), TODAY)
-
             assert ended == signal.SIGKILL, (at, when)
+            there, noted = granted(glue), in_the_store(store)
+            # What is there and nobody has noted could never be taken back.
+            assert all(set(columns) <= set(noted.get(key, ())) for key, columns in there.items())
+            return there
+
+        def ends(store: Store) -> None:
+            results = kept(lake_formation, store, thirty(), TODAY)
             assert [one.error for one in results if one.error] == []
-            assert granted(glue) == EXPECTED, (at, when)
-            assert in_the_store(store) == EXPECTED, (at, when)
+            assert granted(glue) == EXPECTED
+            assert in_the_store(store) == EXPECTED
             with glue.counted() as writes:
                 kept(lake_formation, store, thirty(), TODAY)
-            assert writes == [], (at, when)
+            assert writes == []
             store.close()
+
+        # Every run dies at its first write, so that each of them begins where a killed one stopped.
+        for day, count in ((None, 38), (BEFORE, 2)):
+            store = fresh(day)
+            there = granted(glue)
+            for number in range(count):
+                # Before a write only its note is more than after the one before: every sixth shows that.
+                if number % 6 == 0 or day is not None:
+                    assert killed(store, 0, "before") == there
+                after = killed(store, 0, "after")
+                assert len(after.keys() ^ there.keys()) == 1
+                there = after
+            ends(store)
+        # And in the middle of its work, with grants of its own behind it.
+        for at in (12, 25):
+            store = fresh(None)
+            killed(store, at, "after")
+            ends(store)
