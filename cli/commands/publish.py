@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import typer
 
 from dq.cli.auditing import audit as auditing
 from dq.cli.checking import findings, oors
-from dq.cli.lineage.recording import recording
+from dq.cli.lineage.recording import Recording, recording
 from dq.cli.loading.contracts import chosen, load
 from dq.cli.publishing.delivering import CatalogChoice, Delivered, PublishRequest, deliver
 from dq.cli.publishing.pending import as_row, send_pending
@@ -87,13 +88,14 @@ def command(
     choice = CatalogChoice(catalog, role_arn, catalog_id)
     mended: tuple[str, ...] = ()
     source = oors.source("dq publish --audit", [document], server, world.now(), audit or "")
-    if audit is not None:
-        found = _audited(world, document, one, given, choice, audit, format, source)
-        given, mended = found.request, found.mended
     with recording(world, [document], server) as events:
+        if audit is not None:
+            found = _audited(world, document, one, given, choice, audit, format, source, events)
+            given, mended = found.request, found.mended
         done = deliver(world, document, one, given, choice)
         if events and done.published.done:
-            events.published(document, one, done.published.event.id, done.published.event.publication.rows)
+            event = done.published.event
+            events.published(document, one, event.id, event.publication.rows, audit)
     mended += done.published.mended
     if format is output.ResultFormat.JSON:
         output.as_json(
@@ -118,12 +120,16 @@ def _audited(
     staged: str,
     format: output.ResultFormat,
     source: oors.Source,
+    events: Recording | None,
 ) -> auditing.Audited:
     """What is staged, to be published; ends the command where that breaks the contract."""
     if not staged:
         # A variable that a script did not fill must not publish without an audit.
         raise UsageError("--audit is empty.", "Name the staged folder, or the branch.")
-    found = auditing.audit(world, contract, one, given, choice, staged)
+    with nullcontext() if events is None else events.audited(contract, one, given.partition, staged) as ended:
+        found = auditing.audit(world, contract, one, given, choice, staged)
+        if ended is not None:
+            ended(found.report)
     if format is output.ResultFormat.OORS:
         said = (
             oors.messages(source, [found.report])

@@ -1,6 +1,7 @@
 """Events of OpenLineage for runs of dq: a start, and one end with the same run id.
 
-A check that came to a verdict is COMPLETE, whether the promise is kept or broken; FAIL is one that did not.
+A check or an audit that came to a verdict is COMPLETE, whether the promise is kept or broken; one that did
+not is FAIL.
 """
 
 from __future__ import annotations
@@ -47,18 +48,25 @@ class LineageSubject:
 
 @dataclass(frozen=True, slots=True)
 class CheckedScope:
-    """One check of a subject on a scope, such as `day=2026-11-20`; its id is the same in all its events."""
+    """One check of a subject on a scope, such as `day=2026-11-20`; its id is the same in all its events.
+
+    `verb` is `check`, or `audit` of what is `staged`, which no reader sees yet.
+    """
 
     subject: LineageSubject
     scope: str
+    verb: str = "check"
+    staged: str = ""
     id: str = field(default_factory=lambda: str(generate_new_uuid()))
 
     def started(self, at: datetime) -> RunEvent:
         """The check begins."""
         return self._event(RunState.START, at, {}, {})
 
-    def judged(self, report: Report, at: datetime) -> RunEvent:
-        """The check came to an end, with what it found."""
+    def judged(self, report: Report | None, at: datetime) -> RunEvent:
+        """The check came to an end, with what it found; None: this very run was published before."""
+        if report is None:
+            return self._event(RunState.COMPLETE, at, {}, {}, "published before")
         found = {
             "dataQualityAssertions": facets.assertions(report),
             "dataQualityMetrics": facets.metrics(report, self.subject.object),
@@ -85,6 +93,7 @@ class CheckedScope:
             contract=subject.contract.key,
             contract_version=subject.contract.version,
             scope=self.scope,
+            staged=self.staged,
             verdict=verdict,
         )
         (namespace, name), *others = subject.called
@@ -94,7 +103,7 @@ class CheckedScope:
             producer=PRODUCER,
             eventType=state,
             run=Run(self.id, facets={"tags": tags, **run}),
-            job=_job("check", subject),
+            job=_job(self.verb, subject),
             inputs=[checked, *(InputDataset(each.namespace, each.name) for each in subject.made_from)],
         )
 

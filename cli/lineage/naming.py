@@ -35,12 +35,13 @@ def names(
     A server of Glue without an account, or on a machine that names no region, gives the place of the files
     alone.
     """
-    made = [_of_files(place.path)] if place.path else []
+    made = [of_files(place.path)] if place.path else []
     made.append(_of_table(place, server, one.column, environment))
     return [name for name in made if name is not None]
 
 
-def _of_files(path: str) -> DatasetName | None:
+def of_files(path: str) -> DatasetName | None:
+    """What a folder of files is called; None for what is no address."""
     address = parse(path)
     if isinstance(address, TextFault):
         return None

@@ -5,17 +5,18 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dq.cli.checking.run import Setup
 from dq.cli.checking.selection import Partition, name_of
-from dq.cli.lineage.naming import DatasetName, names
+from dq.cli.lineage.naming import DatasetName, names, of_files
 from dq.cli.lineage.neighbours import beside
 from dq.cli.lineage.sending import EventSender
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.contracts.access.data_location import resolve, server_beside, server_of
+from dq.contracts.access.filesystem import is_remote
 from dq.contracts.lineage.inputs import inputs
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError
@@ -23,12 +24,14 @@ from dq.contracts.shared.install import install_command
 from dq.dataquality import Report
 
 if TYPE_CHECKING:
-    from dq.cli.lineage.events import LineageSubject
+    from dq.cli.lineage.events import CheckedScope, LineageSubject
 
 SECONDS = 5.0
 """How long the end of a command waits for events that are not sent yet."""
 
 Check = Callable[[Setup, Contract, SchemaObject, Partition | None], Report]
+Ended = Callable[[Report | None], None]
+"""Gets the report of a run; None where it was judged before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +51,54 @@ class Recording:
             from dq.cli.lineage.events import CheckedScope
 
             subject = self.subject(contract, one)
-            if subject is None:
-                return check(given, contract, one, scope)
-            run = CheckedScope(subject, name_of(scope))
-            self.sender.send(run.started(self.world.now()))
-            try:
+            with self._telling(CheckedScope(subject, name_of(scope)) if subject else None) as ended:
                 report = check(given, contract, one, scope)
-            except DqError as error:
-                self.sender.send(run.failed(self.world.now(), error.what))
-                raise
-            except BaseException as error:
-                self.sender.send(run.failed(self.world.now(), type(error).__name__))
-                raise
-            self.sender.send(run.judged(report, self.world.now()))
+                ended(report)
             return report
 
         return told
 
-    def published(self, contract: Contract, one: SchemaObject, id: str, rows: int | None) -> None:
-        """Tells of a delivery; `id` is its event's, a UUID."""
+    @contextmanager
+    def audited(
+        self, contract: Contract, one: SchemaObject, scope: Partition | None, staged: str
+    ) -> Iterator[Ended]:
+        """Tells of the start and the end of an audit; who audits hands over what was found.
+
+        Its input is what is staged, so that no graph takes its faults for those of the table.
+        """
+        from dq.cli.lineage.events import CheckedScope, LineageSubject
+
+        called = self._staged(contract, one, staged)
+        subject = LineageSubject(contract, one, called) if called else None
+        run = CheckedScope(subject, name_of(scope or None), "audit", staged) if subject else None
+        with self._telling(run) as ended:
+            yield ended
+
+    @contextmanager
+    def _telling(self, run: CheckedScope | None) -> Iterator[Ended]:
+        if run is None:
+            yield lambda _: None
+            return
+        self.sender.send(run.started(self.world.now()))
+        try:
+            yield lambda report: self.sender.send(run.judged(report, self.world.now()))
+        except DqError as error:
+            self.sender.send(run.failed(self.world.now(), error.what))
+            raise
+        except BaseException as error:
+            self.sender.send(run.failed(self.world.now(), type(error).__name__))
+            raise
+
+    def published(
+        self, contract: Contract, one: SchemaObject, id: str, rows: int | None, staged: str | None = None
+    ) -> None:
+        """Tells of a delivery; `id` is its event's, a UUID. It was made from what was `staged`, if it was."""
         from dq.cli.lineage import events
 
         subject = self.subject(contract, one)
+        if subject is not None and staged is not None:
+            before = self._staged(contract, one, staged)[:1]
+            subject = replace(subject, made_from=[*before, *subject.made_from])
         if subject is not None:
             for event in events.published(subject, id, self.world.now(), rows):
                 self.sender.send(event)
@@ -91,6 +120,18 @@ class Recording:
                 server = self.server if other is contract else server_beside(contract, self.server, other)
                 found += self._called(other, made, server)[:1] if made is not None else []
         return found
+
+    def _staged(self, contract: Contract, one: SchemaObject, staged: str) -> list[DatasetName]:
+        """What is staged: a folder by its own place, a branch of Iceberg as Spark calls it."""
+        try:
+            branch = resolve(contract, one, self.server, self.world.reach).format == "iceberg"
+        except DqError:
+            return []
+        if branch:
+            table = self._called(contract, one, self.server)
+            return [DatasetName(each.namespace, f"{each.name}.branch_{staged}") for each in table]
+        folder = of_files(staged if is_remote(staged) else str(self.world.folder / staged))
+        return [folder] if folder else []
 
     def _called(self, contract: Contract, one: SchemaObject, server: str | None) -> list[DatasetName]:
         try:
