@@ -55,6 +55,27 @@ def catalog_type(prop: Property) -> DataType:
     return DataType(CARRIERS[prop.logical_type or "string"][0])
 
 
+# A physical type -> the logical one that its values usually have.
+_LOGICAL = {
+    **dict.fromkeys(("string", "char", "varchar", "binary", "interval"), "string"),
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "integer"),
+    **dict.fromkeys(("float", "double"), "number"),
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), "timestamp"),
+    **dict.fromkeys(("struct", "variant"), "object"),
+    "boolean": "boolean",
+    "date": "date",
+    "array": "array",
+    "map": "map",
+}
+
+
+def logical_type(kind: DataType) -> str:
+    """The logical type that is written beside a physical one where nothing else is known."""
+    if kind.name == "decimal":
+        return "number" if kind.numbers[1:] != (0,) else "integer"
+    return _LOGICAL[kind.name]
+
+
 def row_type(one: SchemaObject) -> DataType:
     """The object's columns as one struct type, by their names in the data."""
     types = tuple(catalog_type(prop) for prop in one.properties)

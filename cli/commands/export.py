@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -15,6 +16,7 @@ from dq.contracts.shared.spelling import nearest
 from dq.contracts.yaml.writing import commented
 from dq.registry.exporting import kinds
 from dq.registry.exporting.exported import Exported, ExportKind, Write
+from dq.registry.exporting.unsaid import unsaid
 
 
 def command(
@@ -45,6 +47,9 @@ def command(
         names = ", ".join(one.name for one in known.objects)
         raise UsageError(f"{contract} has no object {object!r}.", f"It has {names}." if names else "")
     made = _write(shelf[kind], to)(known, wanted)
+    says = shelf[kind].says
+    if says is not None:
+        made = replace(made, lost=(*made.lost, *unsaid(known, wanted, says)))
     text = _headed(shelf[kind], made, known)
     if file is None:
         output.block(text.rstrip("\n"))

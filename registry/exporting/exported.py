@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from dq.contracts.columns import catalog_type
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
+from dq.registry.exporting.unsaid import Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +26,15 @@ Write = Callable[[Contract, list[SchemaObject]], Exported]
 class ExportKind:
     """One file on the shelf `kinds/`: a form, and how objects of a contract are written in it.
 
-    `write` gets the contract and the objects that are wanted, at least one. Quality rules, service levels
-    and teams are no schema: no form is asked to say them. `others` are its variants by name, such as other
-    versions; `write` writes the usual one. `comment` begins a line that its readers pass over; "" without.
+    `write` gets the contract and the objects that are wanted, at least one; it writes the usual variant, and
+    `others` are all by name, such as versions. `says` are the keys that it has words for; None where it tells
+    by itself what it lacks. `comment` begins a line that its readers pass over; "" without.
     """
 
     id: str
     summary: str
     write: Write
+    says: Words | None = None
     others: Mapping[str, Write] = field(default_factory=dict)
     comment: str = ""
 
@@ -64,3 +66,15 @@ def columns(one: SchemaObject) -> Iterator[tuple[Property, DataType]]:
     keys = one.partition_keys()
     for prop in [*(prop for prop in one.properties if not prop.partitioned), *keys]:
         yield prop, catalog_type(prop)
+
+
+def inner(prop: Property | None, kind: DataType) -> list[Property | None]:
+    """What the contract says of each part of a nested type, where it says anything."""
+    if prop is None or not kind.parts:
+        return [None] * len(kind.parts)
+    if kind.name == "struct":
+        known = {one.column.lower(): one for one in prop.properties}
+        return [known.get(name.lower()) for name in kind.names]
+    if kind.name == "map":
+        return [prop.map.key, prop.map.value] if prop.map is not None else [None, None]
+    return [prop.items]

@@ -7,22 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dq.contracts.access.data_location import SERVERS
+from dq.contracts.columns import logical_type
 from dq.contracts.types import DataType
 from dq.contracts.yaml.writing import block, commented, quoted
 from dq.registry.importing.found import FoundColumn, FoundTable, Said
-
-# A physical type -> the logical one that its values have.
-_LOGICAL = {
-    **dict.fromkeys(("string", "char", "varchar", "binary", "interval"), "string"),
-    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "integer"),
-    **dict.fromkeys(("float", "double"), "number"),
-    **dict.fromkeys(("timestamp", "timestamp_ntz"), "timestamp"),
-    **dict.fromkeys(("struct", "variant"), "object"),
-    "boolean": "boolean",
-    "date": "date",
-    "array": "array",
-    "map": "map",
-}
 
 # What of an object is written before what else the source says of it.
 _FIRST = ("physicalName", "physicalType", "businessName", "description")
@@ -147,7 +135,7 @@ def _column(column: FoundColumn, key: int | None) -> Iterator[str]:
 def _type(kind: DataType, indent: str, said: Mapping[str, Said], path: str) -> Iterator[str]:
     """The keys of a property from its type on. `path` is where it stands in its column."""
     here = dict(said.get(path, {}))
-    yield f"{indent}logicalType: {here.pop('logicalType', _logical(kind))}"
+    yield f"{indent}logicalType: {here.pop('logicalType', logical_type(kind))}"
     inside = []
     if kind.name == "struct":
         inside = [f"{indent}properties:"]
@@ -168,12 +156,6 @@ def _type(kind: DataType, indent: str, said: Mapping[str, Said], path: str) -> I
     if here:
         yield from block(here, indent)
     yield from inside
-
-
-def _logical(kind: DataType) -> str:
-    if kind.name == "decimal":
-        return "number" if kind.numbers[1:] != (0,) else "integer"
-    return _LOGICAL[kind.name]
 
 
 def identifier(text: str) -> str:

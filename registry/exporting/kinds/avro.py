@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, field
+from itertools import count
 
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.types import DataType
-from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns
+from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns, inner
+from dq.registry.exporting.unsaid import words
+
+Node = dict[str, object]
+
+
+@dataclass(slots=True)
+class _Writing:
+    """What is lost, and the names of records so far: each has one of its own in a schema."""
+
+    records: set[str]
+    losses: Losses = field(default_factory=Losses)
+
 
 _EXACT: dict[str, object] = {
     "string": "string",
@@ -37,47 +51,63 @@ def write(_: Contract, objects: list[SchemaObject]) -> Exported:
             f"a schema of Avro is of one object, and there are {names}.", "Name it with --object."
         )
     [one] = objects
-    losses = Losses()
-    fields = [_field(prop, kind, losses) for prop, kind in columns(one)]
+    to = _Writing({_named(one.column)})
+    fields = [_field(prop, kind, to) for prop, kind in columns(one)]
     keys = [prop.column for prop in one.partition_keys()]
     if keys:
-        losses.note(one.name, f"the partition keys {', '.join(keys)}", "fields", several=True)
+        to.losses.note(one.name, f"the partition keys {', '.join(keys)}", "fields", several=True)
     doc = {"doc": one.description} if one.description else {}
     made = {"type": "record", "name": _named(one.column), **doc, "fields": fields}
-    return Exported(json.dumps(made, indent=2, ensure_ascii=False) + "\n", losses.all())
+    return Exported(json.dumps(made, indent=2, ensure_ascii=False) + "\n", to.losses.all())
 
 
-def _field(prop: Property, kind: DataType, losses: Losses) -> dict[str, object]:
-    name = _named(prop.column)
-    made = _type(name, kind, losses)
-    doc = {"doc": prop.description} if prop.description else {}
-    if prop.required:
-        return {"name": name, "type": made, **doc}
-    return {"name": name, "type": ["null", made], **doc, "default": None}
+def _field(prop: Property, kind: DataType, to: _Writing) -> Node:
+    return _member(prop.column, _named(prop.column), prop, kind, to)
 
 
-def _type(where: str, kind: DataType, losses: Losses) -> object:
+def _member(where: str, name: str, prop: Property | None, kind: DataType, to: _Writing) -> Node:
+    doc = {"doc": prop.description} if prop and prop.description else {}
+    made = _part(where, prop, kind, to)
+    return {"name": name, "type": made, **doc, **({"default": None} if isinstance(made, list) else {})}
+
+
+def _part(where: str, prop: Property | None, kind: DataType, to: _Writing) -> object:
+    """The type, or null where the contract does not say that a value is there."""
+    made = _type(where, prop, kind, to)
+    return made if prop is not None and prop.required else ["null", made]
+
+
+def _type(where: str, prop: Property | None, kind: DataType, to: _Writing) -> object:
     if kind.name in _EXACT:
         return _EXACT[kind.name]
     if kind.name == "decimal":
         precision, scale = kind.numbers
         return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}
+    inside = list(zip(inner(prop, kind), kind.parts, strict=True))
     if kind.name == "struct":
-        # Records have names of their own, each once in a schema.
         fields = [
-            {"name": _named(name), "type": ["null", _type(f"{where}_{name}", part, losses)], "default": None}
-            for name, part in zip(kind.names, kind.parts, strict=True)
+            _member(f"{where}.{name}", _named(name), *part, to)
+            for name, part in zip(kind.names, inside, strict=True)
         ]
-        return {"type": "record", "name": f"{where}_record", "fields": fields}
+        return {"type": "record", "name": _record(where, to), "fields": fields}
     if kind.name == "array":
-        return {"type": "array", "items": ["null", _type(f"{where}_item", kind.parts[0], losses)]}
+        return {"type": "array", "items": _part(f"{where}[]", *inside[0], to)}
     if kind.name == "map":
-        key, value = kind.parts
+        key = kind.parts[0]
         if key.name != "string":
-            losses.note(where, f"a map from {key}", "one from string")
-        return {"type": "map", "values": ["null", _type(f"{where}_value", value, losses)]}
-    losses.note(where, kind, _NEAR[kind.name])
+            to.losses.note(where, f"a map from {key}", "one from string")
+        return {"type": "map", "values": _part(f"{where}.*", *inside[1], to)}
+    to.losses.note(where, kind, _NEAR[kind.name])
     return _NEAR[kind.name]
+
+
+def _record(where: str, to: _Writing) -> str:
+    """The path as a name that no other record of the schema has."""
+    plain = where.replace("[]", "_item").replace(".*", "_value").replace(".", "_")
+    names = (f"{plain}_record{number or ''}" for number in count())
+    made = next(name for name in names if name not in to.records)
+    to.records.add(made)
+    return made
 
 
 def _named(name: str) -> str:
@@ -88,4 +118,5 @@ def _named(name: str) -> str:
     return name
 
 
-KIND = ExportKind("avro", "the Avro schema of one row (.avsc)", write)
+SAYS = words("description required partitioned", "description required", "required", "description")
+KIND = ExportKind("avro", "the Avro schema of one row (.avsc)", write, SAYS)

@@ -10,6 +10,7 @@ from dq.contracts.columns import catalog_type
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.yaml.writing import commented
 from dq.registry.exporting.exported import Exported, ExportKind
+from dq.registry.exporting.unsaid import words
 
 # No script, picture or font is ever fetched; the one style stands in the page.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -94,6 +95,8 @@ def _rows(prop: Property, above: str) -> Iterator[tuple[str, str, str, str]]:
         yield from _rows(inner, f"{name}.")
     if prop.items is not None and (prop.items.properties or prop.items.description):
         yield from _rows(prop.items, f"{name}[].")
+    if prop.map is not None:
+        yield from _rows(prop.map.value, f"{name}.*.")
 
 
 def _promises(prop: Property) -> Iterator[str]:
@@ -156,4 +159,9 @@ def _table(
     yield "</tbody></table></div>"
 
 
-KIND = ExportKind("html", "one page to read, print and send", write)
+_SHOWN = "description primaryKey partitioned required unique enum classification logicalTypeOptions quality"
+SAYS = words(
+    _SHOWN, _SHOWN, _SHOWN, "description quality",
+    "description team support servers slaProperties authoritativeDefinitions",
+)  # fmt: skip
+KIND = ExportKind("html", "one page to read, print and send", write, SAYS)

@@ -7,7 +7,8 @@ import json
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.types import DataType
-from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns
+from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns, inner
+from dq.registry.exporting.unsaid import words
 
 Node = dict[str, object]
 
@@ -38,7 +39,7 @@ def write(_: Contract, objects: list[SchemaObject]) -> Exported:
         raise UsageError(f"a JSON Schema is of one object, and there are {names}.", "Name it with --object.")
     [one] = objects
     losses = Losses()
-    properties = {prop.column: _described(prop, kind, losses) for prop, kind in columns(one)}
+    properties = {prop.column: _described(prop.column, prop, kind, losses) for prop, kind in columns(one)}
     keys = [prop.column for prop in one.partition_keys()]
     if keys:
         losses.note(one.name, f"the partition keys {', '.join(keys)}", "properties", several=True)
@@ -53,28 +54,33 @@ def write(_: Contract, objects: list[SchemaObject]) -> Exported:
     return Exported(json.dumps(made, indent=2, ensure_ascii=False) + "\n", losses.all())
 
 
-def _described(prop: Property, kind: DataType, losses: Losses) -> Node:
-    made = _node(prop.column, kind, losses)
-    return {**made, "description": prop.description} if prop.description else made
+def _described(where: str, prop: Property | None, kind: DataType, losses: Losses) -> Node:
+    made = _node(where, prop, kind, losses)
+    return {**made, "description": prop.description} if prop and prop.description else made
 
 
-def _node(where: str, kind: DataType, losses: Losses) -> Node:
+def _node(where: str, prop: Property | None, kind: DataType, losses: Losses) -> Node:
     if kind.name in _EXACT:
         return dict(_EXACT[kind.name])
+    inside = list(zip(inner(prop, kind), kind.parts, strict=True))
     if kind.name == "struct":
-        fields = zip(kind.names, kind.parts, strict=True)
-        inner = {name: _node(f"{where}.{name}", part, losses) for name, part in fields}
-        return {"type": "object", "properties": inner}
+        fields = {
+            name: _described(f"{where}.{name}", *part, losses)
+            for name, part in zip(kind.names, inside, strict=True)
+        }
+        must = [name for name, (one, _) in zip(kind.names, inside, strict=True) if one and one.required]
+        return {"type": "object", "properties": fields, **({"required": must} if must else {})}
     if kind.name == "array":
-        return {"type": "array", "items": _node(f"{where}[]", kind.parts[0], losses)}
+        return {"type": "array", "items": _described(f"{where}[]", *inside[0], losses)}
     if kind.name == "map":
-        key, value = kind.parts
+        key = kind.parts[0]
         if key.name != "string":
             losses.note(where, f"a map from {key}", "one from string")
-        return {"type": "object", "additionalProperties": _node(f"{where}.*", value, losses)}
+        return {"type": "object", "additionalProperties": _described(f"{where}.*", *inside[1], losses)}
     made = dict(_NEAR[kind.name])
     losses.note(where, kind, " ".join(str(word) for word in made.values()) or "anything")
     return made
 
 
-KIND = ExportKind("jsonschema", "the JSON Schema of one row", write)
+SAYS = words("description required partitioned", "description required", "description", "description")
+KIND = ExportKind("jsonschema", "the JSON Schema of one row", write, SAYS)

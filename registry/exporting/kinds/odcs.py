@@ -265,6 +265,6 @@ KIND = ExportKind(
     "odcs",
     "the contract in another version of ODCS",
     partial(write, versions.NEWEST),
-    {name: partial(write, name) for name in versions.SUPPORTED},
-    "#",
+    others={name: partial(write, name) for name in versions.SUPPORTED},
+    comment="#",
 )

@@ -11,6 +11,7 @@ from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
 from dq.contracts.yaml.writing import commented
 from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns
+from dq.registry.exporting.unsaid import unsaid, words
 
 # A comment in the first two lines could name another encoding, in which the rest reads otherwise.
 _HEAD = '''\
@@ -62,7 +63,8 @@ def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
     """The module: `SCHEMAS["orders"].validate(frame)`."""
     losses = Losses()
     body = "".join(line + "\n" for one in objects for line in _schema(one, losses))
-    head = [f"Made by 'dq export' from {contract.id} {contract.version}", *losses.all()]
+    lost = [*losses.all(), *unsaid(contract, objects, SAYS)]
+    head = [f"Made by 'dq export' from {contract.id} {contract.version}", *lost]
     comments = "".join(f"# {commented(line)}.\n" for line in head)
     return Exported(f"{_HEAD}{comments}{_IMPORTS}{body}}}\n", losses.all())
 
@@ -134,4 +136,5 @@ def _simple(kind: DataType) -> str:
     return str(_plain(kind))
 
 
-KIND = ExportKind("pandera", "a module with schemas of pandera for Spark", write)
+SAYS = words("description businessName required primaryKey enum", objects="description")
+KIND = ExportKind("pandera", "a module with schemas of pandera for Spark", write, SAYS)

@@ -7,7 +7,8 @@ import json
 from dq.contracts.shared.errors import MissingTool, Unreadable, UsageError
 from dq.contracts.shared.install import install_command
 from dq.contracts.types import DataType
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Unfolding
+from dq.registry.importing.documents import text
+from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
 from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
 from dq.registry.importing.lake_files import LakeFolder, folder, reading
 
@@ -75,14 +76,26 @@ def _carried(path: str) -> object:
 class _AvroReader:
     def __init__(self, source: str) -> None:
         self.known: dict[str, object] = {}
+        self.said: dict[str, Said] = {}
         self.unfolding = Unfolding(source)
 
     def column(self, field: dict[str, object]) -> FoundColumn:
         """A field of the record."""
-        kind, nullable, note = self.type(field.get("type"), 0)
-        return FoundColumn(str(field.get("name")), kind, str(field.get("doc") or ""), not nullable, note)
+        self.said = {}
+        kind, nullable, note = self.type(field.get("type"), 0, "")
+        return FoundColumn(
+            str(field.get("name")), kind, text(field.get("doc")), not nullable, note, self.said
+        )
 
-    def type(self, schema: object, depth: int) -> tuple[DataType, bool, str]:
+    def _part(self, schema: object, depth: int, path: str, comment: str = "") -> DataType:
+        """The type of a part; what is said of it is kept by its path in the column."""
+        kind, nullable, _ = self.type(schema, depth + 1, path)
+        said = {**({"description": comment} if comment else {}), **({} if nullable else {"required": True})}
+        if said:
+            self.said[path.lstrip(".")] = said
+        return kind
+
+    def type(self, schema: object, depth: int, path: str) -> tuple[DataType, bool, str]:
         """The type, whether it may be NULL, and what has to be said of it."""
         self.unfolding.step()
         if depth > _MOST_DEPTH:
@@ -90,19 +103,19 @@ class _AvroReader:
         if isinstance(schema, list):
             others = [one for one in schema if one != "null"]
             if len(others) == 1:
-                kind, _, note = self.type(others[0], depth + 1)
+                kind, _, note = self.type(others[0], depth + 1, path)
                 return kind, "null" in schema, note
             return STRING, "null" in schema, f"declared as {' or '.join(_name(one) for one in others)}"
         if isinstance(schema, dict):
             if "name" in schema:
                 self.known[str(schema["name"])] = schema
-            return self._made(schema, depth)
+            return self._made(schema, depth, path)
         word = str(schema)
         if word in self.known:
-            return self.type(self.known[word], depth + 1)
+            return self.type(self.known[word], depth + 1, path)
         return _PLAIN.get(word, STRING), False, "" if word in _PLAIN else f"declared as {word}"
 
-    def _made(self, schema: dict[str, object], depth: int) -> tuple[DataType, bool, str]:
+    def _made(self, schema: dict[str, object], depth: int, path: str) -> tuple[DataType, bool, str]:
         kind, logical = schema.get("type"), str(schema.get("logicalType", ""))
         precision, scale = schema.get("precision"), schema.get("scale", 0)
         if logical == "decimal" and isinstance(precision, int) and isinstance(scale, int) and precision <= 38:
@@ -112,14 +125,17 @@ class _AvroReader:
         note = f"declared as {logical}" if logical else ""
         fields = _fields(schema)
         if kind == "record" and fields:
-            parts = tuple(self.type(one.get("type"), depth + 1)[0] for one in fields)
+            parts = tuple(
+                self._part(one.get("type"), depth, f"{path}.{one.get('name')}", text(one.get("doc")))
+                for one in fields
+            )
             return DataType("struct", (), parts, tuple(str(one.get("name")) for one in fields)), False, note
         if kind == "array":
-            return DataType("array", (), (self.type(schema.get("items"), depth + 1)[0],)), False, note
+            return DataType("array", (), (self._part(schema.get("items"), depth, f"{path}[]"),)), False, note
         if kind == "map":
-            value = self.type(schema.get("values"), depth + 1)[0]
+            value = self._part(schema.get("values"), depth, f"{path}.*")
             return DataType("map", (), (STRING, value)), False, note
-        made, nullable, inner = self.type("string" if kind == "enum" else kind, depth + 1)
+        made, nullable, inner = self.type("string" if kind == "enum" else kind, depth + 1, path)
         return made, nullable, note or inner
 
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.types import DataType
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Unfolding
+from dq.registry.importing.documents import text
+from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
 from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
 from dq.registry.importing.lake_files import reading
 
@@ -42,9 +43,10 @@ def read(source: str) -> list[FoundTable]:
     must = {str(name) for name in required} if isinstance(required, list) else set()
     columns = []
     for name, inner in schema["properties"].items():
+        reader.said = {}
         kind, evidence = reader.type(inner, name, 0)
-        said = inner.get("description") if isinstance(inner, dict) else None
-        columns.append(FoundColumn(name, kind, str(said or ""), name in must, evidence))
+        comment = text(inner.get("description")) if isinstance(inner, dict) else ""
+        columns.append(FoundColumn(name, kind, comment, name in must, evidence, reader.said))
     title = str(schema.get("title") or source.rpartition("/")[2].partition(".")[0])
     return [FoundTable(title, tuple(columns), description=str(schema.get("description") or ""),
                        lost=tuple(reader.lost))]  # fmt: skip
@@ -52,9 +54,11 @@ def read(source: str) -> list[FoundTable]:
 
 class _SchemaReader:
     lost: list[str]
+    said: dict[str, Said]
+    """What the column that is read says of its parts."""
 
     def __init__(self, source: str, root: Mapping[str, object]) -> None:
-        self.root, self.lost, self.unfolding = root, [], Unfolding(source)
+        self.root, self.lost, self.said, self.unfolding = root, [], {}, Unfolding(source)
 
     def followed(self, schema: Mapping[str, object]) -> Mapping[str, object]:
         """The schema that a `$ref` into the same document leads to."""
@@ -72,10 +76,17 @@ class _SchemaReader:
             schema = found
         return schema
 
+    def _note(self, path: str, schema: object, *, required: bool = False) -> None:
+        """Keeps what is said of a part, by its path in the column."""
+        comment = text(schema.get("description")) if isinstance(schema, dict) else ""
+        said = {**({"description": comment} if comment else {}), **({"required": True} if required else {})}
+        if said:
+            self.said[path.lstrip(".")] = said
+
     def type(
-        self, schema: object, name: str, depth: int, above: frozenset[str] = frozenset(["#"])
+        self, schema: object, name: str, depth: int, above: frozenset[str] = frozenset(["#"]), path: str = ""
     ) -> tuple[DataType, str]:
-        """The type of a value, and what has to be said of it."""
+        """The type of a value, and what has to be said of it. `path` is where it stands in its column."""
         self.unfolding.step()
         if not isinstance(schema, dict) or depth > _MOST_DEPTH:
             return STRING, "declared as anything"
@@ -95,13 +106,21 @@ class _SchemaReader:
             return STRING, f"declared as {' or '.join(str(one) for one in kinds) or 'anything'}"
         fields = schema.get("properties")
         if kinds == ["object"] and isinstance(fields, dict) and fields:
-            parts = tuple(self.type(one, f"{name}.{key}", depth + 1, above)[0] for key, one in fields.items())
+            must = schema.get("required")
+            for key, one in fields.items():
+                self._note(f"{path}.{key}", one, required=isinstance(must, list) and key in must)
+            parts = tuple(
+                self.type(one, f"{name}.{key}", depth + 1, above, f"{path}.{key}")[0]
+                for key, one in fields.items()
+            )
             return DataType("struct", (), parts, tuple(fields)), ""
         if kinds == ["object"] and isinstance(schema.get("additionalProperties"), dict):
-            value, why = self.type(schema["additionalProperties"], f"{name}.*", depth + 1, above)
+            self._note(f"{path}.*", schema["additionalProperties"])
+            value, why = self.type(schema["additionalProperties"], f"{name}.*", depth + 1, above, f"{path}.*")
             return DataType("map", (), (STRING, value)), why
         if kinds == ["array"]:
-            item, why = self.type(schema.get("items"), f"{name}[]", depth + 1, above)
+            self._note(f"{path}[]", schema.get("items"))
+            item, why = self.type(schema.get("items"), f"{name}[]", depth + 1, above, f"{path}[]")
             return DataType("array", (), (item,)), why
         if kinds == ["string"]:
             return _FORMATS.get(str(schema.get("format")), STRING), ""
