@@ -30,26 +30,26 @@ TEXTS = (
 KEYS = ("businessName", "classification", "unique", "description", "required")
 
 
-def document(seed: int, *, partitions: bool = True, keys: bool = True, nested: bool = True) -> str:
-    """A contract of one table `t`, each property with what the dice give it."""
+def document(seed: int, *, business: bool = True) -> str:
+    """A contract of one table `t`, each property with what the dice give it; `business` names or none."""
     dice = random.Random(seed)
     columns = [_column(dice, f"c{at}", kind) for at, kind in enumerate(dice.sample([*PLAIN], 6))]
-    if nested:
-        columns += [_nested(dice, f"n{at}") for at in range(3)]
-        columns.append(
-            {"name": "w", "logicalType": _logical(kind := dice.choice(NESTED)), "physicalType": kind}
-        )
+    columns += [_nested(dice, f"n{at}") for at in range(3)]
+    kind = dice.choice(NESTED)
+    columns.append({"name": "w", "logicalType": _logical(kind), "physicalType": kind})
     columns.append({"name": "clock", "logicalType": "time"})
     columns.append({"name": "Said", "physicalName": "written", **_plain(dice)})
     dice.shuffle(columns)
-    if keys and dice.random() < 0.6:
+    if dice.random() < 0.6:
         for at, column in enumerate(dice.sample(columns[:4], dice.choice((1, 2))), 1):
             column |= {"primaryKey": True, "primaryKeyPosition": at, "required": True}
-    if partitions:
-        columns += [
-            {"name": "day", **_typed("date"), "partitioned": True, "partitionKeyPosition": 2},
-            {"name": "area", **_typed("string"), "partitioned": True, "partitionKeyPosition": 1},
-        ]
+    columns += [
+        {"name": "day", **_typed("date"), "partitioned": True, "partitionKeyPosition": 2},
+        {"name": "area", **_typed("string"), "partitioned": True, "partitionKeyPosition": 1},
+    ]
+    for column in columns:
+        if not business:
+            column.pop("businessName", None)
     text = columns[0]
     if text.get("physicalType") == "string":
         text["enum"] = [{"value": one} for one in dice.sample(TEXTS, 3)]
