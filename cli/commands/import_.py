@@ -116,7 +116,10 @@ def _compared(file: Path, tables: Sequence[FoundTable]) -> int:
     for finding in loaded.findings:
         output.note(str(finding))
     if not loaded.contracts:
-        raise UsageError(f"{file} is there already and is no contract.", "Name another --output.")
+        raise UsageError(
+            f"{file} is there already, and it is no contract that can be read: nothing is compared.",
+            "Mend what is said above, or name another --output.",
+        )
     found = differences(loaded.contracts[0], tables)
     for line in found:
         output.line(f"  {line}")

@@ -7,6 +7,7 @@ and no more of it is read than the limit.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -134,9 +135,30 @@ def replace(file: Found, before: bytes, after: bytes) -> None:
 
 
 def create(path: Path, data: bytes) -> None:
-    """Writes a new file. Raises FileExistsError where anything has its name, a link too."""
+    """Writes a new file, all or nothing. Raises FileExistsError where anything has its name, a link too."""
     with open_beneath.folder(path.parent) as folder:
-        _write(open_beneath.open_file(folder, path.name, _NEW), data)
+        beside = f".dq-{secrets.token_hex(8)}"
+        try:
+            _write(open_beneath.open_file(folder, beside, _NEW), data)
+            _give_name(folder, beside, path.name)
+        finally:
+            with suppress(OSError):
+                open_beneath.remove(folder, beside)
+
+
+def _give_name(folder: open_beneath.Folder, beside: str, name: str) -> None:
+    """Gives a file a second name, which nothing has."""
+    try:
+        open_beneath.link(folder, beside, name)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # Some file systems have no second names: the name is taken first, then filled at once.
+        os.close(open_beneath.open_file(folder, name, _NEW))
+        open_beneath.move(folder, beside, name)
+
+
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 
 
 def write(path: Path, data: bytes) -> None:

@@ -104,6 +104,14 @@ def move(at: Folder, old: str, new: str) -> None:
         os.replace(old, new, src_dir_fd=at, dst_dir_fd=at)
 
 
+def link(at: Folder, old: str, new: str) -> None:
+    """Gives a file in an open folder a second name there. Raises FileExistsError where anything has it."""
+    if isinstance(at, str):
+        os.link(os.path.join(at, old), os.path.join(at, new))
+    else:
+        os.link(old, new, src_dir_fd=at, dst_dir_fd=at, follow_symlinks=False)
+
+
 def remove(at: Folder, name: str) -> None:
     """Takes a file out of an open folder."""
     if isinstance(at, str):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dq.contracts.columns import catalog_type
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.types import DataType
 from dq.registry.importing.found import FoundColumn, FoundTable
 from dq.registry.importing.guess import GUESS
 
@@ -39,11 +40,24 @@ def _of_object(one: SchemaObject, table: FoundTable) -> Iterator[str]:
         there, said = columns.get(name), catalog_type(prop)
         if there is None:
             yield f"- {one.column}.{prop.column}: {said}"
-        elif said != there.type and not there.evidence.startswith(GUESS):
+        elif not _same(said, there.type) and not there.evidence.startswith(GUESS):
             yield f"~ {one.column}.{prop.column}: {said} → {there.type}{_why(there)}"
     order = [prop.column.lower() for prop in one.partition_keys()]
     if order != keys:
         yield f"~ {one.column} partition keys: {', '.join(order) or 'none'} → {', '.join(keys) or 'none'}"
+
+
+def _same(said: DataType, there: DataType) -> bool:
+    """Whether a source that has a type can be one that is promised: files have no word for the length of a
+    text, and catalogs none for the case of a name."""
+    if said.name in _TEXTS and there.name == "string":
+        return True
+    names = [name.lower() for name in said.names] == [name.lower() for name in there.names]
+    alike = (said.name, said.numbers, len(said.parts)) == (there.name, there.numbers, len(there.parts))
+    return names and alike and all(map(_same, said.parts, there.parts))
+
+
+_TEXTS = ("char", "varchar")
 
 
 def _why(column: FoundColumn) -> str:

@@ -9,7 +9,7 @@ from itertools import islice
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import source as yaml_source
-from dq.registry.importing.lake_files import reading
+from dq.registry.importing.lake_files import content, reading
 
 MOST_BYTES = 256 << 20
 """So much of a document is read; YAML has the smaller limit of contracts."""
@@ -23,10 +23,7 @@ Mapped = dict[str, object]
 
 def json_of(source: str, mend: str) -> Mapped:
     """The object in a file of JSON. Raises Unreadable for what is none."""
-    with reading(source) as held:
-        data = held.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise Unreadable(f"{source} has more than {MOST_BYTES >> 20} MB.", mend)
+    data = content(source, MOST_BYTES)
     try:
         made = json.loads(data)
     except (ValueError, RecursionError) as error:

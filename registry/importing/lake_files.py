@@ -139,11 +139,26 @@ def reading(path: str) -> Iterator[BinaryIO]:
             with system.open_input_file(before + inner) as file:
                 yield file
         else:
-            with Path(path).open("rb") as file:
+            place = Path(path)
+            if place.exists() and not (place.is_file() or place.is_dir()):
+                # Nothing may ever come out of a pipe, and of a device nothing may end.
+                raise Unreadable(
+                    f"{path} is a pipe or a device.", "Write what it gives into a file, and name that."
+                )
+            with place.open("rb") as file:
                 yield file
     except OSError as error:
         reason = error.strerror or str(error).splitlines()[0][:200]
         raise Unreadable(f"{path} cannot be read: {reason}.", "Check the file, and its rights.") from error
+
+
+def content(path: str, most: int) -> bytes:
+    """All bytes of a file. Raises Unreadable for one of more than `most`: half of it would say less."""
+    with reading(path) as held:
+        data = held.read(most + 1)
+    if len(data) > most:
+        raise Unreadable(f"{path} has more than {most >> 20} MB.", "Name a file with less in it.")
+    return data
 
 
 def _keys(source: str, path: str) -> tuple[tuple[str, str], ...]:
@@ -158,7 +173,8 @@ def _local(source: str) -> Iterator[str]:
         yield source
         return
     if not place.is_dir():
-        raise FileNotFoundError(2, "there is no such file or folder")
+        there = "it is a pipe or a device" if place.exists() else "there is no such file or folder"
+        raise FileNotFoundError(2, there)
     for folder, _, names in os.walk(place, onerror=_refuse):
         # A pipe of such a name would never end.
         yield from (f"{folder}/{name}" for name in names if Path(folder, name).is_file())

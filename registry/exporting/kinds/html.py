@@ -93,10 +93,12 @@ def _rows(prop: Property, above: str) -> Iterator[tuple[str, str, str, str]]:
     yield name, str(catalog_type(prop)), prop.description or "", ", ".join(_promises(prop))
     for inner in prop.properties:
         yield from _rows(inner, f"{name}.")
-    if prop.items is not None and (prop.items.properties or prop.items.description):
-        yield from _rows(prop.items, f"{name}[].")
+    parts = [(prop.items, "[]")]
     if prop.map is not None:
-        yield from _rows(prop.map.value, f"{name}.*.")
+        parts += [(prop.map.key, ".^"), (prop.map.value, ".*")]
+    for part, sign in parts:
+        if part is not None and (list(part.children()) or part.description or any(_promises(part))):
+            yield from _rows(part, f"{name}{sign}.")
 
 
 def _promises(prop: Property) -> Iterator[str]:

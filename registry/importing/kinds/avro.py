@@ -10,7 +10,7 @@ from dq.contracts.types import DataType
 from dq.registry.importing.documents import text
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
 from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
-from dq.registry.importing.lake_files import LakeFolder, folder, reading
+from dq.registry.importing.lake_files import LakeFolder, content, folder, reading
 
 _MOST_BYTES = 16 << 20
 _MOST_DEPTH = 32
@@ -40,8 +40,7 @@ def read(source: str) -> list[FoundTable]:
     """
     if source.endswith(".avsc"):
         lake = LakeFolder(source, ())
-        with reading(source) as held:
-            data = held.read(_MOST_BYTES)
+        data = content(source, _MOST_BYTES)
         try:
             schema = json.loads(data)
         except (ValueError, RecursionError) as error:

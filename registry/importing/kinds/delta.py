@@ -14,7 +14,7 @@ from dq.contracts.shared.install import install_command
 from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Unfolding
 from dq.registry.importing.guess import STRING
-from dq.registry.importing.lake_files import DELTA_LOG, inside, reading
+from dq.registry.importing.lake_files import DELTA_LOG, content, inside, reading
 
 _COMMIT = re.compile(r"[0-9]{20}\.json")
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\..*parquet")
@@ -65,8 +65,7 @@ def _of_commits(place: str, names: Iterable[str]) -> JsonObject | None:
     """The newest metadata that a commit brought, where its file is still there."""
     for name in sorted(names, reverse=True):
         path = f"{place}/{DELTA_LOG}/{name}"
-        with reading(path) as file:
-            lines = file.read(_MOST_BYTES).splitlines()
+        lines = content(path, _MOST_BYTES).splitlines()
         for line in reversed(lines):
             # Most lines are files, and there may be a million of them.
             if b'"metaData"' not in line:

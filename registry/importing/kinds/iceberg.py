@@ -18,7 +18,7 @@ from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.importing.documents import MOST_BYTES, Mapped, listed, mapped, shown, text
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
 from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
-from dq.registry.importing.lake_files import ICEBERG_METADATA, inside, reading
+from dq.registry.importing.lake_files import ICEBERG_METADATA, content, inside, reading
 from dq.registry.table import EXACT_TYPES
 
 _HINT = "version-hint.text"
@@ -133,8 +133,7 @@ def _hint(path: str) -> int:
 
 def _parsed(path: str) -> Mapped:
     mend = "Restore the file, or name the table in its catalog."
-    with reading(path) as held:
-        data = held.read(MOST_BYTES + 1)
+    data = content(path, MOST_BYTES)
     try:
         if data.startswith(_GZIP):
             data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MOST_BYTES + 1)

@@ -11,7 +11,7 @@ from dq.contracts.types import DataType
 from dq.registry.importing.documents import text
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
 from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
-from dq.registry.importing.lake_files import reading
+from dq.registry.importing.lake_files import content
 
 _MOST_BYTES = 16 << 20
 _MOST_DEPTH = 32
@@ -27,8 +27,7 @@ def read(source: str) -> list[FoundTable]:
 
     Raises Unreadable for what is no JSON, UsageError for a schema that describes no object with properties.
     """
-    with reading(source) as held:
-        data = held.read(_MOST_BYTES)
+    data = content(source, _MOST_BYTES)
     try:
         schema = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
 from dq.registry.importing.guess import STRING
-from dq.registry.importing.lake_files import reading
+from dq.registry.importing.lake_files import content
 
 if TYPE_CHECKING:
     from dq.contracts.sql.ddl import DdlTable
@@ -27,8 +27,7 @@ def read(source: str) -> list[FoundTable]:
     file, _, dialect = source.rpartition("@")
     if not file or dialect not in ddl.dialects():
         file, dialect = source, _SPARK
-    with reading(file) as held:
-        data = held.read(_MOST_BYTES)
+    data = content(file, _MOST_BYTES)
     try:
         made, unread = ddl.tables(data.decode(), dialect)
     except (ddl.NotDdl, UnicodeDecodeError) as error:
