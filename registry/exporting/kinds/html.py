@@ -95,7 +95,7 @@ def _rows(prop: Property, above: str) -> Iterator[tuple[str, str, str, str]]:
         yield from _rows(inner, f"{name}.")
     parts = [(prop.items, "[]")]
     if prop.map is not None:
-        parts += [(prop.map.key, ".^"), (prop.map.value, ".*")]
+        parts.append((prop.map.value, ".*"))
     for part, sign in parts:
         if part is not None and (list(part.children()) or part.description or any(_promises(part))):
             yield from _rows(part, f"{name}{sign}.")
