@@ -124,7 +124,7 @@ def describe(found: Backtest) -> None:
         output.line(f"  {said}{f', of which {empty} had nothing to test' if empty else ''}.")
     for reason in dict.fromkeys(one.reason for one in found.unread):
         names = [label(one.partition) for one in found.unread if one.reason == reason]
-        output.line(f"  {output.mark(None)} {_listed(names)} could not be tested: {reason}")
+        output.line(f"  {output.mark(None)} {listed(names)} could not be tested: {reason}")
     _ways(found)
     if found.untold:
         said = ", ".join(dict.fromkeys(f"{one.property} {one.check}".strip() for one in found.untold))
@@ -137,7 +137,7 @@ def _ways(found: Backtest) -> None:
     if apart and len(found.partitions) > 1:
         # What keeps one rule from being asked of all keeps it in every partition; else these are partitions.
         names = dict.fromkeys(f"{rule.property} {rule.check}".strip() for rule in apart)
-        output.line(f"  One partition after the other, not all in one pass: {_listed(list(names))}.")
+        output.line(f"  One partition after the other, not all in one pass: {listed(list(names))}.")
 
 
 def _rule(rule: RuleHistory, where: Sequence[tuple[Partition, CheckResult]], *, good: bool | None) -> None:
@@ -152,7 +152,8 @@ def _rule(rule: RuleHistory, where: Sequence[tuple[Partition, CheckResult]], *, 
         output.line(f"      … and {len(where) - _NAMED} more, the last one {label(where[-1][0])}")
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """The first few of them, and how many more there are."""
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import typer
 
 from dq.cli.checking import backtested
+from dq.cli.checking.backtest_findings import as_markdown, findings, in_repository
 from dq.cli.checking.backtested import PastRequest, UntestedPast
-from dq.cli.checking.selection import formats, objects, with_rules
+from dq.cli.checking.new_rules import new_rules
+from dq.cli.checking.selection import Pair, formats, objects, with_rules
 from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
 from dq.cli.world.concurrency import at_once
 from dq.cli.world.environment import here, processors
 from dq.cli.world.spark import session
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.access.files import read
+from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.spelling import nearest
+from dq.dataquality.backtest.report import Backtest
 from dq.dataquality.backtest.run import LAST
 from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.validators.lint import Linted
+from dq.validators.lint.report import From
+from dq.validators.reports import names
+from dq.validators.reports import report as report_of
+
+Tested = list[tuple[Pair, Backtest | UntestedPast]]
 
 
 def command(
@@ -24,6 +37,9 @@ def command(
         None, help="Contract files or folders; by default the working folder."
     ),
     last: int = typer.Option(LAST, "--last", min=1, help="How many of the newest partitions are tested."),
+    base: str = typer.Option(
+        None, "--base", help="Only rules that are new or changed against this Git reference."
+    ),
     object: str = typer.Option(None, "--object", help="Only this object."),
     rule: list[str] = typer.Option(
         [], "--rule", help="Only the clauses of this check, path, or id or name of a quality rule."
@@ -35,19 +51,23 @@ def command(
         min=1,
         help="How many are tested at once; by default by the processors.",
     ),
-    format: output.Format = output.FORMAT,
+    format: str = typer.Option("text", "--format", help=f"How to report: {', '.join(names())}."),
 ) -> None:
     """Say of each rule in which partitions of history it would have failed, on Spark.
 
-    Before a new rule is merged: what would it have said of the last 90 days? Each partition is tested as
-    'dq check --partition' would test it. Nothing is kept, and nobody is told. Rules that compare with
+    Before a new rule is merged: what would it have said of the last 90 days? Each verdict is that of
+    'dq check --partition'. Nothing is kept, and nobody is told. Rules that compare with
     earlier runs compare with the partitions before. Rules about the whole table are not tested, and named.
+    With --base only what a branch brings is tested, and where it brings no rule, Spark is not started.
 
     Exit codes: 0 no rule would have failed, 1 an error-level rule would have, 2 the options cannot be
-    understood or Spark or Java is missing, 3 something could not be tested.
+    understood or Spark or Java is missing, 3 something could not be tested, or the base cannot be read.
 
-    Example: dq backtest flights.odcs.yaml --last 30 --rule row_count
+    Example: dq backtest registry --base origin/main --last 90 --format github
     """
+    if format not in names():
+        hint = nearest(format, names()) or ", ".join(names())
+        raise UsageError(f"there is no report format {format!r}.", f"Did you mean {hint}?")
     places = paths or [Path()]
     world = here(None, places)
     loaded = load(places)
@@ -55,19 +75,39 @@ def command(
         output.note(str(finding))
     neighbours = Neighbours.of(loaded.contracts)
     pairs = with_rules(objects(loaded, object), rule, neighbours)
-    threads = parallel or at_once(processors())
-    spark = session(world, formats=formats(world, pairs, server))
-    history = PastRequest(world, spark, neighbours, last, threads, server, tuple(rule))
-    done = [backtested.test(history, pair) for pair in pairs]
-    for one in done:
+    asked = [(pair, tuple(rule)) for pair in pairs]
+    if base:
+        asked = new_rules(places, base, pairs, rule, neighbours)
+    done: Tested = []
+    if asked:
+        threads = parallel or at_once(processors())
+        spark = session(world, formats=formats(world, [pair for pair, _ in asked], server))
+        history = PastRequest(world, spark, neighbours, last, threads, server)
+        done = [(pair, backtested.test(replace(history, rules=words), pair)) for pair, words in asked]
+    for _, one in done:
         if isinstance(one, UntestedPast):
             output.problem(one.error, f"{one.contract}/{one.object}: ")
-    if format is output.Format.JSON:
-        broken = [{"contract": None, "object": None, "error": str(finding)} for finding in loaded.findings]
-        output.as_json([*broken, *({"error": None, **one.as_dict()} for one in done)])
+    _show(format, done, loaded.findings, world.folder, base)
+    codes = [one.exit_code for _, one in done] + [Unreadable.exit_code if loaded.findings else 0]
+    raise typer.Exit(next((code for code in (3, 1) if code in codes), 0))
+
+
+def _show(format: str, done: Tested, broken: list[Finding], folder: Path, base: str | None) -> None:
+    if format == "json":
+        unread = [{"contract": None, "object": None, "error": str(finding)} for finding in broken]
+        output.as_json([*unread, *({"error": None, **one.as_dict()} for _, one in done)])
+    elif format == "markdown":
+        output.block(as_markdown(done, folder))
+    elif format != "text":
+        form = report_of(format)
+        found = [*broken, *findings(done)]
+        if form.files is From.REPOSITORY:
+            found = [in_repository(one, folder) for one in found]
+        contracts = {contract.file: read(Path(contract.file)) for (contract, _), _ in done}
+        output.report(form, Linted(tuple(found), tuple(contracts), contracts))
     else:
-        for one in done:
+        if base and not done and not broken:
+            output.line(f"No rule is new or changed against {base}.")
+        for _, one in done:
             if not isinstance(one, UntestedPast):
                 backtested.describe(one)
-    codes = [one.exit_code for one in done] + [Unreadable.exit_code if loaded.findings else 0]
-    raise typer.Exit(next((code for code in (3, 1) if code in codes), 0))

@@ -1,0 +1,114 @@
+"""A back-test as findings at the lines of its rules, and as Markdown, for whoever reviews a pull request."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dq.cli.checking.backtested import UntestedPast, listed
+from dq.cli.checking.selection import Pair
+from dq.contracts.shared.outcome import CheckResult, Finding, Location, Severity, Status
+from dq.dataquality.backtest.report import Backtest, RuleHistory
+from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.model.run_context import Partition
+from dq.validators.reports.markdown import code, escaped, table
+
+RULE = "backtest"
+# The first line of the comment, by which the next run finds it again.
+MARKER = "<!-- dq backtest -->"
+_LOOSEN = "Loosen the rule, or mend these partitions, before it is merged."
+_TELL = "Mend what keeps it from being tested: until then nobody knows."
+_HEADER = ("", "where", "rule", "would have failed in", "promised")
+
+
+def findings(tested: Sequence[tuple[Pair, Backtest | UntestedPast]]) -> list[Finding]:
+    """Each rule that would have failed or could not be tested in some partition, at its line."""
+    found: list[Finding] = []
+    for (contract, one), past in tested:
+        if isinstance(past, UntestedPast):
+            error = past.error
+            said = Finding(RULE, Severity.ERROR, error.message, error.mend, one.at(), one.path(), contract.id)
+            found.append(said)
+        else:
+            found += [each for rule in past.rules for each in _of(rule, contract.id)]
+    return sorted(found, key=lambda one: one.at)
+
+
+def _of(rule: RuleHistory, contract: str) -> Iterator[Finding]:
+    what, last = f"{rule.property} {rule.check}".strip(), len(rule.results)
+    if failed := rule.of(Status.FAIL):
+        named = listed([f"{label(where)} ({result.observed})" for where, result in reversed(failed)])
+        said = f"{what}: would have failed in {len(failed)} of the last {_partitions(last)}: {named};"
+        said += f" promised {rule.allowed}." if rule.allowed else "."
+        yield _finding(rule, said.replace(";.", "."), _LOOSEN, contract)
+    if unsure := rule.of(Status.ERROR):
+        named = listed([label(where) for where, _ in reversed(unsure)])
+        why = unsure[-1][1].message
+        said = (
+            f"{what}: could not be tested in {len(unsure)} of the last {_partitions(last)}: {named}; {why}."
+        )
+        yield _finding(rule, said, _TELL, contract)
+
+
+def _finding(rule: RuleHistory, message: str, mend: str, contract: str) -> Finding:
+    return Finding(RULE, rule.severity, message, mend, rule.at, rule.clause, contract)
+
+
+def _partitions(number: int) -> str:
+    return f"{number} partition{'' if number == 1 else 's'}"
+
+
+def in_repository(found: Finding, folder: Path) -> Finding:
+    """The finding with its file named from the top of the repository, as services of pull requests do."""
+    file = Path(os.path.normpath(folder / found.at.file))
+    top = next((one for one in file.parents if (one / ".git").exists()), None)
+    if top is None:
+        return found
+    return replace(found, at=replace(found.at, file=file.relative_to(top).as_posix()))
+
+
+def as_markdown(tested: Sequence[tuple[Pair, Backtest | UntestedPast]], folder: Path) -> str:
+    """A heading, a row for each rule that would not have held, and what was not tested."""
+    pasts = [past for _, past in tested if isinstance(past, Backtest)]
+    rules = [(rule, rule.of(Status.FAIL), rule.of(Status.ERROR)) for past in pasts for rule in past.rules]
+    broken = [one for one in rules if one[1] or one[2]]
+    heading = f"## Rules on their past: {len(broken)} of {len(rules)} would not have held"
+    parts = [MARKER, heading if broken else f"## Rules on their past: all {len(rules)} would have held"]
+    if not rules:
+        parts = [MARKER, "## Rules on their past: none was tested"]
+    if broken:
+        parts.append(table(_HEADER, (_row(*one, folder) for one in broken)))
+    for past in pasts:
+        if past.partitions:
+            span = f"{label(past.partitions[0])} to {label(past.partitions[-1])}"
+            said = f"{past.contract}/{past.object}: {_partitions(len(past.partitions))}, {span}."
+            parts.append(escaped(said))
+        if past.untold:
+            names = ", ".join(f"{one.property} {one.check}".strip() for one in past.untold)
+            parts.append(escaped(f"Not tested: {names}: {past.untold[0].reason}."))
+    untested = [past for _, past in tested if isinstance(past, UntestedPast)]
+    parts += [f"❌ {escaped(f'{one.contract}/{one.object}: {one.error}')}" for one in untested]
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(
+    rule: RuleHistory,
+    failed: Sequence[tuple[Partition, CheckResult]],
+    unsure: Sequence[tuple[Partition, CheckResult]],
+    folder: Path,
+) -> list[str]:
+    at = _shown(rule.at, folder)
+    said = [f"{len(failed)} of {len(rule.results)}"] if failed or not unsure else []
+    if failed:
+        said.append(listed([f"{label(where)} ({result.observed})" for where, result in reversed(failed)]))
+    if unsure:
+        said.append(f"could not tell in {len(unsure)}: {listed([label(where) for where, _ in unsure])}")
+    grave = "❌" if rule.severity.blocks else "⚠️"
+    what = f"{rule.property} {rule.check}".strip()
+    return [grave, code(f"{at.file}:{at.line}"), code(what), escaped(": ".join(said)), escaped(rule.allowed)]
+
+
+def _shown(at: Location, folder: Path) -> Location:
+    return in_repository(Finding(RULE, Severity.INFO, "", "", at), folder).at

@@ -1,0 +1,88 @@
+"""The clauses that a branch brings or changes: its contracts have them, and those of the base do not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from dq.cli.checking.selection import Pair
+from dq.contracts.model import Contract, Property, SchemaObject
+from dq.dataquality.checks import built_in
+from dq.dataquality.clauses.clause import Clause, KindTerms
+from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.clauses.kind import clauses_of
+from dq.dataquality.clauses.selection import testable, wanted
+from dq.validators.git import base_root
+from dq.validators.git.base import Base, base
+
+Words = Sequence[str]
+
+
+def new_rules(
+    paths: Sequence[Path], ref: str, pairs: Sequence[Pair], words: Words, neighbours: Neighbours
+) -> list[tuple[Pair, tuple[str, ...]]]:
+    """The objects with a clause that is not the same at the base, each with the paths of these clauses.
+
+    The base is where the branch left `ref`; `words` limit the clauses as `--rule` does. A rule that only
+    moved, or has another id or line, is the same. Raises Unreadable for a base that cannot be read.
+    """
+    then = _then(paths, ref)
+    found = []
+    for contract, one in pairs:
+        before = then(contract)
+        if before is contract:
+            continue
+        mine = testable(wanted(one, clauses_of(contract, one, built_in(), neighbours), words))
+        new = tuple(each.path for each in _unlike(mine, list(_earlier(before, one, neighbours))))
+        if new:
+            found.append(((contract, one), new))
+    return found
+
+
+def _then(paths: Sequence[Path], ref: str) -> Callable[[Contract], Contract | None]:
+    """What a contract was at the base: itself where nothing touched it, None where it is new."""
+    bases: dict[Path, Base] = {}
+    for path in paths:
+        root = base_root.root(path, ref)
+        bases.setdefault(root.folder, base(root.folder, ref, root.tip))
+    changes = [one.changed() for one in bases.values()]
+    touched = {
+        os.path.normpath(one.root / file)
+        for one, changed in zip(bases.values(), changes, strict=True)
+        for file in changed.contents
+    }
+    before = [one for changed in changes for one in changed.before]
+
+    def then(contract: Contract) -> Contract | None:
+        if os.path.normpath(Path(contract.file).absolute()) not in touched:
+            return contract
+        same = [one for one in before if one.id == contract.id]
+        return next((one for one in same if one.key == contract.key), same[-1] if same else None)
+
+    return then
+
+
+def _earlier(before: Contract | None, one: SchemaObject, neighbours: Neighbours) -> Iterator[Clause]:
+    known = before.object(one.name) if before is not None else None
+    if before is not None and known is not None:
+        yield from clauses_of(before, known, built_in(), neighbours)
+
+
+def _unlike(clauses: Iterable[Clause], earlier: Sequence[Clause]) -> Iterator[Clause]:
+    known = [_content(one) for one in earlier]
+    return (one for one in clauses if _content(one) not in known)
+
+
+def _content(one: Clause) -> tuple[object, ...]:
+    """What a clause says, wherever it stands."""
+    asked = one.ask.value if isinstance(one.ask, KindTerms) else one.ask
+    return one.check, one.property, one.severity, one.allowed, _said(asked), one.extent, one.limit
+
+
+def _said(asked: object) -> object:
+    """What is asked; of whole properties, which a clause about all names holds, only their names."""
+    if isinstance(asked, Property):
+        below = (*asked.properties, *([asked.items] if asked.items else []))
+        return asked.column.lower(), _said((*below, *([asked.map.value] if asked.map else [])))
+    return tuple(map(_said, asked)) if isinstance(asked, tuple) else asked
