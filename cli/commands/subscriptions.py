@@ -13,6 +13,8 @@ from dq.cli.loading.refusal import as_row
 from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
 from dq.cli.world.environment import here, registry_root
+from dq.contracts.access.discovery import below, told
+from dq.contracts.shared.document_kind import ASIDE
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.units import parse_duration
@@ -70,6 +72,9 @@ def command(
     rows.sort(key=lambda row: (row[0].identity, row[0].consumer.team, row[0].start_date, row[0].file))
     for finding in findings:
         output.note(str(finding))
+    aside = [one for one in below(root).passed if one.kind == ASIDE]
+    if aside:
+        output.note(f"dq: {told(aside)}")
     if format is SubscriptionsFormat.JSON:
         listed = [_as_dict(one, state) for one, state in rows]
         output.as_json({"subscriptions": listed, "findings": [as_row(one) for one in findings]})

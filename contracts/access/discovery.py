@@ -187,7 +187,12 @@ def _steps(one: Found) -> list[str]:
 
 
 def _is_ours(one: Found) -> bool:
-    return one.name.split("/")[-1] == POLICY_FILE or SUBSCRIPTIONS in one.name.split("/")[:-1]
+    """Whether it is what dq reads besides contracts: a policy, or a subscription where a registry begins."""
+    *folders, last = one.name.split("/")
+    if last == POLICY_FILE:
+        return True
+    above = [Path(one.root, *folders[:at]) for at, name in enumerate(folders) if name == SUBSCRIPTIONS]
+    return folders[:1] == [SUBSCRIPTIONS] or any(os.path.lexists(place / POLICY_FILE) for place in above)
 
 
 def _is_folder(path: Path) -> bool:

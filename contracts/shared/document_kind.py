@@ -13,6 +13,7 @@ from typing import Any
 
 CONTRACT = "DataContract"
 OTHER = "of another kind"
+ASIDE = "a subscription that lies outside of the registry's own folder subscriptions, and has no effect"
 
 _KIND = rb"""["']?kind["']?[ \t]*:\s+(?:[!&]\S*[ \t]+)*["']?([^"'\s#,{}]+)"""
 _VERSION = rb"""["']?apiVersion["']?[ \t]*:\s+["']?v?([0-9][^"'\s#,{}]*)"""
@@ -73,6 +74,7 @@ _FOREIGN: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "a dbt project": lambda top: "model-paths" in top or "config-version" in top,
     "Kubernetes": _is_kubernetes,
     "the Open Data Product Specification": lambda top: "product" in top and "kind" not in top,
+    ASIDE: lambda top: {"contract", "major", "consumer"} <= top.keys(),
     "the Open Data Product Standard": lambda top: top.get("kind") == "DataProduct",
     "OpenAPI": lambda top: "openapi" in top and "paths" in top,
     "JSON Schema": lambda top: "json-schema.org" in str(top.get("$schema")) and "kind" not in top,

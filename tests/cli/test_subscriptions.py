@@ -338,3 +338,19 @@ def test_a_contract_is_found_however_its_id_is_written(registry, capsys, written
 
     rules = [rule for rule, file, _ in found(capsys) if file.startswith("subscriptions")]
     assert rules == ["subscription-column-unknown"]
+
+
+@pytest.mark.parametrize("command", ["validate", "subscriptions"])
+def test_a_subscription_away_from_the_registrys_folder_is_told(
+    registry: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    subscribe(registry, "billing")
+    subscribe(registry / "teams", "audit")
+    capsys.readouterr()
+
+    run([command, "."])
+
+    said = capsys.readouterr().err
+    assert "1 like a subscription that lies outside of the registry's own folder subscriptions" in said
+    assert "teams/subscriptions/teams/audit.yaml)" in said
+    assert "billing.yaml" not in said
