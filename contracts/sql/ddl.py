@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlglot
 from sqlglot import exp
@@ -20,14 +20,27 @@ class NotDdl(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class DdlPart:
+    """What is said of a field of a struct."""
+
+    comment: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DdlColumn:
-    """A column. `type` is None where Spark has no such type; `written` is the type as it stands there."""
+    """A column. `type` is None where Spark has no such type; `written` is the type as it stands there.
+
+    `inside` is what is said of the parts of a nested type, by their path in the column, such as `city` or
+    `lines[].sku`.
+    """
 
     name: str
     type: DataType | None
     written: str
     comment: str
     required: bool
+    inside: Mapping[str, DdlPart] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +67,8 @@ def data_type(text: str, dialect: str) -> DataType | None:
     """The type of Spark that a type of this dialect is; None where Spark has none, or it is no type."""
     try:
         with _quiet():
-            made = exp.DataType.build(text, dialect=dialect or None, udt=True)
-            return parse(made.sql(dialect="spark"))
-    except (SqlglotError, RecursionError, NotAType):
+            return _type(exp.DataType.build(text, dialect=dialect or None, udt=True), "", {})
+    except (SqlglotError, RecursionError):
         return None
 
 
@@ -134,6 +146,8 @@ def _table(one: exp.Create, dialect: str) -> DdlTable:
                     unsaid.append(f"PARTITIONED BY {key.sql(dialect=dialect)}")
                     continue
                 partitions.append(key.name)
+        else:
+            unsaid.append(each.sql(dialect=dialect))
     return DdlTable(table.db, table.name, tuple(columns), tuple(keys), tuple(partitions), **said,
                     unsaid=tuple(unsaid))  # fmt: skip
 
@@ -141,12 +155,14 @@ def _table(one: exp.Create, dialect: str) -> DdlTable:
 def _column(part: exp.ColumnDef, dialect: str) -> tuple[DdlColumn, bool, list[str]]:
     kind: exp.DataType | None = part.args.get("kind")
     written = kind.sql(dialect=dialect) if kind is not None else ""
-    made: DataType | None = None
-    if kind is not None:
-        try:
-            made = parse(kind.sql(dialect="spark"))
-        except NotAType:
-            made = None
+    inside: dict[str, DdlPart] = {}
+    made = _type(kind, "", inside) if kind is not None else None
+    said, is_key, unsaid = _constraints(part, dialect)
+    return DdlColumn(part.name, made, written, said.comment, said.required, inside), is_key, unsaid
+
+
+def _constraints(part: exp.ColumnDef, dialect: str) -> tuple[DdlPart, bool, list[str]]:
+    """What is said of a column or field, whether it is the primary key, and what has no word here."""
     comment, required, is_key, unsaid = "", False, False, []
     for constraint in part.args.get("constraints") or ():
         what = constraint.args.get("kind")
@@ -158,4 +174,40 @@ def _column(part: exp.ColumnDef, dialect: str) -> tuple[DdlColumn, bool, list[st
             comment = what.this.name
         else:
             unsaid.append(f"{part.name}: {constraint.sql(dialect=dialect)}")
-    return DdlColumn(part.name, made, written, comment, required), is_key, unsaid
+    return DdlPart(comment, required), is_key, unsaid
+
+
+def _type(kind: exp.DataType, path: str, inside: dict[str, DdlPart]) -> DataType | None:
+    """The type, None where Spark has none; what is said of its fields goes to `inside`."""
+    parts = kind.expressions
+    if (
+        kind.this is exp.DataType.Type.STRUCT
+        and parts
+        and all(isinstance(one, exp.ColumnDef) for one in parts)
+    ):
+        return _struct(parts, path, inside)
+    places = {exp.DataType.Type.ARRAY: ("[]",), exp.DataType.Type.MAP: (".^", ".*")}.get(kind.this, ())
+    if places and len(places) == len(parts) and all(isinstance(one, exp.DataType) for one in parts):
+        made = [_type(one, f"{path}{sign}", inside) for one, sign in zip(parts, places, strict=True)]
+        known = tuple(one for one in made if one is not None)
+        return DataType(kind.this.name.lower(), (), known) if len(known) == len(made) else None
+    try:
+        return parse(kind.sql(dialect="spark"))
+    except NotAType:
+        return None
+
+
+def _struct(fields: list[exp.ColumnDef], path: str, inside: dict[str, DdlPart]) -> DataType | None:
+    names, parts = [one.name for one in fields], []
+    for one in fields:
+        below = f"{path}.{one.name}"
+        part = _type(one.args["kind"], below, inside) if one.args.get("kind") is not None else None
+        if part is None:
+            return None
+        parts.append(part)
+        said, _, _ = _constraints(one, "spark")
+        if said.comment or said.required:
+            inside[below.lstrip(".")] = said
+    if len({name.lower() for name in names}) < len(names):
+        return None
+    return DataType("struct", (), tuple(parts), tuple(names))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import fastavro
 import jsonschema
 import pytest
 import yaml
+from fakes.schemas import document
 
 from dq.contracts.columns import catalog_type
 from dq.contracts.yaml.load import read
+from dq.registry.exporting.unsaid import walk
 
 # Type, and what a JSON Schema and Avro make of it; None where that is the same.
 TYPES = [
@@ -178,3 +181,28 @@ def test_spark_takes_the_statement(dq, everything, spark):
         assert found["c0"].description == 'It\'s c0: \\ "x"'
     finally:
         spark.sql("DROP TABLE exported_everything")
+
+
+@pytest.mark.spark
+def test_spark_takes_what_is_inside_of_columns(dq, folder, spark):
+    (folder / "t.odcs.yaml").write_text(document(4))
+    statement = dq("export", "sql", "t.odcs.yaml").out.rstrip().rstrip(";")
+    [one] = read(folder / "t.odcs.yaml").objects
+    described = {path: prop.description for path, _, prop in walk(one) if prop.description}
+
+    statement = statement.replace("CREATE TABLE `t`", "CREATE TABLE exported_t")
+    spark.sql(statement.replace("\nPARTITIONED", "\nUSING parquet PARTITIONED"))
+    try:
+        found = {each.name: each for each in spark.catalog.listColumns("exported_t")}
+        schema = spark.table("exported_t").schema.json()
+    finally:
+        spark.sql("DROP TABLE exported_t")
+
+    # What lists columns gives texts without their lengths.
+    assert {name: each.dataType for name, each in found.items()} == {
+        prop.column: re.sub(r"(var)?char\(\d+\)", "string", str(catalog_type(prop)))
+        for prop in one.properties
+    }
+    fields = [text for path, text in described.items() if "." in path and path[-1] not in "]*^"]
+    assert fields
+    assert all(f'"comment":{json.dumps(text, ensure_ascii=False)}' in schema for text in fields)

@@ -260,6 +260,31 @@ def test_sql_of_spark_has_partitions_a_place_and_comments(dq, folder):
     assert "All t" in text
 
 
+def test_sql_says_what_is_inside_of_columns(dq, folder):
+    (folder / "t.sql").write_text(
+        "CREATE TABLE t (s STRUCT<a: INT COMMENT 'In\\'ner', b: STRING NOT NULL,"
+        " `c d`: ARRAY<STRUCT<x: INT NOT NULL COMMENT 'Deep'>>>, m MAP<STRING, STRUCT<y: DECIMAL(9,2)"
+        " COMMENT 'y'>>, twice STRUCT<a: INT, A: INT>) CLUSTERED BY (s) INTO 4 BUCKETS"
+    )
+
+    made = imported(dq, folder, "sql", "t.sql")
+
+    s, m, twice = parse(made.read_bytes(), made.name).contract.objects[0].properties
+    assert str(catalog_type(s)) == "struct<a:int,b:string,c d:array<struct<x:int>>>"
+    assert [(one.description, one.required) for one in s.properties] == [
+        ("In'ner", None),
+        (None, True),
+        (None, None),
+    ]
+    [deep], [y] = s.properties[2].items.properties, m.map.value.properties
+    assert (deep.description, deep.required, y.description) == ("Deep", True, "y")
+    assert (str(catalog_type(twice)), "# Declared as STRUCT<a: INT, A: INT>" in made.read_text()) == (
+        "string",
+        True,
+    )
+    assert "# The source says more: CLUSTERED BY (s) INTO 4 BUCKETS." in made.read_text()
+
+
 def test_json_schema_says_what_it_declares(dq, folder):
     text = {"type": "string"}
     schema = {
@@ -373,6 +398,40 @@ def test_a_log_of_delta_that_says_nothing_is_no_table_without_columns(dq, folder
 
     assert ran.code in (2, 3)
     assert (ran.out, "Traceback" in ran.err) == ("", False)
+
+
+def test_delta_says_what_is_inside_of_columns_and_how_long_texts_are(dq, folder):
+    line = [
+        {"name": "sku", "type": "string", "nullable": False, "metadata": {"comment": "Of the article."}},
+        {"name": "note", "type": "string", "nullable": True, "metadata": {}},
+    ]
+    item = {"type": "struct", "fields": line}
+    fields = [
+        {"name": "code", "type": "string", "metadata": {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}},
+        {"name": "made", "type": "integer", "metadata": {"delta.generationExpression": "1 + 1"}},
+        {"name": "lines", "type": {"type": "array", "elementType": item, "containsNull": False},
+         "metadata": {"__CHAR_VARCHAR_TYPE_STRING": "array<struct<sku:char(2),note:string>>"}},
+        {"name": "rates", "type": {"type": "map", "keyType": "string", "valueType": "double",
+                                   "valueContainsNull": False}},
+        {"name": "odd", "type": "string", "metadata": {"__CHAR_VARCHAR_TYPE_STRING": "int", "comment": 7}},
+    ]  # fmt: skip
+    metadata = {"schemaString": json.dumps({"type": "struct", "fields": fields}), "partitionColumns": []}
+    (folder / "t/_delta_log").mkdir(parents=True)
+    (folder / "t/_delta_log/00000000000000000000.json").write_text(json.dumps({"metaData": metadata}))
+
+    made = imported(dq, folder, "delta", "t")
+
+    assert types(made) == {
+        "code": "varchar(3)", "made": "int", "lines": "array<struct<sku:char(2),note:string>>",
+        "rates": "map<string,double>", "odd": "string",
+    }  # fmt: skip
+    columns = {
+        prop.column: prop for prop in parse(made.read_bytes(), made.name).contract.objects[0].properties
+    }
+    sku, note = columns["lines"].items.properties
+    assert (sku.required, sku.description, note.required) == (True, "Of the article.", None)
+    assert (columns["lines"].items.required, columns["rates"].map.value.required) == (True, True)
+    assert "# The source says more: made: delta.generationExpression 1 + 1." in made.read_text()
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ TYPES = {
 }  # fmt: skip
 KEYS = {
     "sql": {"unique", "enum", "primaryKey", "businessName", "classification", "name", "logicalType",
-            "description inside", "required inside"},
+            "description of a part", "required of a part"},
     "jsonschema": {"unique", "enum", "primaryKey", "businessName", "classification", "name", "logicalType",
                    "partitioned", "description of a key", "required of a part"},
     "avro": {"unique", "enum", "primaryKey", "businessName", "classification", "name", "logicalType",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.access.data_location import formats
-from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
 from dq.contracts.yaml.writing import commented
-from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns
+from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns, inner
 from dq.registry.exporting.unsaid import words
 
 
@@ -21,7 +21,7 @@ def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
 
 def _statement(contract: Contract, one: SchemaObject, losses: Losses) -> str:
     said = [
-        f"  {quoted(prop.column)} {_type(kind)}"
+        f"  {quoted(prop.column)} {_type(prop.column, prop, kind, losses)}"
         + (" NOT NULL" if prop.required else "")
         + _comment(prop.column, prop.description, losses)
         for prop, kind in columns(one)
@@ -57,14 +57,22 @@ def _comment(where: str, value: str | None, losses: Losses) -> str:
     return f" COMMENT '{escaped}'"
 
 
-def _type(kind: DataType) -> str:
+def _type(where: str, prop: Property | None, kind: DataType, losses: Losses) -> str:
+    inside = list(zip(inner(prop, kind), kind.parts, strict=True))
     if kind.name == "struct":
-        fields = zip(kind.names, kind.parts, strict=True)
-        return f"STRUCT<{', '.join(f'{quoted(field)}: {_type(part)}' for field, part in fields)}>"
+        fields = [
+            f"{quoted(name)}: {_type(f'{where}.{name}', one, part, losses)}"
+            + (" NOT NULL" if one and one.required else "")
+            + _comment(f"{where}.{name}", one.description if one else None, losses)
+            for name, (one, part) in zip(kind.names, inside, strict=True)
+        ]
+        return f"STRUCT<{', '.join(fields)}>"
     if kind.parts:
-        return f"{kind.name.upper()}<{', '.join(map(_type, kind.parts))}>"
+        signs = {"array": ("[]",), "map": (".^", ".*")}[kind.name]
+        parts = [_type(f"{where}{sign}", *part, losses) for sign, part in zip(signs, inside, strict=True)]
+        return f"{kind.name.upper()}<{', '.join(parts)}>"
     return str(kind).upper()
 
 
-SAYS = words("description required primaryKey partitioned", objects="description")
+SAYS = words("description required primaryKey partitioned", "description required", objects="description")
 KIND = ExportKind("sql", "CREATE TABLE statements of Spark SQL", write, SAYS, comment="--")

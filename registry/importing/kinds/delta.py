@@ -12,13 +12,19 @@ from collections.abc import Collection, Iterable
 from dq.contracts.shared.errors import MissingTool, Unreadable, UsageError
 from dq.contracts.shared.install import install_command
 from dq.contracts.types import DataType, NotAType, parse
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Unfolding
+from dq.registry.importing.documents import shown, text
+from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
 from dq.registry.importing.guess import STRING
 from dq.registry.importing.lake_files import DELTA_LOG, content, inside, reading
 
 _COMMIT = re.compile(r"[0-9]{20}\.json")
 _CHECKPOINT = re.compile(r"([0-9]{20})\.checkpoint\..*parquet")
 _MOST_BYTES = 256 << 20
+
+# Where Spark keeps that texts have a length; and what it fills in where a writer says nothing.
+_LENGTH = re.compile(r"\b(var)?char\(\d+\)", re.ASCII)
+_EXACT = "__CHAR_VARCHAR_TYPE_STRING"
+_MADE = {"delta.generationExpression", "delta.identity.start", "CURRENT_DEFAULT"}
 
 JsonObject = dict[str, object]
 
@@ -57,6 +63,7 @@ def read(source: str) -> list[FoundTable]:
             place,
             "delta",
             str(found.get("description") or ""),
+            lost=tuple(types.lost),
         )
     ]
 
@@ -114,36 +121,70 @@ def _object(text: object) -> JsonObject:
 class _DeltaTypes:
     def __init__(self, source: str) -> None:
         self.unfolding = Unfolding(source)
+        self.lost: list[str] = []
 
     def columns(self, schema: JsonObject) -> Iterable[FoundColumn]:
         """The fields of a struct."""
         for field in _fields(schema):
-            kind, note = self.type(field.get("type"))
-            metadata = field.get("metadata")
-            comment = metadata.get("comment") if isinstance(metadata, dict) else None
+            said: dict[str, Said] = {}
+            kind, note = self.type(field.get("type"), "", said)
+            metadata = _metadata(field)
+            exact = _parsed(text(metadata.get(_EXACT)))
+            if exact is not None and _LENGTH.sub("string", str(exact)) == str(kind):
+                kind = exact
+            for key in _MADE & metadata.keys():
+                self.lost.append(f"{field.get('name')}: {key} {shown(metadata[key])}")
             required = field.get("nullable") is False
-            yield FoundColumn(str(field.get("name")), kind, str(comment or ""), required, note)
+            comment = text(metadata.get("comment"))
+            yield FoundColumn(str(field.get("name")), kind, comment, required, note, said)
 
-    def type(self, written: object) -> tuple[DataType, str]:
-        """The type, and what has to be said of it."""
+    def type(self, written: object, path: str, said: dict[str, Said]) -> tuple[DataType, str]:
+        """The type, and what has to be said of it; what is said of its parts goes to `said` by their path."""
         self.unfolding.step()
         if isinstance(written, str):
-            try:
-                return parse(written), ""
-            except NotAType:
-                return STRING, f"declared as {written}"
+            made = _parsed(written)
+            return (made, "") if made else (STRING, f"declared as {written}")
         if not isinstance(written, dict):
             return STRING, "declared as nothing"
         if written.get("type") == "struct":
             fields = _fields(written)
-            parts = tuple(self.type(one.get("type"))[0] for one in fields)
-            return DataType("struct", (), parts, tuple(str(one.get("name")) for one in fields)), ""
+            parts = []
+            for one in fields:
+                comment, required = text(_metadata(one).get("comment")), one.get("nullable") is False
+                below = f"{path}.{one.get('name')}"
+                parts.append(self._part(one.get("type"), below, said, comment, required=required))
+            return DataType("struct", (), tuple(parts), tuple(str(one.get("name")) for one in fields)), ""
         if written.get("type") == "array":
-            return DataType("array", (), (self.type(written.get("elementType"))[0],)), ""
+            required = written.get("containsNull") is False
+            return DataType(
+                "array", (), (self._part(written.get("elementType"), f"{path}[]", said, required=required),)
+            ), ""
         if written.get("type") == "map":
-            parts = self.type(written.get("keyType"))[0], self.type(written.get("valueType"))[0]
-            return DataType("map", (), parts), ""
+            required = written.get("valueContainsNull") is False
+            key = self._part(written.get("keyType"), f"{path}.^", said)
+            value = self._part(written.get("valueType"), f"{path}.*", said, required=required)
+            return DataType("map", (), (key, value)), ""
         return STRING, f"declared as {written.get('type')}"
+
+    def _part(
+        self, written: object, path: str, said: dict[str, Said], comment: str = "", *, required: bool = False
+    ) -> DataType:
+        made = {**({"description": comment} if comment else {}), **({"required": True} if required else {})}
+        if made:
+            said[path.lstrip(".")] = made
+        return self.type(written, path, said)[0]
+
+
+def _parsed(written: str) -> DataType | None:
+    try:
+        return parse(written)
+    except NotAType:
+        return None
+
+
+def _metadata(field: JsonObject) -> JsonObject:
+    found = field.get("metadata")
+    return found if isinstance(found, dict) else {}
 
 
 def _fields(schema: JsonObject) -> list[JsonObject]:

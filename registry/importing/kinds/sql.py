@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
+from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said
 from dq.registry.importing.guess import STRING
 from dq.registry.importing.lake_files import content
 
 if TYPE_CHECKING:
-    from dq.contracts.sql.ddl import DdlTable
+    from dq.contracts.sql.ddl import DdlPart, DdlTable
 
 _MOST_BYTES = 16 << 20
 _SPARK = "spark"
@@ -51,6 +51,7 @@ def _table(one: DdlTable) -> FoundTable:
             each.comment,
             each.required or each.name in one.keys,
             "" if each.type else f"declared as {each.written or 'nothing'}, which Spark does not have",
+            {path: _said(part) for path, part in each.inside.items()} if each.type else {},
         )
         for each in one.columns
     ]
@@ -66,6 +67,11 @@ def _table(one: DdlTable) -> FoundTable:
         one.keys,
         lost=one.unsaid,
     )
+
+
+def _said(part: DdlPart) -> Said:
+    comment: Said = {"description": part.comment} if part.comment else {}
+    return {**comment, "required": True} if part.required else comment
 
 
 KIND = ImportKind("sql", "a file with CREATE TABLE statements; FILE@DIALECT where it is not Spark's", read)
