@@ -32,7 +32,8 @@ FIRST, OTHER = "111111111111", "999999999999"
 def text(account: str = FIRST, columns: str = "orders.id, orders.amount", more: str = "") -> str:
     return (
         f"contract: orders\nmajor: 1\nconsumer: {{team: t{account}, account: '{account}'}}\n"
-        f"purpose: Reports.\ncolumns: [{columns}]\nstartDate: 2020-01-01\napprovers: [ana@example.com]\n{more}"
+        f"purpose: Reports.\ncolumns: [{columns}]\nstartDate: 2020-01-01\n"
+        f"approvers: [ana@example.com]\n{more}"
     )
 
 
