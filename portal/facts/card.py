@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -189,7 +190,10 @@ def _words(contract: Contract, owners: tuple[str, ...]) -> dict[str, int]:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """The words of a text as they are searched: in lower case, of two signs and more."""
-    for match in _WORD.finditer(text.lower()):
+    """The words of a text as they are searched: of two signs and more, without case and marks, so that
+    `hafen` finds `Häfen`, however either is written."""
+    whole = unicodedata.normalize("NFKD", text.lower())
+    plain = "".join(sign for sign in whole if not unicodedata.category(sign).startswith("M"))
+    for match in _WORD.finditer(plain.replace("ß", "ss").replace("ς", "σ")):
         if len(match[0]) >= _SHORTEST:
             yield match[0][:_LONGEST]

@@ -34,6 +34,7 @@ class ProductState(StrEnum):
     BROKEN = "broken"
     LATE = "late"
     UNKNOWN = "unknown"
+    SPENT = "spent"
     UNCHECKED = "unchecked"
     FINE = "fine"
     RESTING = "resting"
@@ -150,6 +151,11 @@ def _unknown(facts: ProductFacts) -> bool:
     return bool(facts.wrong) or unjudged or _newest_has(facts, Status.ERROR)
 
 
+def _spent(facts: ProductFacts) -> bool:
+    """Whether it misses more often than it promises, or anything else of it is open."""
+    return bool(facts.open_incidents) or any(one.budget.exhausted for one in facts.promises)
+
+
 def _unchecked(facts: ProductFacts) -> bool:
     """Whether clauses on the data could be enforced, and nobody ever checked them."""
     return any(one.quality.at is None and any(map(on_data, one.accounts)) for one in facts.objects)
@@ -178,6 +184,7 @@ _LADDER: tuple[tuple[ProductState, Callable[[ProductFacts], bool]], ...] = (
     (ProductState.BROKEN, _breaks_quality),
     (ProductState.LATE, _late),
     (ProductState.UNKNOWN, _unknown),
+    (ProductState.SPENT, _spent),
     (ProductState.RESTING, _promises_nothing),
     (ProductState.UNCHECKED, _unchecked),
 )

@@ -101,6 +101,12 @@ def _why(facts: ProductFacts) -> tuple[str, datetime | None]:
             return f"{missed[0].cycle.slo} is missing", missed[0].cycle.due_at
         case ProductState.UNKNOWN:
             return _unknown(facts), None
+        case ProductState.SPENT if facts.open_incidents:
+            first = facts.open_incidents[0].incident
+            return first.title, first.opened_at
+        case ProductState.SPENT:
+            spent = next(one for one in facts.promises if one.budget.exhausted)
+            return f"{spent.slo.id}: {spent.budget.line()}", None
         case ProductState.UNCHECKED:
             return "its data was never checked", None
         case ProductState.RESTING if not facts.in_force:

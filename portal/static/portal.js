@@ -51,7 +51,7 @@
   if (!form) return;
   var words = document.getElementById("words"), found = document.getElementById("found");
   var line = document.getElementById("told"), filters = [].slice.call(form.querySelectorAll("select"));
-  var shelves = {}, waiting = {}, turn = 0, MOST = 50;
+  var shelves = Object.create(null), waiting = Object.create(null), turn = 0, MOST = 50;
 
   // Files of search/ call this: script tags work where fetch does not, on file://.
   window.dqShelf = function (name, value) { shelves[name] = value; };
@@ -85,8 +85,9 @@
   }
 
   function terms() {
-    // Letters and digits of any script; marks stand with the letters, as Python has it.
-    return (words.value.toLowerCase().match(/[\p{L}\p{N}]+/gu) || []).filter(function (one) {
+    // Letters and digits of any script, without case and marks, as the builder folds them.
+    var plain = words.value.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "").replace(/ß/g, "ss").replace(/ς/g, "σ");
+    return (plain.match(/[\p{L}\p{N}]+/gu) || []).filter(function (one) {
       return Array.from(one).length >= 2;
     }).slice(0, 8);
   }
@@ -105,7 +106,8 @@
   }
 
   function scored(term) {
-    var held = shelves[shelf(term)], scores = {};
+    // Without a prototype: a product may be called "constructor".
+    var held = shelves[shelf(term)], scores = Object.create(null);
     if (!held) return scores;
     Object.keys(held.w).forEach(function (word) {
       if (word.indexOf(term) !== 0) return;
@@ -120,7 +122,7 @@
 
   function show(asked, chosen) {
     var sets = asked.map(scored).concat(chosen.map(function (name) {
-      var scores = {};
+      var scores = Object.create(null);
       (shelves[name] ? shelves[name].p : []).forEach(function (product) { scores[product[0]] = { product: product, score: 0 }; });
       return scores;
     }));

@@ -15,7 +15,7 @@ from dq.portal.facts.watcher import Watcher
 from dq.portal.views.product import incident_row
 from dq.portal.views.words import STATES, Values, cut, instant, instant_of, length
 
-SHOWN = 50
+SHOWN = 20
 """So many products stand in a list of the first page; the rest is behind a link."""
 PER_PAGE = 200
 _DAY = timedelta(days=1)
@@ -94,10 +94,23 @@ def today(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts], watche
         "new": [incident_row(one) for one in new[:SHOWN]],
         "new_more": max(len(new) - SHOWN, 0),
         "ended": [incident_row(one) for one in ended[:SHOWN]],
+        "gone": [incident_row(one) for one in _of_no_product(rows, incidents)],
         "platform": [
             incident_row(one) for one in incidents if one.about_the_platform and not one.incident.state.closed
         ],
     }
+
+
+def _of_no_product(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts]) -> list[IncidentFacts]:
+    """What is open of contracts that are no more, so that no product's page leads to it."""
+    keys = {one.card.key for one in rows}
+    return [
+        one
+        for one in incidents
+        if not one.incident.state.closed
+        and not one.about_the_platform
+        and one.incident.key.contract not in keys
+    ][:SHOWN]
 
 
 @dataclass(frozen=True, slots=True)

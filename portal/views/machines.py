@@ -16,6 +16,7 @@ _GROUNDS = {
     ProductState.BROKEN: "#a3231a",
     ProductState.LATE: "#8f4a00",
     ProductState.UNKNOWN: "#5b4a8a",
+    ProductState.SPENT: "#8f4a00",
     ProductState.UNCHECKED: "#4d5561",
     ProductState.FINE: "#1a6b3a",
     ProductState.RESTING: "#4d5561",

@@ -18,7 +18,9 @@ LONGEST = 2_000
 """Longer texts of contracts are cut on a page; the contract itself has all of it."""
 
 # Only these lead anywhere, and a host must be plain to see: no user, no backslash.
-_LINK = re.compile(r"(https?://[A-Za-z0-9.\-\[\]:]+(/[!-~]*)?|mailto:[!-;=?-~]+@[!-;=?-~]+)", re.ASCII)
+_LINK = re.compile(
+    r"(https?://[A-Za-z0-9.\-\[\]:]+(/[!-~]*)?|mailto:[!-.0-;=?-~]+@[A-Za-z0-9.\-]+)", re.ASCII
+)
 _NEVER = re.compile(r"[\s<>\"'`\\^{}|]")
 
 
@@ -35,6 +37,7 @@ STATES: dict[ProductState, Word] = {
     ProductState.BROKEN: Word("broken", "broken"),
     ProductState.LATE: Word("late", "late"),
     ProductState.UNKNOWN: Word("unknown", "unknown"),
+    ProductState.SPENT: Word("late", "misses too often"),
     ProductState.UNCHECKED: Word("unchecked", "data not checked"),
     ProductState.FINE: Word("fine", "keeps its promises"),
     ProductState.RESTING: Word("resting", "nothing promised"),
@@ -50,7 +53,7 @@ CYCLES: dict[CycleStatus, Word] = {
     CycleStatus.UNKNOWN: Word("unknown", "unknown"),
     CycleStatus.EXCUSED: Word("excused", "excused"),
     CycleStatus.WITHDRAWN: Word("excused", "withdrawn"),
-    CycleStatus.PENDING: Word("ahead", "not due yet"),
+    CycleStatus.PENDING: Word("ahead", "due, and still in grace"),
     CycleStatus.SCHEDULED: Word("ahead", "not due yet"),
 }
 

@@ -14,7 +14,7 @@ from dq.contracts.shared.printable import block, in_xml
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-STATIC = ("portal.css", "portal.js")
+STATIC = ("icon.svg", "portal.css", "portal.js")
 
 
 def render(name: str, up: str, **values: Any) -> bytes:
