@@ -50,7 +50,7 @@ class Ear:
         page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
         page.on("dialog", self._dialog)
         page.on("request", self._request)
-        page.on("requestfailed", lambda request: self.faults.append(f"not loaded: {request.url}"))
+        page.on("requestfailed", self._failed)
         page.on("popup", lambda other: self.faults.append(f"opened: {other.url}"))
         page.on("download", lambda other: self.faults.append(f"downloaded: {other.url}"))
 
@@ -65,6 +65,11 @@ class Ear:
     def _request(self, request: Request) -> None:
         if not request.url.startswith((*self._allowed, "data:")):
             self.faults.append(f"asked for: {request.url}")
+
+    def _failed(self, request: Request) -> None:
+        # Who goes on to the next page does not wait for the rest of this one.
+        if request.failure != "net::ERR_ABORTED":
+            self.faults.append(f"not loaded: {request.url} ({request.failure})")
 
     def heard(self) -> list[str]:
         """The faults since it was asked last."""

@@ -46,7 +46,20 @@ FATES: Mapping[str, Arrival] = {
 DOMAINS = ("sales", "logistics", "finance", "people", "Häfen & Zoll/№ 1", None)
 CLASSES = ("public", "internal", "confidential", "restricted")
 # Ids that make the same file's name, or the name of one of the site's own files, or leave the folder.
-ODD_IDS = ("twin.a", "twin-a", "TWIN-A", "twin a", "index", "..", "../../out", "Ünïcödé", "a" * 180, "con")
+ODD_IDS = (
+    "twin.a",
+    "twin-a",
+    "TWIN-A",
+    "twin a",
+    "index",
+    "..",
+    "../../out",
+    "Ünïcödé",
+    "a" * 180,
+    "con",
+    "constructor",
+    "Straße",
+)
 
 
 @dataclass(frozen=True, slots=True)

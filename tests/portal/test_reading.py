@@ -1,0 +1,272 @@
+"""The site as people use it: by keys, in the dark, on paper, without script, on a day when nobody watches."""
+
+from __future__ import annotations
+
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from fakes.browser import Ear, axe
+from fakes.command import Place
+from fakes.portal_mesh import AS_OF
+from playwright.sync_api import Browser, Page, expect
+
+from dq.portal.serve import PortalServer
+
+LATER = {
+    "one tick later": "2026-05-31T09:16:00Z",
+    "two ticks later": "2026-05-31T09:29:00Z",
+    "more than two ticks later": "2026-05-31T09:31:00Z",
+    "days later": "2026-06-04T09:00:00Z",
+}
+# A page of each kind, by how it is found in a site.
+KINDS = {
+    "today": "index.html",
+    "find": "find.html",
+    "changes": "changes.html",
+    "domains": "domains/index.html",
+    "domain": "domains/sales.html",
+    "product": "products/hub/index.html",
+    "product with checks": "products/orders-090/index.html",
+    "unreadable product": "products/*broken-later*/index.html",
+    "product without promises": "products/least/index.html",
+    "incident": "incidents/*.html",
+    "list": "lists/late.html",
+}
+
+
+def at(site: Path, kind: str) -> str:
+    """The address of the first page of a kind."""
+    return sorted(site.glob(KINDS[kind]))[0].as_uri()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_axe_finds_nothing_in_the_light_and_in_the_dark(page: Page, site: Path, kind: str) -> None:
+    page.goto(at(site, kind))
+    page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    light = axe(page)
+    page.emulate_media(color_scheme="dark")
+    dark = axe(page)
+
+    assert (light, dark) == ([], [])
+
+
+def test_the_dark_is_dark(page: Page, site: Path) -> None:
+    page.emulate_media(color_scheme="dark")
+    page.goto(at(site, "product"))
+
+    ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    assert all(int(part) < 60 for part in re.findall(r"\d+", ground)[:3]), ground
+
+
+def test_the_first_key_leads_to_the_content(page: Page, site: Path) -> None:
+    page.goto(at(site, "product"))
+
+    page.keyboard.press("Tab")
+    skip = page.evaluate(
+        "() => [document.activeElement.textContent, document.activeElement.offsetWidth > 50]"
+    )
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    inside = page.evaluate("() => document.querySelector('main').contains(document.activeElement)")
+
+    assert skip == ["Skip to the content", True]
+    assert inside
+
+
+@pytest.mark.parametrize("kind", ["today", "find", "product"])
+def test_keys_reach_everything_in_the_order_of_the_page_and_show_where_they_are(
+    page: Page, site: Path, kind: str
+) -> None:
+    page.goto(at(site, kind))
+    here = """() => {
+        const one = document.activeElement, style = getComputedStyle(one), box = one.getBoundingClientRect();
+        const all = [...document.querySelectorAll("*")];
+        return [all.indexOf(one), one.outerHTML.slice(0, 80),
+            (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2) && box.width > 0];
+    }"""
+    order, unseen = [], []
+    for _ in range(400):
+        page.keyboard.press("Tab")
+        place, said, visible = page.evaluate(here)
+        if order and place <= order[0]:
+            break
+        order.append(place)
+        if not visible:
+            unseen.append(said)
+
+    count = page.evaluate(
+        "() => [...document.querySelectorAll('a[href], input, select, summary, [tabindex=\"0\"]')]"
+        ".filter(one => one.checkVisibility()).length"
+    )
+    assert unseen == []
+    assert order == sorted(order)
+    assert len(order) == min(count, 400)
+
+
+def test_on_paper_everything_is_there_and_nothing_that_is_pressed(page: Page, site: Path) -> None:
+    page.goto(at(site, "product with checks"))
+    inside = page.locator("details td").first
+
+    page.emulate_media(media="print")
+
+    expect(page.locator("nav").first).to_be_hidden()
+    expect(page.locator("main h1")).to_be_visible()
+    # What is folded on the screen is unfolded on paper, where nobody can press it.
+    expect(inside).to_be_visible()
+    assert page.evaluate("() => document.body.scrollWidth") <= 1200
+    assert len(page.pdf()) > 10_000
+
+
+def test_without_script_everything_is_there_but_the_search(chromium: Browser, site: Path) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    ear = Ear(page, site.as_uri())
+
+    page.goto(at(site, "product with checks"))
+    as_of, strip = page.locator("#as-of").inner_text(), page.locator(".strip use").count()
+    warned = page.locator("footer").inner_text()
+    page.goto(at(site, "find"))
+    told = page.locator("main").inner_text()
+    page.get_by_role("link", name="sales").first.click()
+    there = page.locator("main").inner_text()
+
+    assert ear.heard() == []
+    assert "2026-05-31 09:00 UTC" in as_of
+    assert "Without JavaScript" in warned
+    assert strip > 5
+    assert "Searching needs JavaScript" in told
+    assert "All products" in there
+    context.close()
+
+
+@pytest.mark.parametrize("when", LATER)
+@pytest.mark.parametrize("kind", ["today", "product", "incident"])
+def test_a_page_says_by_its_own_clock_that_nobody_watches(
+    page: Page, site: Path, kind: str, when: str
+) -> None:
+    page.clock.set_fixed_time(LATER[when])
+    page.goto(at(site, kind))
+
+    warning = page.locator("#stale")
+    if when in ("one tick later", "two ticks later"):
+        expect(warning).to_be_hidden()
+    else:
+        expect(warning).to_be_visible()
+        expect(warning).to_contain_text("last heard 2026-05-31 09:00 UTC")
+
+
+def test_a_page_that_stays_open_turns_stale_while_it_is_looked_at(chromium: Browser, site: Path) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+    page.clock.install(time=AS_OF)
+    page.goto(at(site, "today"))
+    expect(page.locator("#stale")).to_be_hidden()
+
+    page.clock.run_for(32 * 60 * 1000)
+
+    expect(page.locator("#stale")).to_be_visible()
+    context.close()
+
+
+@pytest.fixture
+def served(site: Path) -> Iterator[str]:
+    with PortalServer(site) as server:
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_served_it_is_the_same_and_nothing_is_held_back(page: Page, served: str) -> None:
+    ear = Ear(page, served)
+
+    page.goto(f"{served}/")
+    page.get_by_role("link", name="Find").click()
+    page.get_by_label("Words").fill("hub")
+    page.get_by_role("link", name="Hub of the mesh").click()
+
+    expect(page.locator("h1")).to_have_text("Hub of the mesh")
+    assert ear.heard() == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/../registry/dq-policy.yaml", "/%2e%2e/registry/dq-policy.yaml", "/.dq-portal/lock",
+             "/products", "//etc/passwd", "/products/%00", "/..%2f..%2fetc/passwd", "/index.html/..", "/%ff"]
+)  # fmt: skip
+def test_nothing_but_files_of_the_site_is_served(served: str, path: str) -> None:
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(served + path)
+
+    assert refused.value.code == 404
+
+
+def test_another_name_for_this_machine_is_refused(served: str) -> None:
+    asked = urllib.request.Request(served, headers={"Host": "evil.example"})
+
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(asked)
+
+    assert refused.value.code == 403
+
+
+SEARCHED = {
+    "hub": "Hub of the mesh",
+    "HUB": "Hub of the mesh",
+    "ledger": "Ledger of the mesh",
+    "orders-090": "Orders-090 of the mesh",
+    "orders 090 euros": "Orders-090 of the mesh",
+    "ünïcödé": "Ünïcödé of the mesh",
+    "u\u0308ni": "Ünïcödé of the mesh",
+    "unicode": "Ünïcödé of the mesh",
+    "owner3": "of the mesh",
+    "constructor": "Constructor of the mesh",
+    "straße": "Straße of the mesh",
+    "STRASSE": "Straße of the mesh",
+}
+
+
+@pytest.mark.parametrize("words", SEARCHED)
+def test_words_find_products(page: Page, site: Path, words: str) -> None:
+    page.goto(at(site, "find"))
+
+    page.get_by_label("Words").fill(words)
+
+    expect(page.locator("#found li").first).to_contain_text(SEARCHED[words])
+
+
+def test_words_and_filters_narrow_each_other(page: Page, site: Path) -> None:
+    page.goto(at(site, "find"))
+
+    page.get_by_label("Words").fill("mesh")
+    expect(page.locator("#told")).to_contain_text("products")
+    many = int(page.locator("#told").inner_text().split()[0])
+    page.get_by_label("Domain", exact=True).select_option(label="sales")
+    expect(page.locator("#told")).not_to_contain_text(str(many))
+    fewer = int(page.locator("#told").inner_text().split()[0])
+    page.get_by_label("Status", exact=True).select_option(label="late")
+    expect(page.locator("#told")).not_to_contain_text(str(fewer))
+    least = int(page.locator("#told").inner_text().split()[0])
+
+    assert many > fewer > least > 0
+
+
+def test_words_that_nothing_has_are_answered_too(page: Page, site: Path) -> None:
+    page.goto(at(site, "find"))
+
+    page.get_by_label("Words").fill("zzzz")
+
+    expect(page.locator("#told")).to_contain_text("No product")
+
+
+def test_a_registry_without_contracts_makes_no_site_that_looks_fine(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.put("registry/dq-policy.yaml", "{}")
+
+    built = place.dq("portal", "build", "site", "registry")
+
+    assert (built.code, "dq init" in built.err) == (3, True)
+    assert not (tmp_path / "site" / "index.html").exists()
