@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -14,6 +14,10 @@ from dq.alerts.incident import Facts, Incident, IncidentState, Subject
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import incident_event, incident_subject
 from dq.contracts.shared.outcome import End, IncidentKey, Severity
+
+_NONE: Mapping[str, Subject] = MappingProxyType({})
+# A question names no more of them: databases have a limit.
+_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,9 @@ def open_or_since(tx: Connection, since: datetime, without: Collection[str] = ()
         )
         .order_by(incidents.c.opened_at.desc(), incidents.c.id)
     )
-    return [found for row in rows.all() if (found := _read(tx, row)) is not None]
+    found = rows.all()
+    subjects = _all_subjects(tx, [row.id for row in found])
+    return [_made(row, subjects.get(row.id, _NONE)) for row in found]
 
 
 def by_prefix(tx: Connection, prefix: str, most: int = 10) -> list[Incident]:
@@ -102,6 +108,17 @@ def history(tx: Connection, incident_id: str) -> list[PastStep]:
         .order_by(incident_event.c.id)
     )
     return [PastStep(row.at, row.kind, row.revision, row.subject, row.detail) for row in rows]
+
+
+def histories(tx: Connection, incident_ids: Sequence[str]) -> dict[str, list[PastStep]]:
+    """The same of many incidents, by their ids."""
+    found: dict[str, list[PastStep]] = {}
+    asked = select(incident_event).order_by(incident_event.c.id)
+    for some in _some(incident_ids):
+        for row in tx.execute(asked.where(incident_event.c.incident_id.in_(some))):
+            step = PastStep(row.at, row.kind, row.revision, row.subject, row.detail)
+            found.setdefault(row.incident_id, []).append(step)
+    return found
 
 
 def settled_at(tx: Connection, key: IncidentKey, subject: str) -> datetime | None:
@@ -168,8 +185,10 @@ def _of(key: IncidentKey) -> Any:
 
 
 def _read(tx: Connection, row: Row[Any] | None) -> Incident | None:
-    if row is None:
-        return None
+    return None if row is None else _made(row, _subjects(tx, row.id))
+
+
+def _made(row: Row[Any], subjects: Mapping[str, Subject]) -> Incident:
     return Incident(
         id=row.id,
         key=IncidentKey(row.contract, row.object, row.group_id),
@@ -190,24 +209,30 @@ def _read(tx: Connection, row: Row[Any] | None) -> Incident | None:
         holds_up=tuple(row.holds_up or ()),
         silenced_until=row.silenced_until,
         silenced_why=row.silenced_why or "",
-        subjects=_subjects(tx, row.id),
+        subjects=subjects,
     )
 
 
 def _subjects(tx: Connection, incident_id: str) -> Mapping[str, Subject]:
-    rows = tx.execute(select(incident_subject).where(incident_subject.c.incident_id == incident_id))
-    return MappingProxyType(
-        {
-            row.subject: Subject(
+    return _all_subjects(tx, [incident_id]).get(incident_id, _NONE)
+
+
+def _all_subjects(tx: Connection, incident_ids: Sequence[str]) -> dict[str, Mapping[str, Subject]]:
+    found: dict[str, dict[str, Subject]] = {}
+    for some in _some(incident_ids):
+        for row in tx.execute(select(incident_subject).where(incident_subject.c.incident_id.in_(some))):
+            found.setdefault(row.incident_id, {})[row.subject] = Subject(
                 row.opened_at,
                 row.closed_at,
                 _facts(row.facts),
                 _facts(row.closing_facts),
                 End(row.ended) if row.ended else None,
             )
-            for row in rows
-        }
-    )
+    return {of: MappingProxyType(subjects) for of, subjects in found.items()}
+
+
+def _some(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
 
 
 def _save_subject(tx: Connection, incident: Incident, name: str) -> None:

@@ -17,7 +17,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.shared.units import parse_duration
-from dq.portal.request import PortalRequest, PortalSummary
+from dq.portal.writing.request import PortalRequest, PortalSummary
 
 app = typer.Typer(no_args_is_help=True)
 

@@ -44,6 +44,8 @@ def one_line(text: str) -> str:
 
 def block(text: str) -> str:
     """The same for a text of several lines by our own making: its line feeds and tabs stay."""
+    if text.isascii() and text.isprintable():  # most texts are plain, and a page has thousands of them
+        return text
     return _IN_BLOCK.sub(_escape, text) if _IN_BLOCK.search(text) else text
 
 
@@ -57,7 +59,8 @@ def inert(text: str) -> str:
 def in_json(document: str) -> str:
     """A JSON document with the same meaning, in which all of these characters are JSON's own escapes."""
     # They can only stand inside of its strings, where an escape means the character.
-    if _IN_BLOCK.search(document):
+    plain = document.isascii() and document.isprintable()
+    if not plain and _IN_BLOCK.search(document):
         document = _IN_BLOCK.sub(_json_escape, document)
     return _ANYWHERE.sub(r"\1\\u005b", document) if "#" in document else document
 

@@ -47,10 +47,10 @@ class IncidentFacts:
 def incidents(tx: Connection, since: datetime) -> list[IncidentFacts]:
     """The incidents that are open, or were resolved at this instant or later; newest first."""
     found = ledger.open_or_since(tx, since, (STORM, PAST))
-    messages = _messages(tx, [one.id for one in found])
+    ids = [one.id for one in found]
+    steps, messages = ledger.histories(tx, ids), _messages(tx, ids)
     return [
-        IncidentFacts(one, tuple(ledger.history(tx, one.id)), tuple(messages.get(one.id, ())))
-        for one in found
+        IncidentFacts(one, tuple(steps.get(one.id, ())), tuple(messages.get(one.id, ()))) for one in found
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -47,6 +47,8 @@ class ObjectFacts:
     object: SchemaObject
     accounts: tuple[Account, ...]
     quality: ObjectQuality
+    answered_by: Mapping[str, str] = field(default_factory=dict)
+    """From the path of a clause to that of the one whose check tests it too, where that is another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +120,9 @@ def product(
 
 def _object(contract: Contract, one: SchemaObject, known: Known, neighbours: Neighbours) -> ObjectFacts:
     clauses = foreseen(contract, one, built_in(), neighbours)
-    return ObjectFacts(
-        one, accounts(contract, one, clauses), known.quality.get((contract.key, one.name), NOTHING)
-    )
+    covered = {path: clause.path for clause in reversed(clauses) for path in clause.covers}
+    quality = known.quality.get((contract.key, one.name), NOTHING)
+    return ObjectFacts(one, accounts(contract, one, clauses), quality, covered)
 
 
 def state(facts: ProductFacts) -> ProductState:

@@ -1,8 +1,8 @@
-"""The contracts of a registry as cards: each file read once, and parsed only when it has changed."""
+"""The contracts of a registry as cards: which are made anew only where a file has changed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,26 +21,30 @@ def files(paths: Iterable[Path]) -> tuple[Found, ...]:
     return discover(paths).contracts
 
 
-def cards(
-    found: Sequence[Found], kept: Mapping[str, Card], tick: Callable[[], None] = lambda: None
-) -> list[Card]:
-    """A card for each file, in order; those that are kept are taken where the file is as it was."""
-    made = []
-    for file in found:
-        made.append(_card(file, kept.get(str(file))))
-        tick()
-    return made
+def looked_at(found: Sequence[Found]) -> list[str]:
+    """The digest of each file; REFUSED for one that may not be read."""
+    return [_digest(file) for file in found]
 
 
-def _card(file: Found, before: Card | None) -> Card:
+def _digest(file: Found) -> str:
+    try:
+        return sha256(read(file)).hexdigest()
+    except FileRefused:
+        return REFUSED
+
+
+def cards(found: Sequence[Found]) -> list[Card]:
+    """A card for each file, in order."""
+    return [_card(file) for file in found]
+
+
+def _card(file: Found) -> Card:
     name = str(file)
     try:
         content = read(file)
     except FileRefused as refused:
         return unread(name, REFUSED, [refused.finding(name)])
     digest = sha256(content).hexdigest()
-    if before is not None and before.digest == digest:
-        return before
     parsed = parse(content, name)
     wrong = [finding for finding in parsed.findings if finding.severity.blocks]
     if parsed.contract is None or wrong:

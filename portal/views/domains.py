@@ -68,3 +68,18 @@ def _badness(one: ProductRow) -> tuple[Any, ...]:
         -(one.summary.bad / counted_cycles if counted_cycles else 0),
         one.card.title,
     )
+
+
+def line(name: str, rows: Sequence[ProductRow]) -> Values:
+    """A domain in the list of all."""
+    good, bad = sum(one.summary.good for one in rows), sum(one.summary.bad for one in rows)
+    matters = (ProductState.BROKEN, ProductState.LATE)
+    unknown = (ProductState.UNKNOWN, ProductState.UNREADABLE)
+    return {
+        "name": name or "(none)",
+        "page": domain_page(name),
+        "products": len(rows),
+        "in_time": f"{int(1000 * good / (good + bad)) / 10:.1f}%" if good + bad else "-",
+        "bad": sum(one.state in matters for one in rows),
+        "unknown": sum(one.state in unknown for one in rows),
+    }

@@ -6,6 +6,7 @@ from typing import Any
 
 from dq.alerts.handling.summary import incident_as_row
 from dq.dataquality.delivery.history.standing_facts import cycle_as_dict, promise_as_dict
+from dq.dataquality.delivery.ledger import Kept
 from dq.portal.facts.product import ProductFacts, ProductState
 from dq.portal.views.strip import DRAWN
 from dq.portal.views.words import STATES, instant
@@ -35,7 +36,7 @@ def status(facts: ProductFacts) -> dict[str, Any]:
         "state": facts.state.value,
         "as_of": instant(facts.now).iso,
         "deliveries": [
-            {**promise_as_dict(one), "cycles": [cycle_as_dict(kept) for kept in one.cycles[-DRAWN:]]}
+            {**promise_as_dict(one), "cycles": [_cycle(kept) for kept in one.cycles[-DRAWN:]]}
             for one in facts.promises
         ],
         "checks": [
@@ -45,6 +46,12 @@ def status(facts: ProductFacts) -> dict[str, Any]:
         ],
         "incidents": [incident_as_row(one.incident) for one in reversed(facts.open_incidents)],
     }
+
+
+def _cycle(kept: Kept) -> dict[str, Any]:
+    """What most ask of a cycle; `dq status --format json` has all of it."""
+    whole = cycle_as_dict(kept)
+    return {name: whole[name] for name in ("due_at", "status", "delivered_at", "source")}
 
 
 def badge(state: ProductState) -> dict[str, Any]:

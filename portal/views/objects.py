@@ -15,6 +15,7 @@ from dq.portal.views.words import Values, counted, cut, instant
 
 _COLUMNS, _CLAUSES, _FAILS = 400, 60, 50
 _DEEPEST = 12
+_WORST = (Status.FAIL, Status.ERROR, Status.SKIPPED, Status.PASS)
 # Of what is told of a clause: the kind in the style sheet, and the word.
 _CLAUSE_STATES = {
     "broken": "checked, and broken",
@@ -62,10 +63,15 @@ def _failed(line: Line) -> Values:
 
 def _clauses(facts: ObjectFacts) -> list[Values]:
     """The clauses by what is known of them, as they stand in the scope that was checked last."""
-    answered = {line.clause: line.status for line in facts.quality.newest}
+    answered: dict[str, Status] = {}
+    for line in facts.quality.newest:
+        before = answered.get(line.clause)
+        # Several checks may test one clause: the worst of their answers counts.
+        answered[line.clause] = min((one for one in (before, line.status) if one), key=_WORST.index)
     sorted_out: dict[str, list[tuple[str, str, str]]] = {kind: [] for kind in _CLAUSE_STATES}
     for account in facts.accounts:
-        kind, how = _fate(account, answered.get(account.path))
+        other = facts.answered_by.get(account.path, "")
+        kind, how = _fate(account, answered.get(account.path) or answered.get(other))
         sorted_out[kind].append((account.property or account.object, cut(account.clause, 200), cut(how, 300)))
     return [
         {

@@ -1,13 +1,12 @@
-"""The pages of products: asked and written by the batch, in several processes where there are many."""
+"""The pages of products: asked and written by the batch."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from multiprocessing import get_context
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -29,13 +28,12 @@ from dq.portal.views import incident, machines
 from dq.portal.views import product as screen
 from dq.portal.views.product import incident_row
 from dq.portal.views.words import STATES, cut, instant
+from dq.portal.writing.crew import Crew
 from dq.portal.writing.site import Site
 from dq.portal.writing.templates import render
 from dq.store.engine import open_as_it_is
 
 _BATCH = 100
-_FEW = 200
-"""Fewer pages are written sooner than processes start."""
 _UP = "../../"
 
 
@@ -69,43 +67,18 @@ def paths_of(card: Card) -> tuple[str, ...]:
 
 
 def write(
-    site: Site,
-    jobs: Sequence[PageJob],
-    store_url: str,
-    now: datetime,
-    workers: int,
-    tick: Callable[[int], None],
-) -> dict[str, Summary]:
-    """Writes the pages of these products; their rows, by file."""
-    rows: dict[str, Summary] = {}
+    site: Site, jobs: Sequence[PageJob], store_url: str, now: datetime, crew: Crew
+) -> Iterator[Mapping[str, Summary]]:
+    """Writes the pages of these products; gives the rows of some of them at a time, by file."""
     batches = [jobs[start : start + _BATCH] for start in range(0, len(jobs), _BATCH)]
-    for made in _made(site.root, batches, store_url, now, workers if len(jobs) >= _FEW else 1):
-        rows |= made.rows
+    for made in crew.each(partial(_batch, site.root, store_url, now), batches):
         site.paths |= made.paths
         site.written += made.written
         site.same += made.same
-        tick(len(made.rows))
-    return rows
+        yield made.rows
 
 
-def _made(
-    root: Path, batches: Sequence[Sequence[PageJob]], store_url: str, now: datetime, workers: int
-) -> Iterator[Made]:
-    if workers < 2 or len(batches) < 2:
-        yield from (_batch(root, batch, store_url, now) for batch in batches)
-        return
-    # A process that forks with threads of a database driver may hang; a new one knows only what it is given.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        started = [pool.submit(_batch, root, batch, store_url, now) for batch in batches]
-        try:
-            for one in started:
-                yield one.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _batch(root: Path, jobs: Sequence[PageJob], store_url: str, now: datetime) -> Made:
+def _batch(root: Path, store_url: str, now: datetime, jobs: Sequence[PageJob]) -> Made:
     site, rows = Site(root), {}
     store = open_as_it_is(store_url)
     try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from dq.portal.facts.incidents import IncidentFacts
@@ -11,112 +13,124 @@ from dq.portal.facts.product import ProductState
 from dq.portal.facts.watcher import Watcher
 from dq.portal.views import changes, domains, find, incident, lists, search
 from dq.portal.views.changes import NotedChange
-from dq.portal.views.lists import ProductRow
+from dq.portal.views.lists import ListPage, ProductRow
 from dq.portal.views.words import STATES, instant
 from dq.portal.writing.site import Site
+from dq.portal.writing.state import SiteState
 from dq.portal.writing.templates import STATIC, render, static
 
 
-def shared(site: Site, watcher: Watcher) -> None:
-    """What all pages load: the style sheet, the script, and the instant as of which the site is."""
-    for name in STATIC:
-        site.put(f"static/{name}", static(name))
-    facts = {
-        "built": instant(watcher.now).iso,
-        "heard": instant(watcher.heard).iso if watcher.heard else None,
-        "tick": watcher.tick.total_seconds(),
-    }
-    site.put("as-of.js", f"window.dqAsOf = {json.dumps(facts)};\n".encode())
+@dataclass(slots=True)
+class Screens:
+    """Writes those pages. `hashes` are of what they were made from, by path; a page whose hash is that of the
+    last build stays."""
+
+    site: Site
+    rows: Sequence[ProductRow]
+    incidents: Sequence[IncidentFacts]
+    watcher: Watcher
+    before: SiteState
+    hashes: dict[str, str] = field(default_factory=dict)
+
+    def write(self, noted: Sequence[NotedChange], waivers: Sequence[Any]) -> None:
+        """All of them."""
+        self._incidents()
+        self._overview(noted, waivers)
+        self._states()
+        self._domains()
+        self._search()
+        self._shared()
+
+    def _unless_same(self, path: str, inputs: object, made: Callable[[], bytes]) -> None:
+        self.hashes[path] = _hash(inputs)
+        if self.before.pages.get(path) == self.hashes[path] and self.site.has(path):
+            self.site.keep([path])
+        else:
+            self.site.put(path, made())
+
+    def _shared(self) -> None:
+        """What all pages load: the style sheet, the script, and the instant as of which the site is."""
+        for name in STATIC:
+            self.site.put(f"static/{name}", static(name))
+        heard = self.watcher.heard
+        facts = {
+            "built": instant(self.watcher.now).iso,
+            "heard": instant(heard).iso if heard else None,
+            "tick": self.watcher.tick.total_seconds(),
+        }
+        self.site.put("as-of.js", f"window.dqAsOf = {json.dumps(facts)};\n".encode())
+
+    def _overview(self, noted: Sequence[NotedChange], waivers: Sequence[Any]) -> None:
+        rows, as_of = self.rows, instant(self.watcher.now)
+        put = self.site.put
+        put("index.html", render("today.html", "", **lists.today(rows, self.incidents, self.watcher)))
+        put("find.html", render("find.html", "", as_of=as_of, **find.find(rows, search.filter_shelf)))
+        put("changes.html", render("changes.html", "", **changes.changes(noted, rows, waivers, self.watcher)))
+        feed = incident.feed("Incidents", "all", list(self.incidents), "")
+        put("incidents.xml", render("feed.xml", "", **feed))
+
+    def _states(self) -> None:
+        """The lists of all products that stand alike."""
+        for state in ProductState:
+            those = sorted(
+                (one for one in self.rows if one.state is state), key=lambda one: one.card.title.lower()
+            )
+            for page in lists.listings(state.value, f"Products: {STATES[state].text}", those):
+                self._list(page, "listing.html", {})
+
+    def _domains(self) -> None:
+        """The report of each domain, and the list of them."""
+        found = domains.by_domain(self.rows)
+        for name, those in found.items():
+            report = domains.domain(name, those, self.watcher)
+            first = domains.domain_page(name).removeprefix("domains/").removesuffix(".html")
+            for page in lists.listings(first, report["title"], those, "domains"):
+                if page.number == 1:
+                    self._list(page, "domain.html", report)
+                else:
+                    self._list(page, "listing.html", {})
+        table = [domains.line(name, those) for name, those in found.items()]
+        values = {"domains": table, "as_of": instant(self.watcher.now)}
+        self.site.put("domains/index.html", render("domains.html", "../", **values))
+
+    def _list(self, page: ListPage, template: str, more: Mapping[str, Any]) -> None:
+        values = {**more, **lists.listing(page)}
+        values.pop("as_of", None)
+        as_of = instant(self.watcher.now)
+        self._unless_same(page.path, values, lambda: render(template, "../", as_of=as_of, **values))
+
+    def _incidents(self) -> None:
+        pages = {one.card.key: one.card.slug for one in self.rows if one.card.key}
+        as_of = instant(self.watcher.now)
+        for one in self.incidents:
+            path = f"incidents/{incident.slug_of(one)}.html"
+            inputs = (one.incident, one.history, one.messages, pages.get(one.incident.key.contract))
+
+            def made(of: IncidentFacts = one) -> bytes:
+                return render("incident.html", "../", as_of=as_of, **incident.incident(of, pages.get))
+
+            self._unless_same(path, inputs, made)
+
+    def _search(self) -> None:
+        """The files of the search; those of words only where contracts have changed."""
+        old = {one.card.file: one.card for one in self.before.contracts.values() if one.card.readable}
+        new = {one.card.file: one.card for one in self.rows if one.card.readable}
+        other = [file for file in old.keys() | new.keys() if old.get(file) != new.get(file)]
+        held = (cards[file] for file in other for cards in (old, new) if file in cards)
+        wanted = {search.shelf_of(word) for card in held for word in card.words} if old else None
+        if wanted is None or wanted:
+            for name, data in search.word_shelves(list(new.values()), wanted):
+                self.site.put(f"search/{name}.js", data)
+        if wanted is not None:
+            words = (path for path in self.before.paths if path.startswith("search/w-"))
+            self.site.keep(path for path in words if path[len("search/") : -len(".js")] not in wanted)
+        stood = {one.card.file: one.summary.state for one in self.before.contracts.values()}
+        if not other and stood == {one.card.file: one.summary.state for one in self.rows}:
+            self.site.keep(path for path in self.before.paths if path.startswith("search/f-"))
+            return
+        for name, data in search.filter_shelves(self.rows):
+            self.site.put(f"search/{name}.js", data)
 
 
-def overview(
-    site: Site,
-    rows: Sequence[ProductRow],
-    incidents: Sequence[IncidentFacts],
-    noted: Sequence[NotedChange],
-    waivers: Sequence[Any],
-    watcher: Watcher,
-) -> None:
-    """Today, find, changes and the feed of all incidents."""
-    site.put("index.html", render("today.html", "", **lists.today(rows, incidents, watcher)))
-    as_of = instant(watcher.now)
-    site.put("find.html", render("find.html", "", as_of=as_of, **find.find(rows, search.filter_shelf)))
-    site.put("changes.html", render("changes.html", "", **changes.changes(noted, rows, waivers, watcher)))
-    site.put(
-        "incidents.xml", render("feed.xml", "", **incident.feed("Incidents", "all", list(incidents), ""))
-    )
-
-
-def states(site: Site, rows: Sequence[ProductRow], watcher: Watcher) -> None:
-    """The lists of all products that stand alike."""
-    for state in ProductState:
-        those = sorted((one for one in rows if one.state is state), key=lambda one: one.card.title.lower())
-        for page in lists.listings(state.value, f"Products: {STATES[state].text}", those):
-            values = lists.listing(page)
-            site.put(page.path, render("listing.html", "../", as_of=instant(watcher.now), **values))
-
-
-def reports(site: Site, rows: Sequence[ProductRow], watcher: Watcher) -> None:
-    """The report of each domain, and the list of them."""
-    found = domains.by_domain(rows)
-    for name, those in found.items():
-        report = domains.domain(name, those, watcher)
-        first = domains.domain_page(name)
-        pages = lists.listings(
-            first.removeprefix("domains/").removesuffix(".html"), report["title"], those, "domains"
-        )
-        for page in pages:
-            values = {**lists.listing(page), **({"as_of": report["as_of"]} if page.number > 1 else report)}
-            template = "domain.html" if page.number == 1 else "listing.html"
-            site.put(page.path, render(template, "../", **values))
-    table = [_domain_line(name, those) for name, those in found.items()]
-    site.put("domains/index.html", render("domains.html", "../", as_of=instant(watcher.now), domains=table))
-
-
-def _domain_line(name: str, rows: Sequence[ProductRow]) -> dict[str, Any]:
-    good, bad = sum(one.summary.good for one in rows), sum(one.summary.bad for one in rows)
-    matters = (ProductState.BROKEN, ProductState.LATE)
-    unknown = (ProductState.UNKNOWN, ProductState.UNREADABLE)
-    return {
-        "name": name or "(none)",
-        "page": domains.domain_page(name),
-        "products": len(rows),
-        "in_time": f"{int(1000 * good / (good + bad)) / 10:.1f}%" if good + bad else "-",
-        "bad": sum(one.state in matters for one in rows),
-        "unknown": sum(one.state in unknown for one in rows),
-    }
-
-
-def incident_path(facts: IncidentFacts) -> str:
-    """The page of an incident."""
-    return f"incidents/{incident.slug_of(facts)}.html"
-
-
-def incidents(
-    site: Site, found: Sequence[IncidentFacts], page_of: Callable[[str], str | None], watcher: Watcher
-) -> None:
-    """A page for each incident."""
-    for one in found:
-        values = incident.incident(one, page_of)
-        site.put(incident_path(one), render("incident.html", "../", as_of=instant(watcher.now), **values))
-
-
-def searching(
-    site: Site, rows: Sequence[ProductRow], wanted: Collection[str] | None, kept: Collection[str]
-) -> None:
-    """The files of the search. `wanted` are the shelves of words that may have changed, None for all; of the
-    others, those that are `kept` stay."""
-    readable = [one.card for one in rows if one.card.readable]
-    names = set()
-    for name, data in search.word_shelves(readable, wanted):
-        site.put(f"search/{name}.js", data)
-        names.add(name)
-    if wanted is not None:
-        site.keep(path for path in kept if path.startswith("search/w-") and path[7:-3] not in wanted)
-    for name, data in search.filter_shelves(rows):
-        site.put(f"search/{name}.js", data)
-
-
-def pages_by_key(rows: Sequence[ProductRow]) -> Mapping[str, str]:
-    """The folder of each product's page, by its contract's key."""
-    return {one.card.key: one.card.slug for one in rows if one.card.key}
+def _hash(value: object) -> str:
+    return sha256(repr(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]

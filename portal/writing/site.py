@@ -34,12 +34,18 @@ class Site:
         """Puts a file there, unless it holds these bytes already. Raises OutsideFolder where a link lies."""
         self.paths.add(path)
         *below, name = open_beneath.parts(path)
-        with open_beneath.folder(self.root, below, make=True) as folder:
+        try:
+            self._put(below, name, data, make=False)
+        except FileNotFoundError:
+            self._put(below, name, data, make=True)
+
+    def _put(self, below: list[str], name: str, data: bytes, *, make: bool) -> None:
+        with open_beneath.folder(self.root, below, make=make) as folder:
             if _holds(folder, name, data):
                 self.same += 1
-                return
-            self._place(folder, name, data)
-        self.written += 1
+            else:
+                self._place(folder, name, data)
+                self.written += 1
 
     def keep(self, paths: Iterable[str]) -> None:
         """Says of files that they are as they should be."""

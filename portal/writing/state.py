@@ -7,8 +7,9 @@ wrote, is none: then everything is written again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from dq.portal.facts import card, summary
 from dq.portal.facts.card import Card
@@ -16,30 +17,35 @@ from dq.portal.facts.summary import Summary
 from dq.portal.views.changes import NotedChange
 from dq.portal.writing.site import Site
 
-_NAME, _FORM = "state.jsonl", 1
+_NAME, _FORM = "state.jsonl", 2
 _CHANGES = 200
 
 
 @dataclass(slots=True)
 class KeptContract:
-    """One contract of the last build; `inputs` is the hash of all else that its page was made from."""
+    """One contract of the last build; `inputs` is the hash of all that its page was made from beside the
+    store, and `line` what was kept of it, as it stands in the file."""
 
     card: Card
     summary: Summary
     inputs: str = ""
+    line: str = ""
 
 
 @dataclass(slots=True)
 class SiteState:
-    """`made_by` is the hash of what pages were made with; `marks` are where the store's tables ended."""
+    """`made_by` is the hash of what pages were made with, `marks` are where the store's tables ended, and
+    `pages` the hashes of what other pages than those of products were made from, by their paths."""
 
     made_by: str = ""
     built: str = ""
-    marks: dict[str, object] = field(default_factory=dict)
+    marks: dict[str, Any] = field(default_factory=dict)
     contracts: dict[str, KeptContract] = field(default_factory=dict)
-    incidents: dict[str, str] = field(default_factory=dict)
+    pages: dict[str, str] = field(default_factory=dict)
     paths: list[str] = field(default_factory=list)
     changes: list[NotedChange] = field(default_factory=list)
+    seen: dict[str, list[str]] = field(default_factory=dict)
+    """The version and the digest of each contract as it could last be read, by its key."""
 
 
 def load(site: Site) -> SiteState:
@@ -47,7 +53,7 @@ def load(site: Site) -> SiteState:
     lines = site.kept(_NAME).decode("utf-8", "replace").splitlines()
     try:
         return _read(lines) if lines else SiteState()
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return SiteState()
 
 
@@ -59,14 +65,15 @@ def _read(lines: list[str]) -> SiteState:
         head["made_by"],
         head["built"],
         head["marks"],
-        incidents=head["incidents"],
+        pages=head["pages"],
         paths=head["paths"],
         changes=[NotedChange(**one) for one in head["changes"]],
+        seen=head["seen"],
     )
     for line in lines[1:]:
         row = json.loads(line)
         one = card.loaded(row["card"])
-        found.contracts[one.file] = KeptContract(one, summary.loaded(row["summary"]), row["inputs"])
+        found.contracts[one.file] = KeptContract(one, summary.loaded(row["summary"]), row["inputs"], line)
     return found
 
 
@@ -76,33 +83,39 @@ def save(site: Site, state: SiteState) -> None:
 
 
 def _lines(state: SiteState) -> Iterator[str]:
-    head = {
-        "form": _FORM,
-        "made_by": state.made_by,
-        "built": state.built,
-        "marks": state.marks,
-        "incidents": state.incidents,
-        "paths": state.paths,
-        "changes": [asdict(one) for one in state.changes[:_CHANGES]],
-    }
-    yield json.dumps(head)
+    yield json.dumps(
+        {
+            "form": _FORM,
+            "made_by": state.made_by,
+            "built": state.built,
+            "marks": state.marks,
+            "pages": state.pages,
+            "paths": state.paths,
+            "changes": [asdict(one) for one in state.changes[:_CHANGES]],
+            "seen": state.seen,
+        }
+    )
     for one in state.contracts.values():
-        yield json.dumps({"card": one.card.dumped(), "summary": one.summary.dumped(), "inputs": one.inputs})
+        yield one.line or json.dumps(
+            {"card": one.card.dumped(), "summary": one.summary.dumped(), "inputs": one.inputs}
+        )
 
 
-def changed(before: SiteState, cards: list[Card], at: str) -> list[NotedChange]:
+def changed(before: SiteState, cards: Sequence[Card], at: str) -> list[NotedChange]:
     """What changed of contracts since the last build, then what was noted before; newest first.
 
     The first build of all notes nothing: everything would be new.
     """
-    if not before.contracts:
+    if not before.seen:
         return before.changes
-    known = {one.card.key: one.card for one in before.contracts.values() if one.card.key}
     new = [
-        NotedChange(
-            at, one.key, one.title, one.slug, known[one.key].version if one.key in known else "", one.version
-        )
+        NotedChange(at, one.key, one.title, one.slug, before.seen.get(one.key, [""])[0], one.version)
         for one in cards
-        if one.readable and (one.key not in known or known[one.key].digest != one.digest)
+        if one.readable and before.seen.get(one.key, ["", ""])[1] != one.digest
     ]
     return [*new, *before.changes][:_CHANGES]
+
+
+def seen(before: SiteState, cards: Sequence[Card]) -> dict[str, list[str]]:
+    """How each contract could last be read."""
+    return {**before.seen, **{one.key: [one.version, one.digest] for one in cards if one.readable}}

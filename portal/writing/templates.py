@@ -28,6 +28,11 @@ def static(name: str) -> bytes:
     return (files("dq.portal") / "static" / name).read_bytes()
 
 
+def needed() -> None:
+    """Raises MissingTool where the extra is not installed."""
+    _environment()
+
+
 @cache
 def digest() -> str:
     """The hash of all that pages are made with: when it changes, every page is written again."""

@@ -1,0 +1,46 @@
+"""The processes that share the work of a build; none but this one where there is little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from types import TracebackType
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_WORTH_IT = 4
+"""Fewer pieces are done sooner than processes start."""
+
+
+class Crew:
+    """So many processes, which start when there is enough to do for them."""
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=kind is None, cancel_futures=True)
+
+    def each(self, work: Callable[[T], R], pieces: Sequence[T]) -> Iterator[R]:
+        """What `work` gives for each piece, in order. Both must be picklable."""
+        if self._workers < 2 or (self._pool is None and len(pieces) < _WORTH_IT):
+            yield from map(work, pieces)
+            return
+        if self._pool is None:
+            # A process that is forked beside a database driver's threads may hang; a new one cannot.
+            self._pool = ProcessPoolExecutor(self._workers, mp_context=get_context("spawn"))
+        started = [self._pool.submit(work, piece) for piece in pieces]
+        for number, one in enumerate(started):
+            yield one.result()
+            # What was given is not held: there may be a hundred thousand of them.
+            started[number] = one.__class__()
