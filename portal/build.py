@@ -14,7 +14,7 @@ from dq.portal.facts.card import Card
 from dq.portal.views.lists import ProductRow
 from dq.portal.writing import products, site, state, templates
 from dq.portal.writing.crew import Crew
-from dq.portal.writing.plan import Plan, plan, read_cards
+from dq.portal.writing.plan import SitePlan, plan, read_cards
 from dq.portal.writing.request import PortalRequest, PortalSummary
 from dq.portal.writing.screens import Screens
 from dq.portal.writing.site import Site
@@ -32,7 +32,7 @@ def build(request: PortalRequest) -> PortalSummary:
 
 
 def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
-    before = state.load(held)
+    before, unfinished = state.load(held), held.planned()
     if before.made_by != templates.digest():
         # Pages are made otherwise now; what was there is known, so that it can be removed.
         before = SiteState(paths=before.paths, changes=before.changes, seen=before.seen)
@@ -48,7 +48,7 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
     noted = state.changed(before, cards, request.now.isoformat())
     shown = Screens(held, rows, incidents, watcher, before)
     shown.write(noted, [asdict(one) for one in request.waivers])
-    held.clear([*before.paths, *held.planned()])
+    held.clear([*before.paths, *unfinished])
     after = SiteState(
         templates.digest(),
         request.now.isoformat(),
@@ -64,7 +64,7 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
 
 
 def _written(
-    held: Site, crew: Crew, made: Plan, cards: Sequence[Card], request: PortalRequest
+    held: Site, crew: Crew, made: SitePlan, cards: Sequence[Card], request: PortalRequest
 ) -> list[ProductRow]:
     """The rows of all products, once the pages of those that changed are there."""
     held.keep(made.kept_paths)
@@ -77,7 +77,7 @@ def _written(
     return [ProductRow(card, summaries[card.file]) for card in cards]
 
 
-def _kept(row: ProductRow, made: Plan, before: SiteState) -> KeptContract:
+def _kept(row: ProductRow, made: SitePlan, before: SiteState) -> KeptContract:
     file = row.card.file
     old = before.contracts.get(file)
     if old is not None and file in made.kept and old.card == row.card:
@@ -86,7 +86,7 @@ def _kept(row: ProductRow, made: Plan, before: SiteState) -> KeptContract:
 
 
 def _summary(
-    request: PortalRequest, held: Site, rows: Sequence[ProductRow], made: Plan, *, stale: bool
+    request: PortalRequest, held: Site, rows: Sequence[ProductRow], made: SitePlan, *, stale: bool
 ) -> PortalSummary:
     return PortalSummary(
         request.out,

@@ -27,7 +27,7 @@ _BATCH = 250
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SitePlan:
     """The products whose pages are made anew, and of the others the rows and paths that stay. `inputs` are
     the hashes of what pages are made from, by file."""
 
@@ -94,7 +94,7 @@ def plan(
     moved: set[str] | None,
     before: SiteState,
     request: PortalRequest,
-) -> Plan:
+) -> SitePlan:
     """What to do. `moved` are the keys of which the store may know something new, None for all."""
     jobs: list[PageJob] = []
     kept: dict[str, Summary] = {}
@@ -117,7 +117,7 @@ def plan(
             paths += paths_of(job.card)
         else:
             jobs.append(job)
-    return Plan(jobs, kept, paths, inputs)
+    return SitePlan(jobs, kept, paths, inputs)
 
 
 def _right(summary: Summary, built: str, now: datetime) -> bool:

@@ -58,10 +58,13 @@ class Site:
     def clear(self, before: Iterable[str]) -> None:
         """Removes what an earlier build put there and this one did not; folders that are empty then, too."""
         for path in sorted(set(before) - self.paths):
-            *below, name = open_beneath.parts(path)
-            with suppress(OSError), open_beneath.folder(self.root, below) as folder:
-                open_beneath.remove(folder, name)
-                self.removed += 1
+            try:
+                *below, name = open_beneath.parts(path)
+                with open_beneath.folder(self.root, below) as folder:
+                    open_beneath.remove(folder, name)
+            except OSError:
+                continue
+            self.removed += 1
             for depth in range(len(below), 0, -1):
                 with suppress(OSError):
                     self.root.joinpath(*below[:depth]).rmdir()

@@ -1,0 +1,232 @@
+"""dq portal build: what is written, what stays, and what is never touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from fakes.command import BEGIN, Place, contract
+
+from dq.portal.writing.site import OWN
+
+NOW, LATER = "2026-05-12T08:00:00Z", "2026-05-12T08:05:00Z"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Orders came twice, sales once of twice; a third contract cannot be read."""
+    place = Place(tmp_path_factory.mktemp("building"))
+    place.put("registry/dq-policy.yaml", "{}")
+    place.put("registry/orders.odcs.yaml", contract("orders") + "domain: shop\n")
+    inputs = "customProperties: [{property: inputs, vendor: dq, value: [orders]}]\n"
+    place.put("registry/sales.odcs.yaml", contract("sales") + "domain: shop\n" + inputs)
+    (place.folder / "lake").mkdir()
+    assert place.dq("watch", "registry", "--as-of", BEGIN, "--channel", "console").code == 0
+    for name, days in (("orders", (10, 11)), ("sales", (10,))):
+        for day in days:
+            marker = place.put(f"lake/{name}/day=2026-05-{day}/_SUCCESS", "")
+            os.utime(marker, (datetime(2026, 5, day + 1, 5, tzinfo=UTC).timestamp(),) * 2)
+    place.dq("watch", "registry", "--as-of", NOW, "--channel", "console")
+    place.put(
+        "registry/odd.odcs.yaml",
+        "apiVersion: v3.2.0\nkind: DataContract\nid: odd\nversion: 1.0.0\nname: [1]\n",
+    )
+    return place
+
+
+@pytest.fixture
+def place(made: Place, tmp_path: Path) -> Place:
+    shutil.copytree(made.folder, tmp_path / "copy")
+    return Place(tmp_path / "copy")
+
+
+def built(place: Place, *more: str, at: str = NOW):
+    return place.dq("portal", "build", "site", "registry", "--as-of", at, "--format", "json", *more)
+
+
+def site(place: Place, path: str) -> str:
+    return (place.folder / "site" / path).read_text()
+
+
+def files(place: Place) -> set[str]:
+    root = place.folder / "site"
+    return {str(one.relative_to(root)) for one in root.rglob("*") if one.is_file() and OWN not in one.parts}
+
+
+def test_what_cannot_be_read_has_a_page_that_says_where_and_the_exit_code_is_3(place: Place) -> None:
+    ran = built(place)
+
+    assert ran.code == 3
+    assert ran.json["states"] == {"late": 1, "unchecked": 1, "unreadable": 1}
+    assert "registry/odd.odcs.yaml:5:" in site(place, "index.html")
+    assert any("odd.odcs.yaml:5:" in one["at"] for one in ran.json["problems"])
+    assert "cannot be read" in site(place, "products/odd/index.html")
+
+
+def test_status_json_says_what_dq_status_says(place: Place) -> None:
+    built(place)
+    said = place.dq("status", "registry", "--as-of", NOW, "--format", "json").json
+
+    for one in said["deliveries"]:
+        page = json.loads(site(place, f"products/{one['contract']}/status.json"))
+        mine = page["deliveries"][0]
+        assert {**mine, "cycles": None} == {**one, "cycles": None}
+        assert mine["cycles"] == [
+            {name: cycle[name] for name in ("due_at", "status", "delivered_at", "source")}
+            for cycle in one["cycles"]
+        ]
+        assert page["incidents"] == [
+            row for row in said["incidents"] if row["key"].startswith(f"{one['contract']}/")
+        ]
+
+
+def test_a_second_build_writes_nothing_and_a_changed_contract_only_its_own_pages(place: Place) -> None:
+    built(place)
+    again = built(place).json
+    place.put("registry/sales.odcs.yaml", contract("sales", "1.1.0") + "domain: shop\n")
+    changed = built(place)
+
+    assert (again["rendered"], again["written"], again["removed"]) == (0, 0, 0)
+    # Orders loses what is made from it.
+    assert changed.json["rendered"] == 2
+    assert "1.0.0 → 1.1.0" in site(place, "changes.html").replace("<bdi>", "").replace("</bdi>", "")
+
+
+def test_what_the_watcher_learns_changes_one_product(place: Place) -> None:
+    built(place)
+    marker = place.put("lake/sales/day=2026-05-11/_SUCCESS", "")
+    os.utime(marker, (datetime(2026, 5, 12, 8, 2, tzinfo=UTC).timestamp(),) * 2)
+    place.dq("watch", "registry", "--as-of", LATER, "--channel", "console")
+
+    ran = built(place, at=LATER).json
+
+    assert ran["rendered"] == 1
+    assert (
+        json.loads(site(place, "products/sales/status.json"))["deliveries"][0]["cycles"][-1]["status"]
+        == "late"
+    )
+    assert "Incidents that ended" in site(place, "index.html")
+
+
+def test_a_page_is_made_again_when_a_miss_leaves_the_window_and_nothing_else_happens(place: Place) -> None:
+    built(place)
+
+    ran = built(place, at="2026-08-11T08:00:00Z")
+
+    assert ran.json["rendered"] == 2
+    assert json.loads(site(place, "products/sales/status.json"))["deliveries"][0]["bad"] == 0
+
+
+def test_pages_of_what_is_gone_are_removed_and_files_of_others_stay(place: Place) -> None:
+    built(place)
+    (place.folder / "registry" / "odd.odcs.yaml").unlink()
+    (place.folder / "site" / "CNAME").write_text("data.example.com\n")
+    (place.folder / "site" / "products" / "odd" / "mine.txt").write_text("mine\n")
+
+    ran = built(place)
+
+    assert ran.code == 0
+    assert "products/odd/index.html" not in files(place)
+    assert {"CNAME", "products/odd/mine.txt"} <= files(place)
+
+
+def test_a_folder_of_others_is_refused_and_left_as_it_is(place: Place) -> None:
+    place.put("site/index.html", "mine")
+
+    ran = built(place)
+
+    assert ran.code == 2
+    assert "no portal's" in ran.err
+    assert files(place) == {"index.html"}
+
+
+def test_no_link_is_followed_out_of_the_site(place: Place) -> None:
+    outside = place.folder / "outside"
+    outside.mkdir()
+    built(place)
+    shutil.rmtree(place.folder / "site" / "products")
+    (place.folder / "site" / "products").symlink_to(outside)
+
+    ran = built(place)
+
+    assert ran.code == 3
+    assert "is a link" in ran.err
+    assert list(outside.iterdir()) == []
+
+
+def test_while_another_build_writes_this_one_says_so(place: Place) -> None:
+    import fcntl
+
+    built(place)
+    with (place.folder / "site" / OWN / "lock").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+
+        ran = built(place)
+
+    assert ran.code == 3
+    assert "Another build is writing" in ran.err
+
+
+def test_a_build_that_was_killed_leaves_nothing_behind_for_ever(place: Place) -> None:
+    built(place)
+    state = place.folder / "site" / OWN / "state.jsonl"
+    # It had begun to write the pages of a product that has gone since.
+    place.put("site/products/ghost/index.html", "half")
+    (state.parent / "planned").write_text("products/ghost/index.html\n../../registry/orders.odcs.yaml")
+    (state.parent / "new-1").write_text("half")
+    state.write_text('{"form": 2')
+
+    ran = built(place)
+
+    assert ran.json["rendered"] == 3
+    assert "products/ghost/index.html" not in files(place)
+    assert (place.folder / "registry" / "orders.odcs.yaml").exists()
+    assert not (state.parent / "new-1").exists()
+
+
+def test_a_product_links_to_what_it_is_made_from_and_back(place: Place) -> None:
+    built(place)
+
+    assert 'href="../../products/orders/index.html"' in site(place, "products/sales/index.html")
+    assert 'href="../../products/sales/index.html"' in site(place, "products/orders/index.html")
+
+
+def test_of_two_files_that_are_one_contract_the_first_keeps_its_page(place: Place) -> None:
+    built(place)
+    place.put("registry/thief.odcs.yaml", contract("orders", "1.2.0"))
+
+    ran = built(place)
+
+    assert ran.json["states"]["unreadable"] == 2
+    assert "1.0.0" in site(place, "products/orders/index.html")
+    assert any(one["rule"] == "duplicate-contract" for one in ran.json["problems"])
+
+
+def test_a_silent_watcher_is_told_in_the_page_itself(place: Place) -> None:
+    ran = built(place, "--tick", "1m", at="2026-05-12T08:03:00Z")
+
+    assert ran.json["stale"] is True
+    assert "The watcher is silent" in site(place, "index.html")
+    assert '"heard": "2026-05-12T08:00:00Z"' in site(place, "as-of.js")
+
+
+def test_without_any_contract_the_pages_say_what_to_do(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (tmp_path / "registry").mkdir()
+
+    ran = built(place)
+
+    assert ran.code == 3
+    assert "holds no contract" in ran.err
+
+
+@pytest.mark.parametrize("tick", ["0s", "never"])
+def test_a_tick_that_is_no_length_of_time_is_refused(place: Place, tick: str) -> None:
+    ran = built(place, "--tick", tick)
+
+    assert ran.code == 2
+    assert "--tick" in ran.err
