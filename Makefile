@@ -50,13 +50,20 @@ LAKES = tests/dataquality/lakehouse tests/oracle/test_lakehouse_tables.py tests/
 # What takes long is shown, so that it is seen when it grows.
 TESTS = pytest --durations=30 --durations-min=3
 
-test-spark40: install  ## the tests that need a Spark session, on Spark 4.0; those of lakes are apart
+# Classes of Spark as a JVM has laid them out: another JVM starts in two thirds of the time with them.
+.venv/spark-classes.jsa: uv.lock | install
+	$(RUN) python tests/fakes/jvm.py
+
+.venv-spark35/spark-classes.jsa: uv.lock | install-spark35
+	.venv-spark35/bin/python tests/fakes/jvm.py
+
+test-spark40: install .venv/spark-classes.jsa  ## the tests that need a Spark session, on Spark 4.0; those of lakes are apart
 	$(RUN) $(TESTS) -m spark $(LAKES:%=--ignore=%)
 
-test-lakes: install  ## the tests on tables of Iceberg and Delta, on Spark 4.0
+test-lakes: install .venv/spark-classes.jsa  ## the tests on tables of Iceberg and Delta, on Spark 4.0
 	$(RUN) $(TESTS) -m spark $(LAKES)
 
-test-spark35: install-spark35  ## the Spark subset of the tests on Spark 3.5
+test-spark35: install-spark35 .venv-spark35/spark-classes.jsa  ## the Spark subset of the tests on Spark 3.5
 	.venv-spark35/bin/$(TESTS) -m "spark and not slow"
 
 test-plain: install  ## all other tests, which no session is made for
