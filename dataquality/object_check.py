@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
+from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, second_of
 from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers, Metric
@@ -61,12 +62,14 @@ def check(request: Request) -> Report:
         results, prepared.table, prepared.one, partial(by_schema, prepared.clauses, prepared.kinds)
     )
     errors = (error for hearing in hearings for error in hearing.errors)
+    name = namer(prepared.one)
+    given = (*(results[clause.path] for clause in prepared.clauses), *errors)
     return Report(
         contract=request.contract.id,
         version=request.contract.version,
         object=prepared.one.name,
         partitions=prepared.occasion.partitions,
-        results=(*(results[clause.path] for clause in prepared.clauses), *errors),
+        results=tuple(replace(result, name=name(result.clause)) for result in given),
         accounts=prepared.accounts,
         passes=passes,
         proven=proven,

@@ -158,6 +158,7 @@ def _result(result: CheckResult) -> JsonObject:
         "check": result.check,
         "target": {"object": result.object, "property": result.property or None},
         "clause": result.clause,
+        "name": result.name,
         "measure": {"value": result.value, "observed": result.observed},
         "threshold": result.allowed,
         "message": result.message,

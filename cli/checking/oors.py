@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -21,6 +21,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.install import NAME
 from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status
 from dq.contracts.shared.printable import in_json, one_line
+from dq.contracts.yaml.clause_name import namer
 from dq.dataquality import Report
 from dq.dataquality.clauses.coverage import JsonObject, State
 
@@ -68,7 +69,7 @@ def messages(
             target = _target(one.object.name, [one.scope] if one.scope else [])
             yield _message(from_, one.contract.id, one.contract.version, [{**said, "target": target}])
         else:
-            yield _message(from_, one.contract, one.version, list(_results(one)))
+            yield _message(from_, one.contract, one.version, list(_results(one, from_)))
 
 
 def not_judged_again(
@@ -123,7 +124,7 @@ def _contract(from_: Source, contract: str, version: str | None) -> JsonObject:
     }
 
 
-def _results(report: Report) -> Iterator[JsonObject]:
+def _results(report: Report, from_: Source) -> Iterator[JsonObject]:
     scopes = [dict(one) for one in report.partitions]
     if report.verification is not None and report.verification.disagreements:
         said = "Statistics of files are wrong, so that nobody knows what else is."
@@ -131,13 +132,23 @@ def _results(report: Report) -> Iterator[JsonObject]:
     for result in report.results:
         yield _result(result, scopes)
     tested = {result.clause for result in report.results}
+    name = _namer(report, from_)
     untested = [one for one in report.accounts if one.state is State.NOT_EVALUATED and one.path not in tested]
     for account in untested:
-        yield _unknown(account.path, account.clause, account.reason, _target(report.object, scopes))
+        yield _unknown(name(account.path), account.clause, account.reason, _target(report.object, scopes))
     if not tested and not untested:
         # Nobody looked, which is not the same as that all is well.
         reason = "The contract has no clause that can be tested."
         yield _unknown("clauses", "Clauses were tested", reason, _target(report.object, scopes))
+
+
+def _namer(report: Report, from_: Source) -> Callable[[str], str]:
+    """What gives clauses of a report their names; the path where its contract is not at hand."""
+    of = [
+        one for one in from_.contracts.values() if (one.id, one.version) == (report.contract, report.version)
+    ]
+    objects = [one for contract in of for one in contract.objects if one.name == report.object]
+    return namer(objects[0]) if objects else str
 
 
 def _result(result: CheckResult, scopes: Sequence[Mapping[str, str]]) -> JsonObject:
@@ -153,7 +164,7 @@ def _result(result: CheckResult, scopes: Sequence[Mapping[str, str]]) -> JsonObj
     }
     path = "".join(f"/properties/{step}" for step in column.split(".") if step)
     return {
-        "id": _text(f"{result.check}@{result.clause}"),
+        "id": _text(f"{result.check}@{result.name or result.clause}"),
         "type": "check",
         "name": _text(f"{result.object}{f'.{result.property}' if result.property else ''} {result.check}"),
         "status": "warn" if warned else _STATUS[result.status],
@@ -163,7 +174,7 @@ def _result(result: CheckResult, scopes: Sequence[Mapping[str, str]]) -> JsonObj
         "measure": {key: value for key, value in measure.items() if value is not None},
         "message": _text(result.message),
         "customProperties": [
-            {"property": "clause", "value": _text(result.clause)},
+            {"property": "clause", "value": _text(result.name or result.clause)},
             {"property": "severity", "value": result.severity.value},
             {"property": "expected", "value": _text(result.allowed)},
             {"property": "observed", "value": _text(result.observed)},

@@ -19,6 +19,7 @@ from dq.contracts.identity import key
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.shared.outcome import Breach, Recovery
+from dq.contracts.yaml.clause_name import namer
 from dq.dataquality import Report, Request
 from dq.dataquality import check as measure
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, has_relationships, referred
@@ -124,9 +125,12 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
 
 def earlier(store: Store, contract: Contract, one: SchemaObject) -> Sequence[Earlier | EarlierMeasure]:
     """What earlier runs measured of the object, for the rules that compare with it."""
+    name = namer(one)
+    rules = [rule.path() for element in (one, *one.walk()) for rule in element.quality]
     with store.read() as tx:
-        counted = earlier_runs.counts(tx, contract.key, one.name)
-        return (*counted, *earlier_runs.measures(tx, contract.key, one.name, compared(one)))
+        counted = earlier_runs.counts(tx, contract.key, one.name, {path: name(path) for path in rules})
+        names = {path: name(path) for path in compared(one)}
+        return (*counted, *earlier_runs.measures(tx, contract.key, one.name, names))
 
 
 def keep(given: Setup, report: Report, scope: str) -> Report:

@@ -63,7 +63,7 @@ def assertions(report: Report) -> InputDatasetFacet:
                 success=result.status is Status.PASS,
                 column=_column(result),
                 severity=_severity(result),
-                name=result.clause,
+                name=result.name or result.clause,
                 expected=clipped(result.allowed),
                 actual=_actual(result),
             )
@@ -97,7 +97,7 @@ def tests(report: Report) -> RunFacet:
     return test_run.TestRunFacet(
         tests=[
             test_run.TestExecution(
-                name=result.clause,
+                name=result.name or result.clause,
                 status={Status.PASS: "pass", Status.SKIPPED: "skip"}.get(result.status, "fail"),
                 severity=_severity(result),
                 type=result.check,

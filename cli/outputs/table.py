@@ -37,7 +37,7 @@ CLAUSE = row({
 })  # fmt: skip
 RESULT = row({
     "status": STATUS, "severity": SEVERITY, "check": TEXT,
-    "target": row({"object": TEXT, "property": maybe(TEXT)}), "clause": TEXT,
+    "target": row({"object": TEXT, "property": maybe(TEXT)}), "clause": TEXT, "name": TEXT,
     "measure": row({"value": maybe(NUMBER), "observed": TEXT}), "threshold": TEXT, "message": TEXT,
     "at": TEXT, "samples": many(keyed(ANY)), "groups?": many(keyed(ANY)),
 })  # fmt: skip
@@ -238,8 +238,8 @@ OUTPUTS: dict[str, Schema] = {
                             "attainment": maybe(NUMBER), "exhausted": WHOLE})),
         "deliveries": many(PROMISE),
         "checks": many(row({"contract": TEXT, "object": TEXT, "scope": TEXT, "check": TEXT, "property": TEXT,
-                            "clause": TEXT, "status": STATUS, "severity": SEVERITY, "observed": TEXT,
-                            "allowed": TEXT, "samples": many(keyed(ANY))})),
+                            "clause": TEXT, "name": TEXT, "status": STATUS, "severity": SEVERITY,
+                            "observed": TEXT, "allowed": TEXT, "samples": many(keyed(ANY))})),
         "incidents": many(row({"id": TEXT, "key": TEXT, "severity": SEVERITY, "title": TEXT,
                                "opened_at": INSTANT, "subjects": many(TEXT)})),
         "audits": many(AUDIT),

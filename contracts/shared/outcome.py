@@ -92,12 +92,14 @@ class CheckResult:
     """The answer to one clause of a contract on one scope of data.
 
     `clause` is the clause's path inside the contract, which together with contract, object and scope is
-    its identity. `observed` and `allowed` are texts ready to print; `value` is the measured number, when
-    there is one. `samples` holds up to 20 keys of failing rows, classified columns masked. `groups` are the
-    answers for groups by the columns `by`. `of` tells what was measured, where later runs compare with it.
-    `rows` is how many rows were looked at and `failed_rows` how many of them break the clause, where that is
-    known. `threshold` is what `value` must be, as ODCS writes it, such as `{"mustBeLessThan": 5}`, and `unit`
-    what both count: `rows`, `percent`, or nothing that is the same for all checks.
+    its identity in one version of it. `name` says the same by ids and names and stays when a column moves;
+    it is empty where nobody gave it. `observed` and `allowed` are texts ready to print; `value` is the
+    measured number, when there is one. `samples` holds up to 20 keys of failing rows, classified columns
+    masked. `groups` are the answers for groups by the columns `by`. `of` tells what was measured, where
+    later runs compare with it. `rows` is how many rows were looked at and `failed_rows` how many of them
+    break the clause, where that is known. `threshold` is what `value` must be, as ODCS writes it, such as
+    `{"mustBeLessThan": 5}`, and `unit` what both count: `rows`, `percent`, or nothing that is the same for
+    all checks.
     """
 
     check: str
@@ -119,6 +121,8 @@ class CheckResult:
     failed_rows: int | None = None
     threshold: Mapping[str, builtins.object] = field(default_factory=dict)
     unit: str = ""
+    # It follows from the clause and its contract, and makes no other result.
+    name: str = field(default="", compare=False)
 
 
 class CycleStatus(StrEnum):

@@ -18,19 +18,20 @@ def namer(one: SchemaObject) -> Callable[[str], str]:
     """What names the paths of an object's clauses.
 
     Of each part the id counts, else the name; of a relationship what it leads to. What has neither, or shares
-    it with another one beside it, keeps its position.
+    it with another one beside it, keeps its position; so does what is called like a position.
     """
     known = {one.path(): f"schema/{one.id or one.name}"}
     _below(one, known)
-    # The nearest node that a path lies in.
-    longest = sorted(known, key=len, reverse=True)
 
     def name(path: str) -> str:
-        for node in longest:
-            if path == node or path.startswith((f"{node}.", f"{node}[")):
-                rest = path[len(node) :].replace("[", ".").replace("]", "")
-                return known[node] + rest.replace(".", "/")
-        return path
+        # The nearest node that the path lies in; a table of a thousand columns asks for each of them.
+        node = path
+        while node and node not in known:
+            node = node[: max(node.rfind("."), node.rfind("["), 0)]
+        if not node:
+            return path
+        rest = path[len(node) :].replace("[", ".").replace("]", "")
+        return known[node] + rest.replace(".", "/")
 
     return name
 
@@ -55,7 +56,8 @@ def _below(element: SchemaObject | Property, known: dict[str, str]) -> None:
 def _label(known: dict[str, str], above: str, labelled: Sequence[tuple[Node, str | None]]) -> None:
     times = Counter(label for _, label in labelled)
     for index, (node, label) in enumerate(labelled):
-        known[node.path()] = f"{above}/{label if label and times[label] == 1 else index}"
+        own = label and times[label] == 1 and not label.isdecimal()
+        known[node.path()] = f"{above}/{label if own else index}"
 
 
 def _leads_to(one: Relationship) -> str | None:

@@ -41,6 +41,7 @@ class Line:
     allowed: str
     message: str
     samples: list[Row]
+    name: str = ""
 
     def as_dict(self) -> JsonObject:
         """As JSON values."""
@@ -51,6 +52,7 @@ class Line:
             "check": self.check,
             "property": self.property,
             "clause": self.clause,
+            "name": self.name,
             "status": self.status,
             "severity": self.severity,
             "observed": self.observed,
@@ -107,6 +109,7 @@ def save(
             "value": one.value,
             "samples": [{key: _plain(value) for key, value in row.items()} for row in one.samples],
             "measured": _measured(one),
+            "name": one.name or None,
         }
         for one in results
     ]
@@ -220,6 +223,7 @@ def _standing(tx: Connection, contract: str, object: str) -> list[tuple[int, Lin
             row.allowed,
             row.message,
             row.samples,
+            row.name or "",
         )
         # A path may mean something else in another version of the contract.
         same = (line.scope, line.version, line.clause, line.check, line.property)

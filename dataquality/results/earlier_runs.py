@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
@@ -19,42 +19,65 @@ COUNTED = ("row_count", "row_count_anomaly")
 
 
 def measures(
-    tx: Connection, contract: str, object: str, clauses: Collection[str], most: int = _MOST
+    tx: Connection, contract: str, object: str, names: Mapping[str, str], most: int = _MOST
 ) -> tuple[EarlierMeasure, ...]:
-    """What the newest runs of an object measured, for these clauses, by path."""
+    """What the newest runs of an object measured, for these clauses: `names` has their names by path.
+
+    A result that an older dq kept has no name, and is found by its path.
+    """
     found = []
-    for clause in clauses:
+    for clause, name in names.items():
         rows = tx.execute(
             select(check_run.c.at, check_run.c.scope, check_result)
             .join(check_result, check_result.c.run_id == check_run.c.id)
             .where(
                 _delivered(contract, object),
-                check_result.c.clause == clause,
+                or_(
+                    check_result.c.name == name,
+                    and_(check_result.c.name.is_(None), check_result.c.clause == clause),
+                ),
                 check_result.c.measured.is_not(None),
             )
             .order_by(check_run.c.at.desc(), check_run.c.id.desc())
             .limit(most)
         )
-        found += [made for row in rows if (made := _earlier(row)) is not None]
+        found += [made for row in rows if (made := _earlier(row, clause)) is not None]
     return tuple(found)
 
 
-def _earlier(row: Any) -> EarlierMeasure | None:
+def _earlier(row: Any, clause: str) -> EarlierMeasure | None:
     partition, kept = _partition(row.scope), row.measured
     grouped = "groups" in kept
     if partition is None or (row.value is None and not grouped):
         return None
     groups = tuple((tuple(key), value) for key, value in kept.get("groups", ()))
     number = None if grouped else row.value
-    return EarlierMeasure(row.check, row.clause, kept["of"], row.at, number, groups, partition)
+    return EarlierMeasure(row.check, clause, kept["of"], row.at, number, groups, partition)
 
 
-def counts(tx: Connection, contract: str, object: str, most: int = _MOST) -> tuple[Earlier, ...]:
-    """What the newest runs of an object counted, for each rule that compares numbers of rows."""
+def counts(
+    tx: Connection,
+    contract: str,
+    object: str,
+    names: Mapping[str, str] | None = None,
+    most: int = _MOST,
+) -> tuple[Earlier, ...]:
+    """What the newest runs of an object counted, for each rule that compares numbers of rows.
+
+    `names` has the names of the object's rules by their paths: each count is given under the path that its
+    rule has now, those of rules that are gone are left out. Without it, paths are those of then.
+    """
     found = []
+    paths = {name: path for path, name in (names or {}).items()}
     for check in COUNTED:
         rows = tx.execute(
-            select(check_run.c.at, check_run.c.scope, check_result.c.clause, check_result.c.value)
+            select(
+                check_run.c.at,
+                check_run.c.scope,
+                check_result.c.clause,
+                check_result.c.name,
+                check_result.c.value,
+            )
             .join(check_result, check_result.c.run_id == check_run.c.id)
             .where(
                 _delivered(contract, object),
@@ -65,9 +88,10 @@ def counts(tx: Connection, contract: str, object: str, most: int = _MOST) -> tup
             .limit(most)
         )
         found += [
-            Earlier(check, row.clause, row.at, int(row.value), partition)
+            Earlier(check, path, row.at, int(row.value), partition)
             for row in rows
             if (partition := _partition(row.scope)) is not None
+            and (path := row.clause if names is None or not row.name else paths.get(row.name)) is not None
         ]
     return tuple(found)
 

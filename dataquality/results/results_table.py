@@ -35,7 +35,11 @@ COLUMNS = (
     ("allowed", "string"),
     ("value", "double"),
     ("message", "string"),
+    # The clause by ids and names; `clause` is its path, which is by positions.
+    ("clause_name", "string"),
 )
+# Tables that an older dq made do without them.
+_ADDED = ("clause_name",)
 _DDL = ", ".join(f"{sql.name(column)} {kind}" for column, kind in COLUMNS)
 _PATH_SIGNS = ("/", "\\", ":")
 
@@ -61,6 +65,7 @@ def lines(report: Report, at: datetime) -> Iterator[Line]:
             one.allowed,
             one.value,
             one.message,
+            one.name,
         )
 
 
@@ -75,7 +80,23 @@ def broken(finding: Finding, at: datetime) -> Line:
 
 
 def _error(contract: str, version: str, name: str, scope: str, at: datetime, reason: str) -> Line:
-    return (contract, version, name, scope, at, "", "", "", "error", "error", "not tested", "", None, reason)
+    return (
+        contract,
+        version,
+        name,
+        scope,
+        at,
+        "",
+        "",
+        "",
+        "error",
+        "error",
+        "not tested",
+        "",
+        None,
+        reason,
+        "",
+    )
 
 
 def is_path(target: str) -> bool:
@@ -122,7 +143,7 @@ def append(spark: SparkSession, rows: Sequence[Line], target: str) -> None:
 def _fitted(spark: SparkSession, frame: DataFrame, name: str) -> DataFrame:
     """The rows in the order of a table's columns, because Spark inserts by position."""
     there = {column.lower() for column in spark.table(name).columns}
-    missing = [column for column, _ in COLUMNS if column not in there]
+    missing = [column for column, _ in COLUMNS if column not in there and column not in _ADDED]
     if missing:
         raise UsageError(
             f"the table {name} has no column {', '.join(missing)}.", "Name another --results-table."

@@ -39,6 +39,7 @@ check_result = Table(
     "check_result",
     metadata,
     Column("run_id", ForeignKey("check_run.id"), primary_key=True),
+    # Its path, which is by positions and so means something in one version of the contract.
     Column("clause", Text, primary_key=True),
     Column("check", Text, primary_key=True),
     Column("property", Text, nullable=False),
@@ -52,4 +53,6 @@ check_result = Table(
     # What was measured, and the numbers of its groups: {"of": …, "groups": [[[values], number], …]}; NULL for
     # a clause that later runs do not compare with.
     Column("measured", Json),
+    # The clause by ids and names, by which later versions find it; NULL in results of before 0034.
+    Column("name", Text),
 )

@@ -358,17 +358,24 @@ def test_results_are_appended_to_a_table_that_may_have_columns_of_its_own(spark,
         check(dq, "a.odcs.yaml", "--results-table", "quality.results")
         check(dq, "a.odcs.yaml", "--results-table", "quality.made")
         check(dq, "a.odcs.yaml", "--results-table", "quality.made")
+        # A table of an older dq has no column for names.
+        older = ", ".join(f"`{column}` {kind}" for column, kind in COLUMNS if column != "clause_name")
+        spark.sql(f"CREATE TABLE quality.older ({older}) USING orc")
+        check(dq, "a.odcs.yaml", "--results-table", "quality.older")
         spark.sql("CREATE TABLE quality.other (id int) USING orc")
         refused = check(dq, "a.odcs.yaml", "--results-table", "quality.other")
 
         broken = spark.sql(dashboard()).collect()
         kept = spark.table("quality.results").select("team", "contract", "status").distinct().collect()
         made = spark.table("quality.made").count()
+        names = {row.clause: row.clause_name for row in spark.table("quality.made").collect()}
+        older = spark.table("quality.older").count()
     finally:
         spark.sql("DROP DATABASE quality CASCADE")
 
     assert [tuple(row) for row in kept] == [(None, "a", "pass")]
-    assert made == 10
+    assert (made, older) == (10, 5)
+    assert names["schema[0].properties[0].unique"] == "schema/a/properties/id/unique"
     assert broken == []
     assert refused.code == 2
     assert "has no column contract" in refused.err

@@ -65,8 +65,8 @@ def test_a_check_starts_and_completes_one_run_with_what_it_found(spark, desk):
     assert (checked["namespace"], checked["name"]) == ("file", str(desk.folder / "lake"))
     assert [one["name"] for one in checked["facets"]["schema"]["fields"]] == ["day", "id", "amount"]
     assert broken == {
-        ("schema[0].primaryKey", "1 row"),
-        ("schema[0].properties[1].primaryKey", "1 of 3 rows"),
+        ("schema/orders/primaryKey", "1 row"),
+        ("schema/orders/properties/id/primaryKey", "1 of 3 rows"),
     }
     assert tags(end) == {
         "contract": "orders", "contract_version": "1.0.0", "scope": "day=2026-05-11", "verdict": "broken",

@@ -52,7 +52,9 @@ def test_a_message_says_of_each_clause_what_it_asked_and_how_many_rows_broke_it(
 
     (found,) = messages(ran)
     minimum = next(one for one in found["results"] if "minimum" in one["id"])
-    key = next(one for one in found["results"] if one["id"].endswith("@schema[0].properties[1].primaryKey"))
+    key = next(
+        one for one in found["results"] if one["id"].endswith("@schema/orders/properties/id/primaryKey")
+    )
     assert ran.code == 1
     assert (found["status"], found["source"]["process"]) == ("fail", "dq check")
     assert found["contract"] == {
@@ -100,7 +102,9 @@ def test_what_could_not_be_tested_is_an_error_and_what_nobody_tests_is_unknown(s
     assert (lost["status"], statuses(lost)) == ("error", {"data": "error"})
     assert lost["results"][0]["target"]["filter"] == "nonsense = '1'"
     assert kept["status"] == "pass"
-    assert [one for one, status in statuses(kept).items() if status == "unknown"] == ["schema[0].quality[0]"]
+    assert [one for one, status in statuses(kept).items() if status == "unknown"] == [
+        "schema/orders/quality/0"
+    ]
 
 
 @pytest.mark.spark

@@ -399,7 +399,7 @@ def test_what_the_store_keeps_is_what_the_next_run_compares_with(tmp_path: Path,
             jobs=1,
             now=NOON - DAY,
         )
-        history = earlier_runs.measures(tx, "shop", "t", [one.path])
+        history = earlier_runs.measures(tx, "shop", "t", {one.path: "schema/t/quality/0"})
 
     found = offline(replace(one, occasion=Occasion(NOON, (), history)), TEN)
 
