@@ -294,11 +294,15 @@ def test_json_schema_says_what_it_declares(dq, folder):
         "$defs": {"money": {"type": "number"}},
         "properties": {
             "id": {"type": "integer", "description": "Its number.", "minimum": 1},
-            "at": {"type": "string", "format": "date-time"},
+            "at": {"type": "string", "format": "date-time", "enum": ["2026-01-01T00:00:00Z"]},
+            "state": {"type": "string", "enum": ["paid", "open", "paid"]},
+            "code": {"type": "string", "pattern": "(?=x)", "minLength": -1},
+            "odd": {"type": "integer", "enum": [1, "x", None]},
+            "old": {"type": "number", "minimum": 0, "exclusiveMinimum": True},
             "price": {"$ref": "#/$defs/money"},
             "lines": {
                 "type": "array",
-                "items": {"type": "object", "properties": {"sku": {"type": "string"}}},
+                "items": {"type": "object", "properties": {"sku": {"type": "string", "maxLength": 9}}},
             },
             "labels": {"type": "object", "additionalProperties": text},
             "any": {"type": ["string", "integer", "null"]},
@@ -311,10 +315,24 @@ def test_json_schema_says_what_it_declares(dq, folder):
     made = imported(dq, folder, "jsonschema", "orders.schema.json")
 
     assert types(made) == {
-        "id": "bigint", "at": "timestamp", "price": "double", "lines": "array<struct<sku:string>>",
+        "id": "bigint", "at": "timestamp", "state": "string", "code": "string", "odd": "bigint",
+        "old": "double", "price": "double", "lines": "array<struct<sku:string>>",
         "labels": "map<string,string>", "any": "string", "parent": "string", "other": "string",
     }  # fmt: skip
-    assert "# The source says more: id: minimum 1." in made.read_text()
+    columns = {
+        prop.column: prop for prop in parse(made.read_bytes(), made.name).contract.objects[0].properties
+    }
+    assert columns["id"].logical_type_options.minimum == 1
+    assert [one.value for one in columns["state"].enum] == ["paid", "open"]
+    assert columns["lines"].items.properties[0].logical_type_options.max_length == 9
+    for told in (
+        "code: pattern",
+        "code: minLength -1",
+        "odd: enum",
+        "old: exclusiveMinimum true",
+        "at: enum",
+    ):
+        assert f"# The source says more: {told}" in made.read_text()
     assert "# Declared as string or integer." in made.read_text()
     assert "# Refers to itself." in made.read_text()
     assert "# Declared by other.json, which is not here." in made.read_text()

@@ -27,6 +27,14 @@ TEXTS = (
     "Plain.", "It's", 'a "b"', "a\\b", "${HOME}", "# no", "a: b", "<b>&amp;</b>", "'; DROP TABLE t --",
     "{{ x }}", "é \U0001f600", "- a", "null", "1e3", "%s", "ends with \\", "*/", "@x", "`",
 )  # fmt: skip
+ENUMS: dict[str, Any] = {"string": TEXTS, "int": range(9), "bigint": range(9)}
+LIMITS: dict[str, Any] = {
+    "string": ({"minLength": 1, "maxLength": 9}, {"format": "uuid"}),
+    "integer": ({"minimum": 0, "maximum": 10},),
+    "number": ({"exclusiveMinimum": 0.5}, {"multipleOf": 0.01}),
+    "date": ({"minimum": "2020-01-01"},),
+    "array": ({"minItems": 1, "uniqueItems": True},),
+}
 KEYS = ("businessName", "classification", "unique", "description", "required")
 
 
@@ -50,9 +58,12 @@ def document(seed: int, *, business: bool = True) -> str:
     for column in columns:
         if not business:
             column.pop("businessName", None)
-    text = columns[0]
-    if text.get("physicalType") == "string":
-        text["enum"] = [{"value": one} for one in dice.sample(TEXTS, 3)]
+    for column in columns[:8]:
+        logical, kind = column["logicalType"], column.get("physicalType", "")
+        if dice.random() < 0.4 and "physicalName" not in column and kind in ENUMS:
+            column["enum"] = [{"value": one} for one in dice.sample(ENUMS[kind], 3)]
+        elif dice.random() < 0.5 and logical in LIMITS and kind != "binary":
+            column["logicalTypeOptions"] = dice.choice(LIMITS[logical])
     table: dict[str, object] = {"name": "t", "description": dice.choice(TEXTS), "properties": columns}
     top = {
         "apiVersion": "v3.2.0", "kind": "DataContract", "id": "all", "version": "1.0.0", "status": "draft",
@@ -139,3 +150,5 @@ def _said(prop: Property) -> Iterator[tuple[str, object]]:
     for key in ("description", "required", "unique", "classification", "businessName"):
         yield key, getattr(prop, {"businessName": "business_name"}.get(key, key))
     yield "enum", [one.value for one in prop.enum or ()]
+    options = prop.logical_type_options
+    yield "logicalTypeOptions", options and options.model_dump(by_alias=True, exclude_none=True)

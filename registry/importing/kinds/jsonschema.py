@@ -8,9 +8,10 @@ from collections.abc import Mapping
 
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.types import DataType
-from dq.registry.importing.documents import text
+from dq.registry.importing.documents import mapped, text
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
 from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
+from dq.registry.importing.json_limits import FORMATS, LIMITS, are_values, is_limit
 from dq.registry.importing.lake_files import content
 
 _MOST_BYTES = 16 << 20
@@ -23,7 +24,7 @@ _TOLD = {"title", "examples", "default", "$comment", "$id", "$schema", "$defs", 
 
 
 def read(source: str) -> list[FoundTable]:
-    """One table. What limits values (enum, pattern, minimum …) is told and not taken over.
+    """One table. What limits values is taken over where ODCS has the word, else told.
 
     Raises Unreadable for what is no JSON, UsageError for a schema that describes no object with properties.
     """
@@ -97,7 +98,12 @@ class _SchemaReader:
             schema = self.followed(schema)
             if "$ref" in schema:
                 return STRING, f"declared by {reference}, which is not here"
-        for word in sorted(set(schema) - _READ - _TOLD):
+        limits = _limits(schema)
+        if limits:
+            here = path.lstrip(".")
+            self.said[here] = {**self.said.get(here, {}), **limits}
+        taken = {"enum"} & limits.keys() | mapped(limits.get("logicalTypeOptions")).keys()
+        for word in sorted(set(schema) - _READ - _TOLD - taken):
             self.lost.append(f"{name}: {word} {json.dumps(schema[word])[:100]}")
         declared = schema.get("type")
         kinds = [one for one in (declared if isinstance(declared, list) else [declared]) if one != "null"]
@@ -125,6 +131,19 @@ class _SchemaReader:
             return _FORMATS.get(str(schema.get("format")), STRING), ""
         made = _SCALARS.get(str(kinds[0]))
         return (made, "") if made else (STRING, f"declared as {kinds[0]}")
+
+
+def _limits(schema: Mapping[str, object]) -> dict[str, object]:
+    """What limits a value, in the words of ODCS."""
+    kind = str(schema.get("type"))
+    options = {key: schema[key] for key in LIMITS.get(kind, ()) if is_limit(key, schema.get(key))}
+    if kind == "string" and schema.get("format") in FORMATS:
+        options["format"] = schema["format"]
+    made: dict[str, object] = {"logicalTypeOptions": options} if options else {}
+    values = schema.get("enum")
+    if isinstance(values, list) and are_values(kind, values) and schema.get("format") not in _FORMATS:
+        made["enum"] = [{"value": one} for one in dict.fromkeys(values)]
+    return made
 
 
 KIND = ImportKind("jsonschema", "a file with the schema of one row", read)
