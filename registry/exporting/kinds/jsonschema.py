@@ -35,7 +35,7 @@ _NEAR: dict[str, Node] = {
 
 
 @dataclass(slots=True)
-class _Row:
+class _RowSchema:
     """What is lost of the row of the object with this name."""
 
     name: str
@@ -48,7 +48,7 @@ def write(_: Contract, objects: list[SchemaObject]) -> Exported:
         names = ", ".join(one.name for one in objects)
         raise UsageError(f"a JSON Schema is of one object, and there are {names}.", "Name it with --object.")
     [one] = objects
-    to = _Row(one.name)
+    to = _RowSchema(one.name)
     properties = {prop.column: _described(prop.column, prop, kind, to) for prop, kind in columns(one)}
     keys = [prop.column for prop in one.partition_keys()]
     if keys:
@@ -64,7 +64,7 @@ def write(_: Contract, objects: list[SchemaObject]) -> Exported:
     return Exported(json.dumps(made, indent=2, ensure_ascii=False) + "\n", to.losses.all())
 
 
-def _described(where: str, prop: Property | None, kind: DataType, to: _Row) -> Node:
+def _described(where: str, prop: Property | None, kind: DataType, to: _RowSchema) -> Node:
     made = _node(where, prop, kind, to)
     if prop is None:
         return made
@@ -102,7 +102,7 @@ def _options(prop: Property) -> Node:
 _OTHERWISE = ("binary", "date", "timestamp", "timestamp_ntz", "interval")
 
 
-def _node(where: str, prop: Property | None, kind: DataType, to: _Row) -> Node:
+def _node(where: str, prop: Property | None, kind: DataType, to: _RowSchema) -> Node:
     if kind.name in _EXACT:
         return dict(_EXACT[kind.name])
     inside = list(zip(inner(prop, kind), kind.parts, strict=True))
