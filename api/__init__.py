@@ -12,8 +12,11 @@ import importlib
 # As typing has it: under `python -m dq`, a typing.py of the working folder would come first.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dq.cli.checking.library import backtest, check
+    from dq.cli.checking.sampling import sample
     from dq.cli.gating.library import diff, validate
     from dq.cli.monitoring.cycle import CycleStanding, cycle
+    from dq.cli.monitoring.standings import PromisesStanding, status
     from dq.cli.publishing.delivering import Delivered
     from dq.cli.publishing.library import publish
     from dq.contracts.model import Contract
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
     from dq.contracts.sql.text import text as sql_text
     from dq.contracts.yaml.load import BrokenContract
     from dq.contracts.yaml.load import read as load
-    from dq.dataquality.api import check, gate, split
+    from dq.dataquality.api import gate, split
+    from dq.dataquality.backtest.report import Backtest
     from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
     from dq.dataquality.local.pandera.export import left_out, schema
     from dq.dataquality.model.column import Column
@@ -33,9 +37,10 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
-    "Broken", "BrokenContract", "Column", "Contract", "CycleStanding", "Delivered", "DqError", "Finding",
-    "GatedRows", "Given", "Measure", "Question", "Report", "Violated", "aggregate", "check", "cycle", "diff",
-    "gate", "left_out", "load", "publish", "schema", "split", "sql_text", "validate",
+    "Backtest", "Broken", "BrokenContract", "Column", "Contract", "CycleStanding", "Delivered",
+    "DqError", "Finding", "GatedRows", "Given", "Measure", "PromisesStanding", "Question", "Report",
+    "Violated", "aggregate", "backtest", "check", "cycle", "diff", "gate", "left_out", "load",
+    "publish", "sample", "schema", "split", "sql_text", "status", "validate",
 ]  # fmt: skip
 
 _HOMES = {
@@ -51,12 +56,17 @@ _HOMES = {
     "Report": "dq.dataquality.report",
     "Violated": "dq.dataquality.report",
     "GatedRows": "dq.dataquality.quarantine",
-    "check": "dq.dataquality.api",
+    "check": "dq.cli.checking.library",
+    "backtest": "dq.cli.checking.library",
+    "Backtest": "dq.dataquality.backtest.report",
+    "sample": "dq.cli.checking.sampling",
     "gate": "dq.dataquality.api",
     "split": "dq.dataquality.api",
     "publish": "dq.cli.publishing.library",
     "Delivered": "dq.cli.publishing.delivering",
-    # What a consumer waits for.
+    # How promises stand, and what a consumer waits for.
+    "PromisesStanding": "dq.cli.monitoring.standings",
+    "status": "dq.cli.monitoring.standings",
     "CycleStanding": "dq.cli.monitoring.cycle",
     "cycle": "dq.cli.monitoring.cycle",
     # Schemas of pandera.

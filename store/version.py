@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,6 +16,8 @@ from sqlalchemy import Connection, inspect, text
 
 # Not a path: spark-submit's --py-files puts dq on the search path as it is, in its wheel.
 MIGRATIONS = files("dq.store.migrations")
+# Alembic keeps the migration that runs in globals of the process: two at once, of two stores, would mix.
+_MIGRATING = threading.Lock()
 
 
 @cache
@@ -85,4 +88,5 @@ def upgrade(connection: Connection) -> None:
     with _folder(MIGRATIONS) as folder:
         # The option is a template in which a percent sign must be doubled.
         config.set_main_option("script_location", str(folder).replace("%", "%%"))
-        command.upgrade(config, "head")
+        with _MIGRATING:
+            command.upgrade(config, "head")

@@ -62,4 +62,5 @@ def test_the_python_interface_waits_with_engines_until_they_are_asked_for(python
 
 @pytest.fixture(scope="module")
 def python() -> set[str]:
-    return _imported("import dq, dq.cli.loading.contracts, dq.dataquality\ndq.Report\n")
+    names = "dq.Report, dq.status, dq.check, dq.backtest, dq.sample"
+    return _imported(f"import dq, dq.cli.loading.contracts, dq.dataquality\n{names}\n")

@@ -200,9 +200,17 @@ def run_all(given: Setup, task: Task, work: Work[T], progress: Progress) -> list
 
 
 def others(
-    world: World, contract: Contract, one: SchemaObject, server: str | None, neighbours: Neighbours
+    world: World,
+    contract: Contract,
+    one: SchemaObject,
+    server: str | None,
+    neighbours: Neighbours,
+    note: Callable[[str], None] = output.note,
 ) -> dict[str, Dataset]:
-    """What the object's relationships refer to, where its data can be found, in other contracts too."""
+    """What the object's relationships refer to, where its data can be found, in other contracts too.
+
+    What cannot be found is told to `note`.
+    """
     if not has_relationships(one):
         return {}
     wanted = {other.name: (contract, other) for other in contract.objects}
@@ -212,5 +220,5 @@ def others(
             place = server if holder is contract else server_beside(contract, server, holder)
             found[name] = locate(holder, other, place, world.reach)
         except UsageError as error:
-            output.note(f"dq: {error.message} {error.mend}")
+            note(f"dq: {error.message} {error.mend}")
     return found

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from dq.alerts.handling.summary import incident_as_row
-from dq.alerts.incident import Incident
 from dq.cli.terminal import output
-from dq.contracts.slo import Slo
 from dq.dataquality.delivery.history.standing import GroupStanding, Standing
-from dq.dataquality.delivery.history.standing_facts import beside, cycle_as_dict, percent, promise_as_dict
-from dq.dataquality.results import check_runs
-from dq.dataquality.results.audits import StagedRun
+from dq.dataquality.delivery.history.standing_facts import beside, percent
 
 
 class StatusFormat(StrEnum):
@@ -21,22 +16,6 @@ class StatusFormat(StrEnum):
     TEXT = "text"
     JSON = "json"
     MARKDOWN = "markdown"
-
-
-class Grouping(StrEnum):
-    """What `dq status` shows one line for."""
-
-    PROMISE = "promise"
-    PRODUCT = "product"
-    DOMAIN = "domain"
-    ALL = "all"
-
-
-NAMED: dict[Grouping, Callable[[Slo], str]] = {
-    Grouping.PRODUCT: lambda slo: slo.contract.data_product or slo.contract.key,
-    Grouping.DOMAIN: lambda slo: slo.contract.domain or "(none)",
-    Grouping.ALL: lambda _: "all",
-}
 
 
 def describe(groups: Sequence[GroupStanding]) -> None:
@@ -70,34 +49,3 @@ def as_markdown(standings: Iterable[Standing], groups: Sequence[GroupStanding], 
             for one in standings
         ]
     return f"## Deliveries\n\n{table(header, rows)}\n\nOpen incidents: {incidents}\n"
-
-
-def audit_as_dict(one: StagedRun) -> dict[str, object]:
-    """An audit for machines, with what kept it back."""
-    return {
-        "contract": one.contract,
-        "version": one.version,
-        "object": one.object,
-        "scope": one.scope,
-        "staged": one.staged,
-        "verdict": one.verdict,
-        "at": one.at.isoformat(),
-        "counts": {str(status): number for status, number in one.counts.items()},
-        "broken": [{"what": what, "message": message} for what, message in one.broken],
-    }
-
-
-def as_dict(
-    standings: list[Standing],
-    quality: Mapping[tuple[str, str], list[check_runs.Line]],
-    incidents: list[Incident],
-) -> dict[str, object]:
-    """Everything for machines."""
-    return {
-        "deliveries": [
-            {**promise_as_dict(one), "cycles": [cycle_as_dict(kept) for kept in one.cycles]}
-            for one in standings
-        ],
-        "checks": [line.as_dict() for lines in quality.values() for line in lines],
-        "incidents": [incident_as_row(one) for one in incidents],
-    }

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from dq.cli.checking.sampling import file_and_object, form_of, sampled
 from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
 from dq.contracts.access.files import read
-from dq.contracts.access.text_format import RFC_4180, TextFormat, text_format
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import MissingTool, UsageError
-from dq.contracts.shared.install import install_command
+from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import CheckResult, Finding, Row, Status
 from dq.contracts.shared.spelling import nearest
 from dq.validators.lint import Linted
@@ -52,17 +50,15 @@ def command(
     if format not in names():
         hint = nearest(format, names()) or ", ".join(names())
         raise UsageError(f"there is no report format {format!r}.", f"Did you mean {hint}?")
-    if delimiter is not None and len(delimiter) != 1:
-        raise UsageError(f"--delimiter {delimiter!r} is not one character.", "Write --delimiter ';'.")
     loaded = load([contract])
     for finding in loaded.findings:
         output.note(str(finding))
     if not loaded.contracts:
         raise typer.Exit(3)
     promised = loaded.contracts[0]
-    pairs = [_pair(promised, text) for text in files]
-    form = _form(promised, delimiter, encoding)
-    reports = [_report(promised, one, file, form) for file, one in pairs]
+    pairs = [file_and_object(promised, text) for text in files]
+    form = form_of(promised, delimiter, encoding)
+    reports = [sampled(promised, one, file, form) for file, one in pairs]
     if format == "json":
         output.as_json([report.as_dict() for report in reports])
     else:
@@ -79,49 +75,6 @@ def command(
                 _describe(report, file)
     codes = [report.exit_code for report in reports]
     raise typer.Exit(next((code for code in (1, 3) if code in codes), 0))
-
-
-def _pair(contract: Contract, text: str) -> tuple[Path, SchemaObject]:
-    """The file and the object that it is a sample of."""
-    name, equals, wanted = text.rpartition("=")
-    # A file's name may hold an equals sign, as folders of partitions do.
-    if not equals or (contract.object(wanted) is None and Path(text).exists()):
-        name, wanted = text, ""
-    path = Path(name)
-    own = {path.stem, path.name.split(".")[0]}
-    found = (
-        contract.object(wanted)
-        if wanted
-        else next((one for one in contract.objects if one.name in own), None)
-    )
-    if found is None and not wanted and len(contract.objects) == 1:
-        found = contract.objects[0]
-    if found is None:
-        known = ", ".join(one.name for one in contract.objects) or "none"
-        raise UsageError(
-            f"{text}: contract {contract.id!r} has the objects {known}.", f"Write {name}=OBJECT."
-        )
-    return path, found
-
-
-def _form(contract: Contract, delimiter: str | None, encoding: str | None) -> TextFormat:
-    """How the contract's only server writes text, and what the command says otherwise."""
-    form = text_format(contract.servers[0]) if len(contract.servers) == 1 else RFC_4180
-    return replace(form, delimiter=delimiter or form.delimiter, encoding=encoding or form.encoding)
-
-
-def _report(contract: Contract, one: SchemaObject, file: Path, form: TextFormat) -> Report:
-    try:
-        from dq.dataquality.local import sample
-
-        return sample.check(contract, one, sample.read(file, one, form))
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "dq":
-            raise
-        raise MissingTool(
-            f"Testing a sample needs {error.name}, which is not installed.",
-            install_command("sample"),
-        ) from error
 
 
 def _open(

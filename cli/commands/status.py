@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typer
-from sqlalchemy import Connection
 
 from dq.alerts import silences
-from dq.alerts.incident import Incident
-from dq.alerts.ledger import unresolved
-from dq.alerts.sending import outstanding
 from dq.cli.alerting import sending
 from dq.cli.commands import _standings
-from dq.cli.commands._standings import NAMED, Grouping, StatusFormat
-from dq.cli.loading.contracts import PATHS, Loaded, load, slos
-from dq.cli.loading.holding import settled
-from dq.cli.loading.refusal import as_row
+from dq.cli.commands._standings import StatusFormat
+from dq.cli.loading.contracts import PATHS
+from dq.cli.monitoring.standings import Grouping, PromisesStanding, Quality, chosen_by, standings
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import BROKEN, KEPT, CycleStatus, Status
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
-from dq.dataquality.delivery.blindness import PLATFORM
-from dq.dataquality.delivery.history.standing import Standing, grouped, standing
-from dq.dataquality.delivery.history.standing_facts import beside, cycle_as_dict, group_as_dict, percent
+from dq.dataquality.delivery.history.standing import Standing
+from dq.dataquality.delivery.history.standing_facts import beside, percent
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sources.evidence import disagreeing
-from dq.dataquality.delivery.state.holder import remembered
 from dq.dataquality.delivery.wording import local, span
-from dq.dataquality.results import audits, check_runs
 from dq.dataquality.results.audits import StagedRun
 
 # How the last cycles are drawn, oldest first.
@@ -50,8 +39,6 @@ _SIGNS = {
     CycleStatus.WITHDRAWN: ("-", "blue"),
 }
 _DRAWN = 30
-# For how long what was withdrawn is still shown.
-_TOLD_FOR = timedelta(days=7)
 
 
 def command(
@@ -75,15 +62,7 @@ def command(
     Example: dq status registry --by domain --format markdown
     """
     places = paths or [Path()]
-    raise typer.Exit(show_all(here(as_of, places), places, format, by, _wanted(product, domain)))
-
-
-def _wanted(product: str | None, domain: str | None) -> Callable[[Contract], bool]:
-    def wanted(contract: Contract) -> bool:
-        named = product is None or product in (contract.key, contract.id, contract.data_product)
-        return named and domain in (None, contract.domain)
-
-    return wanted
+    raise typer.Exit(show_all(here(as_of, places), places, format, by, chosen_by(product, domain)))
 
 
 def show_all(
@@ -94,76 +73,28 @@ def show_all(
     wanted: Callable[[Contract], bool] = lambda _: True,
 ) -> int:
     """Shows how the promises of the wanted contracts stand; gives the exit code."""
-    store = world.store()
-    loaded = settled(world, store, load(paths))
-    chosen = [contract for contract in loaded.contracts if wanted(contract)]
-    if loaded.contracts and not chosen:
-        raise UsageError("no contract here is of that product or domain.", "See 'dq status --by domain'.")
-    loaded = replace(loaded, contracts=chosen)
-    promises, wrong = slos(loaded)
-    findings = [*loaded.findings, *wrong]
-    for finding in findings:
+    found = standings(world, paths, by, wanted)
+    for finding in found.findings:
         output.note(str(finding))
-    with store.read() as tx:
-        standings = [standing(slo, ledger.history(tx, slo.key), world.now()) for slo in promises]
-        quality = {
-            (contract.key, one.name): check_runs.latest(tx, contract.key, one.name)
-            for contract in loaded.contracts
-            for one in contract.objects
-        }
-        audited = [
-            audit
-            for contract in loaded.contracts
-            for one in contract.objects
-            for audit in audits.newest(tx, contract.key, one.name)
-        ]
-        incidents = unresolved(tx, [PLATFORM, *(contract.key for contract in loaded.contracts)])
-        withdrawn = _withdrawn(tx, loaded, world)
-        unheard = outstanding.all_of(tx, world.now())
-    groups = grouped(standings, NAMED[by]) if by is not Grouping.PROMISE else []
     if form is StatusFormat.MARKDOWN:
-        output.block(_standings.as_markdown(standings, groups, len(incidents)))
+        output.block(_standings.as_markdown(found.deliveries, found.groups, len(found.incidents)))
     elif form is StatusFormat.JSON:
-        output.as_json(
-            {
-                "groups": [group_as_dict(one) for one in groups],
-                **_standings.as_dict(standings, quality, incidents),
-                "audits": [_standings.audit_as_dict(one) for one in audited],
-                "withdrawn": [
-                    {
-                        **cycle_as_dict(one),
-                        "contract": one.cycle.contract,
-                        "slo": one.cycle.slo,
-                        "reason": one.reason,
-                    }
-                    for one in withdrawn
-                ],
-                "outstanding": [sending.outstanding_as_dict(one) for one in unheard],
-                "findings": [as_row(one) for one in findings],
-            }
-        )
-    elif groups:
-        _standings.describe(groups)
-        output.line(f"Open incidents: {len(incidents)}")
+        output.as_json(found.as_dict())
+    elif by is not Grouping.PROMISE:
+        _standings.describe(found.groups)
+        output.line(f"Open incidents: {len(found.incidents)}")
     else:
-        describe(standings, quality, audited, incidents, loaded.contracts, world.now())
-        _describe_withdrawn(withdrawn)
-    if form is StatusFormat.TEXT and unheard:
+        describe(found)
+        _describe_withdrawn(found.withdrawn)
+    if form is StatusFormat.TEXT and found.outstanding:
         output.line()
         output.line(output.styled("Alerts that are not there", bold=True))
-        for one in unheard:
+        for one in found.outstanding:
             output.line(f"  {sending.told(one)}")
-    return 3 if findings else 0
+    return 3 if found.findings else 0
 
 
-def _withdrawn(tx: Connection, loaded: Loaded, world: World) -> list[Kept]:
-    """What was withdrawn lately of these contracts, and of those that are no more."""
-    here, held = {contract.key for contract in loaded.contracts}, remembered(tx)
-    recent = ledger.withdrawn(tx, world.now() - _TOLD_FOR)
-    return [one for one in recent if one.cycle.contract in here or one.cycle.contract not in held]
-
-
-def _describe_withdrawn(cycles: list[Kept]) -> None:
+def _describe_withdrawn(cycles: Sequence[Kept]) -> None:
     if cycles:
         output.line()
         output.line(output.styled("Withdrawn", bold=True))
@@ -173,38 +104,28 @@ def _describe_withdrawn(cycles: list[Kept]) -> None:
         output.line(f"  {contract}/{slo}: {times} {'delivery' if times == 1 else 'deliveries'}. {reason}")
 
 
-Quality = dict[tuple[str, str], list[check_runs.Line]]
-
-
-def describe(
-    standings: list[Standing],
-    quality: Quality,
-    audited: list[StagedRun],
-    incidents: list[Incident],
-    contracts: list[Contract],
-    now: datetime,
-) -> None:
+def describe(found: PromisesStanding) -> None:
     """Everything on one screen, for people."""
-    _deliveries(standings)
-    _checks(quality)
-    _audits(audited)
+    _deliveries(found.deliveries)
+    _checks(found.checks)
+    _audits(found.audited)
     output.line()
     output.line(output.styled("Open incidents", bold=True))
-    if not incidents:
+    if not found.incidents:
         output.line("  none")
-    for incident in incidents:
+    for incident in found.incidents:
         since = f"{incident.opened_at:%Y-%m-%d %H:%M}Z"
         said = [f"since {since}", f"{len(incident.open_subjects)} open"]
         if incident.acked_by:
             said.append(f"{incident.acked_by} is on it")
-        if incident.silenced_until and incident.silenced_until > now:
+        if incident.silenced_until and incident.silenced_until > found.at:
             said.append(f"silenced {silences.said(incident)}")
         output.line(f"  {incident.severity}: {incident.title} ({', '.join(said)})")
-    if not contracts:
+    if not found.contracts:
         output.line("No contract could be read.")
 
 
-def _deliveries(standings: list[Standing]) -> None:
+def _deliveries(standings: Sequence[Standing]) -> None:
     output.line(output.styled("Deliveries", bold=True) + "  ● in time  ◐ late  ○ missing  ? unknown")
     if not standings:
         output.line("  no contract promises a delivery")
@@ -274,7 +195,7 @@ def _checks(quality: Quality) -> None:
                 output.line(f"      {sign} {line.scope}  {what}: {line.observed}, promised {line.allowed}")
 
 
-def _audits(audited: list[StagedRun]) -> None:
+def _audits(audited: Sequence[StagedRun]) -> None:
     """What `dq publish --audit` found of what was staged: what it held back, and how much it let through."""
     if not audited:
         return

@@ -41,11 +41,15 @@ class Loaded:
     """The keys of contracts that were not read, because nothing is due, by their files."""
 
 
-def load(paths: Iterable[Path], rests: Callable[[Path, bytes], str | None] = lambda *_: None) -> Loaded:
+def load(
+    paths: Iterable[Path],
+    rests: Callable[[Path, bytes], str | None] = lambda *_: None,
+    note: Callable[[str], None] = output.note,
+) -> Loaded:
     """Every contract at or below the paths. One that cannot be read is left out, with its findings.
 
-    The YAML files that are none are said on stderr. `rests` gives the key of a contract that need not be
-    read.
+    The YAML files that are none are told to `note`, by default on stderr. `rests` gives the key of a contract
+    that need not be read.
 
     Raises Unreadable for a path that does not exist, and for one that holds no contract.
     """
@@ -54,7 +58,7 @@ def load(paths: Iterable[Path], rests: Callable[[Path, bytes], str | None] = lam
     resting: dict[str, str] = {}
     found = discover(paths)
     if found.passed:
-        output.note(f"dq: {told(found.passed)}")
+        note(f"dq: {told(found.passed)}")
     for file in found.contracts:
         try:
             content = read(file)
