@@ -47,7 +47,7 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
     rows = _written(held, crew, made, cards, request)
     noted = state.changed(before, cards, request.now.isoformat())
     shown = Screens(held, rows, incidents, watcher, before)
-    shown.write(noted, [asdict(one) for one in request.waivers])
+    shown.write(noted, None if request.waivers is None else [asdict(one) for one in request.waivers])
     held.clear([*before.paths, *unfinished])
     after = SiteState(
         templates.digest(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import typer
 from dq.cli.alerting import sending
 from dq.cli.checking.findings import describe
 from dq.cli.checking.run import Setup, run
-from dq.cli.commands import _ticks, register, status
+from dq.cli.commands import _ticks, portal, register, status
 from dq.cli.commands._standings import StatusFormat
 from dq.cli.demo import producer, scenario
 from dq.cli.demo import tables as lake_tables
@@ -24,9 +24,9 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import World, here, processors
 from dq.cli.world.settings import Settings
 from dq.cli.world.spark import session
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.dataquality.delivery.lake.files import Storages
-from dq.dataquality.delivery.state import terms
+from dq.dataquality.delivery.state import heartbeat, terms
 from dq.dataquality.delivery.watch import tick
 from dq.dataquality.results import check_runs
 from dq.registry.catalog import CatalogSettings as CatalogSettings
@@ -36,6 +36,7 @@ from dq.validators.reports import reports_of
 
 CHANNEL = "console"
 SIGN = ".dq-demo"
+SITE = "site"
 
 
 def command(
@@ -76,7 +77,20 @@ def command(
     last = list(scenario.events())[-1].at
     after = replace(world, as_of=scenario.instant(last))
     status.show_all(after, [world.folder / "registry"], StatusFormat.TEXT)
+    _title("6. The portal: a page for everybody who reads the data")
+    _portal(folder, after)
     _goodbye(folder, after)
+
+
+def _portal(folder: Path, world: World) -> None:
+    """The site, where what it needs is installed; else how to have it."""
+    try:
+        with output.step("writing the pages"):
+            built = portal.build_site(world, folder / SITE, [world.folder / "registry"], timedelta(hours=12))
+    except MissingTool as error:
+        output.problem(error)
+        return
+    output.line(f"  {built.products} products: open {folder / SITE / 'index.html'}")
 
 
 def _tables(folder: Path) -> None:
@@ -139,6 +153,8 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
             output.line(f"{event.at:%a %d %b %H:%M}  {one.name} {day or ''} delivered, {count:,} rows{word}")
         heard = sending.teller(now, loaded.contracts, CHANNEL)
         done, looked_at = tick(store, watching, now.now(), heard, looked_at=looked_at), now.now()
+        with store.write() as tx:
+            heartbeat.beat(tx, at)
         if event.object:
             partition = {one.partition_keys()[0].column: day} if day else None
             tell = sending.teller(now, [contract], CHANNEL)
@@ -164,6 +180,7 @@ def _goodbye(folder: Path, world: World) -> None:
         f"dq status registry --as-of {as_of}",
         "dq check registry/weather.odcs.yaml --partition obs_date=2013-11-03",
         "dq register registry",
+        f"dq portal serve {SITE}",
         "dq explain decimal-without-precision",
     ):
         output.line(f"  {text}")

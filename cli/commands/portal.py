@@ -8,16 +8,18 @@ from pathlib import Path
 
 import typer
 
+from dq.cli.gating.waivers import ending
 from dq.cli.loading.contracts import Loaded
 from dq.cli.loading.holding import settled
 from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here, processors, registry_root
-from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.shared.units import parse_duration
-from dq.portal.writing.request import PortalRequest, PortalSummary
+from dq.contracts.subscriptions.subscription import Subscription
+from dq.portal.writing.request import PortalRequest, PortalSummary, WaiverEnd
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -83,9 +85,12 @@ def build_site(world: World, out: Path, places: list[Path], tick: timedelta) -> 
     from dq.portal.build import build as build_portal
 
     store = world.store()
-    subscriptions, wrong = load_subscriptions(registry_root(places[0]))
-    for finding in wrong:
-        output.note(str(finding))
+    subscriptions: list[Subscription] = []
+    for root in world.registries or (registry_root(places[0]),):
+        agreed, wrong = load_subscriptions(root)
+        subscriptions += agreed
+        for finding in wrong:
+            output.note(str(finding))
 
     def settle(keys: Mapping[str, str]) -> list[Finding]:
         return settled(world, store, Loaded([], [], resting=keys)).findings
@@ -100,6 +105,7 @@ def build_site(world: World, out: Path, places: list[Path], tick: timedelta) -> 
         tick,
         settle,
         subscriptions,
+        _waivers(world),
         workers=processors(),
         progress=shown,
     )
@@ -109,12 +115,23 @@ def build_site(world: World, out: Path, places: list[Path], tick: timedelta) -> 
         shown.close()
 
 
+def _waivers(world: World) -> list[WaiverEnd] | None:
+    """Those that end soon; None where a policy cannot be understood, which is said."""
+    found: list[WaiverEnd] = []
+    for root in world.registries:
+        try:
+            found += ending(root, world.now().date())
+        except DqError as error:
+            output.problem(error, f"{root}: ")
+            return None
+    return found
+
+
 class _Progress:
     """How far the build is, on a terminal."""
 
     def __init__(self) -> None:
         self.live = output.is_live()
-        self.said = ""
 
     def __call__(self, what: str, done: int, of: int) -> None:
         said = f"  … {what}: {done:,} of {of:,}"
@@ -130,7 +147,8 @@ class _Progress:
 def describe(done: PortalSummary) -> None:
     """What was built, and where it is."""
     said = ", ".join(f"{number:,} {state}" for state, number in sorted(done.states.items()))
-    output.line(f"{done.products:,} products{': ' + said if said else ''}.")
+    count = "1 product" if done.products == 1 else f"{done.products:,} products"
+    output.line(f"{count}{': ' + said if said else ''}.")
     files = f"{done.written:,} files written, {done.same:,} as they were, {done.removed:,} removed"
     output.line(f"{done.rendered:,} made anew; {files}.")
     for problem in done.problems:

@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from dq.alerts.incident import Incident
 from dq.contracts.shared.outcome import CycleStatus, Status
 from dq.dataquality.clauses.coverage import State
+from dq.dataquality.results.check_runs import GROUP
 from dq.portal.facts.product import ProductFacts, ProductState
 
 _NEAR = 0.8
@@ -87,7 +89,7 @@ def _why(facts: ProductFacts) -> tuple[str, datetime | None]:
     """What is the matter in one line, and since when."""
     match facts.state:
         case ProductState.BROKEN | ProductState.LATE if facts.open_incidents:
-            first = facts.open_incidents[0].incident
+            first = _first_incident(facts)
             return first.title, first.opened_at
         case ProductState.BROKEN:
             failed = [
@@ -114,6 +116,13 @@ def _why(facts: ProductFacts) -> tuple[str, datetime | None]:
         case ProductState.RESTING:
             return "it promises nothing that could be watched or checked", None
     return "", None
+
+
+def _first_incident(facts: ProductFacts) -> Incident:
+    """The open incident that says why: of the data where that is broken, else of a delivery."""
+    wanted = facts.state is ProductState.BROKEN
+    found = [one.incident for one in facts.open_incidents]
+    return next((one for one in found if (one.key.group == GROUP) is wanted), found[0])
 
 
 def _missed(facts: ProductFacts) -> Sequence[Any]:

@@ -23,7 +23,10 @@ class NotedChange:
 
 
 def changes(
-    noted: Sequence[NotedChange], rows: Sequence[ProductRow], waivers: Sequence[Values], watcher: Watcher
+    noted: Sequence[NotedChange],
+    rows: Sequence[ProductRow],
+    waivers: Sequence[Values] | None,
+    watcher: Watcher,
 ) -> Values:
     """What changed of contracts, what ends soon, and which waivers do."""
     ending = [one for one in rows if one.card.announced or one.card.status == "deprecated"]

@@ -49,7 +49,7 @@ def row(one: ProductRow) -> Values:
 _SECTIONS = (
     (ProductState.UNREADABLE, "Contracts that cannot be read",
      "Nothing is known of these until their contract is mended: run 'dq validate'."),
-    (ProductState.BROKEN, "Broken", "Their newest data breaks a promise."),
+    (ProductState.BROKEN, "Broken", "Their data breaks a promise, and nobody has mended it yet."),
     (ProductState.LATE, "Late", "A delivery is missing."),
     (ProductState.UNKNOWN, "Unknown", "Nobody can tell how they stand. That is not the same as fine."),
 )  # fmt: skip

@@ -28,8 +28,8 @@ class PortalRequest:
     """The contracts at `paths` and what `store` knows of them, as of `now`, as a site in the folder `out`.
 
     `tick` is how often the watcher is meant to run. `settle` gives the findings against files, by name, whose
-    key another file holds. `workers` is how many processes may write; `progress` hears how much of how much
-    is done.
+    key another file holds. `waivers` are those that end soon, None where they are not known. `workers` is how
+    many processes may write; `progress` hears how much of how much is done.
     """
 
     out: Path
@@ -40,7 +40,7 @@ class PortalRequest:
     tick: timedelta
     settle: Callable[[Mapping[str, str]], Sequence[Finding]]
     subscriptions: Sequence[Subscription] = ()
-    waivers: Sequence[WaiverEnd] = ()
+    waivers: Sequence[WaiverEnd] | None = ()
     workers: int = 1
     progress: Callable[[str, int, int], None] = lambda _what, _done, _all: None
 

@@ -32,7 +32,7 @@ class Screens:
     before: SiteState
     hashes: dict[str, str] = field(default_factory=dict)
 
-    def write(self, noted: Sequence[NotedChange], waivers: Sequence[Any]) -> None:
+    def write(self, noted: Sequence[NotedChange], waivers: Sequence[Any] | None) -> None:
         """All of them."""
         self._incidents()
         self._overview(noted, waivers)
@@ -60,7 +60,7 @@ class Screens:
         }
         self.site.put("as-of.js", f"window.dqAsOf = {json.dumps(facts)};\n".encode())
 
-    def _overview(self, noted: Sequence[NotedChange], waivers: Sequence[Any]) -> None:
+    def _overview(self, noted: Sequence[NotedChange], waivers: Sequence[Any] | None) -> None:
         rows, as_of = self.rows, instant(self.watcher.now)
         put = self.site.put
         put("index.html", render("today.html", "", **lists.today(rows, self.incidents, self.watcher)))

@@ -99,6 +99,8 @@ def test_the_demonstration_plays_the_whole_loop_on_real_data(tmp_path):
     samples = next(line["samples"] for line in broken if line["check"] == "duplicate_values")
 
     assert played.returncode == 0, played.stderr
+    assert "3 products: open dq-demo/site/index.html" in played.stdout
+    assert "Flights out of New York" in (tmp_path / "dq-demo/site/products/flights/index.html").read_text()
     assert "America/New_York was meant" in played.stdout
     assert played.stdout.count("[!] ERROR: flights is missing") == 2
     assert played.stdout.count("[ok] RESOLVED: flights came") == 2

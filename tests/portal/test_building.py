@@ -230,3 +230,20 @@ def test_a_tick_that_is_no_length_of_time_is_refused(place: Place, tick: str) ->
 
     assert ran.code == 2
     assert "--tick" in ran.err
+
+
+def test_waivers_that_end_soon_stand_among_the_changes(place: Place) -> None:
+    lines = [
+        f"  - {{rule: missing-owner, contract: {name}, path: team, reason: It moves., by: ana, expires: {day}}}\n"
+        for name, day in (("orders", "2026-06-01"), ("sales", "2026-09-01"))
+    ]
+    place.put("registry/dq-policy.yaml", "waivers:\n" + "".join(lines))
+    built(place)
+    known = site(place, "changes.html")
+    place.put("registry/dq-policy.yaml", "waivers: [nonsense]\n")
+    ran = built(place)
+
+    assert "until 2026-06-01, given by" in known
+    assert "until 2026-09-01" not in known
+    assert "the policy cannot be understood" in ran.err
+    assert "nobody can tell which waivers it has" in site(place, "changes.html")
