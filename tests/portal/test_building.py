@@ -234,7 +234,7 @@ def test_a_tick_that_is_no_length_of_time_is_refused(place: Place, tick: str) ->
 
 def test_waivers_that_end_soon_stand_among_the_changes(place: Place) -> None:
     lines = [
-        f"  - {{rule: missing-owner, contract: {name}, path: team, reason: It moves., by: ana, expires: {day}}}\n"
+        f"  - {{rule: missing-owner, contract: {name}, path: team, reason: Soon, by: ana, expires: {day}}}\n"
         for name, day in (("orders", "2026-06-01"), ("sales", "2026-09-01"))
     ]
     place.put("registry/dq-policy.yaml", "waivers:\n" + "".join(lines))
