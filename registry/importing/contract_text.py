@@ -90,12 +90,15 @@ def _server(table: FoundTable, several: bool) -> Iterator[str]:
     yield f"    {key}: {quoted(place)}"
     if table.format:
         yield f"    format: {table.format}"
-    if table.reader:
+    if table.reader and table.format == "json":
+        # Its encoding is all that can differ, and a key of the server's own.
+        yield from block(dict(table.reader), "    ")
+    elif table.reader:
         yield "    customProperties:"
         yield "      - property: csv"
         yield "        vendor: dq"
         yield "        value:"
-        yield from (f"          {name}: {quoted(value)}" for name, value in table.reader)
+        yield from block(dict(table.reader), "          ")
 
 
 def _object(table: FoundTable) -> Iterator[str]:

@@ -58,7 +58,7 @@ class FoundTable:
     format: str = ""
     description: str = ""
     keys: tuple[str, ...] = ()
-    reader: tuple[tuple[str, str], ...] = ()
+    reader: tuple[tuple[str, object], ...] = ()
     lost: tuple[str, ...] = ()
     said: Said = field(default_factory=dict)
     levels: tuple[Said, ...] = ()

@@ -17,6 +17,7 @@ import pytest
 from fakes.late_s3 import LateS3, environment
 from pyarrow import parquet
 
+from dq.contracts.access.text_format import text_format
 from dq.contracts.columns import catalog_type
 from dq.contracts.yaml.parse import parse
 
@@ -73,6 +74,34 @@ def test_what_is_registered_and_imported_again_has_the_same_schema(dq, folder, f
     assert 'description: "Column: 3"' in made.read_text()
     again = dq("import", "local", "sales", "--output", "orders.odcs.yaml")
     assert (again.code, "left as it is" in again.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "{server: lake, type: local, path: lake/t, format: json, encoding: utf-16}",
+        "{server: lake, type: local, path: lake/t, format: csv}",
+        "{server: lake, type: local, path: lake/t, format: csv, customProperties: [{property: csv,"
+        " vendor: dq,"
+        " value: {delimiter: ';', header: false, nullText: 'NA', encoding: iso8859-1, quote: \"'\"}}]}",
+        "{server: lake, type: local, path: lake/t, format: csv, customProperties: [{property: csv,"
+        " vendor: dq,"
+        " value: {delimiter: '|', quote: none}}]}",
+    ],
+)
+def test_how_texts_are_written_comes_back_from_a_catalog(dq, folder, server):
+    (folder / "orders.odcs.yaml").write_text(
+        "apiVersion: v3.2.0\nkind: DataContract\nid: all\nversion: 1.0.0\nstatus: active\ndomain: sales\n"
+        f"servers:\n  - {server}\nschema: [{{name: t, properties: [{{name: a, logicalType: string}}]}}]\n"
+    )
+    assert dq("register", ".", "--apply").code == 0
+
+    made = imported(dq, folder, "local", "sales.t")
+
+    written, read = (
+        parse(path.read_bytes(), path.name).contract for path in (folder / "orders.odcs.yaml", made)
+    )
+    assert text_format(read.servers[0]) == text_format(written.servers[0])
 
 
 def logical(kind):
