@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from fakes import pages
+from fakes.command import Place
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -21,6 +23,16 @@ PAGES = sorted(
 @pytest.mark.parametrize("page", [page for page in PAGES if pages.blocks(page)], ids=lambda page: page.stem)
 def test_the_code_blocks_of_a_page_are_true(page, tmp_path):
     pages.follow(page, tmp_path, Path(sys.executable), together=True)
+
+
+def test_the_readme_shows_what_the_gate_of_the_demonstration_finds(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    shutil.copytree(ROOT / "examples" / "proposals", tmp_path / "proposals")
+    shown = (ROOT / "README.md").read_text().split("1. The gate: a pull request proposes a contract\n")[1]
+
+    ran = Place(tmp_path / "proposals").dq("validate", ".")
+
+    assert pages.matches(shown.partition("\n\n4. ")[0], ran.out), ran.out
 
 
 def test_every_link_between_pages_leads_somewhere():

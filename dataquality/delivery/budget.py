@@ -65,7 +65,7 @@ class Budget:
         else:
             cycles = self.good + self.bad
             text = f"{self.bad} {_misses(self.bad)} in {cycles} cycle{'' if cycles == 1 else 's'}"
-            text += f"; too young for one, which is allowed in {self.first_miss_at}"
+            text += f"; none is allowed in fewer than {self.first_miss_at}"
         if self.next_returns_at is not None:
             text += f", the next returns {self.next_returns_at:%Y-%m-%d}"
         return text

@@ -90,6 +90,7 @@ LINES = [
     ("replay",),
     ("audit", "registry"),
     ("subscriptions", "registry"),
+    ("portal build", "site", "registry", "--as-of", MISSED),
     ("store upgrade",),
     ("store check",),
     ("store prune",),

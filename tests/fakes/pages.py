@@ -75,7 +75,7 @@ def follow(page: Path, folder: Path, python: Path, *, together: bool = False, sp
                 (folder / "program.py").write_text(body)
                 printed = _run("python program.py", folder, python, kept)
             elif kind == "text":
-                assert _matches(body, printed), f"{page.name} shows:\n{body}\nand it printed:\n{printed}"
+                assert matches(body, printed), f"{page.name} shows:\n{body}\nand it printed:\n{printed}"
 
 
 @dataclass
@@ -155,7 +155,7 @@ def _environment(python: Path) -> dict[str, str]:
     return environment
 
 
-def _matches(shown: str, printed: str) -> bool:
+def matches(shown: str, printed: str) -> bool:
     pattern = "".join(
         r"(?:.*\n)*" if line.strip() == "…" else re.escape(line.rstrip()) + r"[ ]*\n"
         for line in shown.splitlines()

@@ -89,10 +89,10 @@ def test_the_oldest_miss_returns_when_it_leaves_the_window() -> None:
             Budget(80, 5, 4, 0, NOW + 13 * DAY),
             "5 of 4 misses used, the budget is exhausted, the next returns 2026-12-03",
         ),
-        (Budget(30, 0, 0, 0, None, 100), "0 misses in 30 cycles; too young for one, which is allowed in 100"),
+        (Budget(30, 0, 0, 0, None, 100), "0 misses in 30 cycles; none is allowed in fewer than 100"),
         (
             Budget(0, 1, 0, 0, NOW + 13 * DAY, 20),
-            "1 miss in 1 cycle; too young for one, which is allowed in 20, the next returns 2026-12-03",
+            "1 miss in 1 cycle; none is allowed in fewer than 20, the next returns 2026-12-03",
         ),
         (Budget(30, 1, 0, 0, None), "1 miss, and none is allowed"),
         (Budget(0, 0, 0, 7, None), "no cycle counted yet"),

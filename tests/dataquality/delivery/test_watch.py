@@ -117,9 +117,7 @@ def test_a_missing_delivery_is_told_once_after_the_settle_time_and_resolves_late
     assert breach.at == at("2026-05-11T04:30")
     assert breach.title == "orders is missing: day=2026-05-10"
     assert dict(breach.facts)["promised"] == "day=2026-05-10 by 2026-05-11 06:00 CEST, 30 min grace"
-    assert dict(breach.facts)["budget"].startswith(
-        "1 miss in 1 cycle; too young for one, which is allowed in 2"
-    )
+    assert dict(breach.facts)["budget"].startswith("1 miss in 1 cycle; none is allowed in fewer than 2")
 
     lake.deliver("day=2026-05-10", "2026-05-11T07:12")
     assert watcher.tick("2026-05-11T08:00") == [CycleStatus.LATE]
