@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from dq.alerts.words.titles import TITLE, Facts
 from dq.portal.facts.incidents import IncidentFacts
 from dq.portal.facts.names import slug
 from dq.portal.views.product import Link, incident_row
-from dq.portal.views.words import Values, cut, instant
+from dq.portal.views.words import Values, cut, instant, said_state
 
 _KINDS = {
     "opened": "It broke, and the incident was opened",
@@ -22,6 +23,15 @@ _KINDS = {
     "given_up": "It was given up",
     "silenced": "It was silenced",
     "flapping": "It breaks and recovers again and again",
+    "past": "It was over before it was known",
+    "inhibited": "It waits for another product, and so do its alerts",
+    "holds up": "Others wait for it",
+    "summed up": "It was told in one message with others",
+    "rerouted": "Its alerts go elsewhere now",
+    "suppressed": "An alert was held back",
+    "dismissed": "An alert was given up by a person",
+    "sent": "An alert was sent",
+    "dead": "An alert could not be delivered",
 }
 _SENT = {
     "sent": "sent",
@@ -50,7 +60,7 @@ def incident(facts: IncidentFacts, page_of: Link) -> Values:
         "holds_up": one.holds_up[:50],
         "subjects": [
             {
-                "name": cut(name, 300),
+                "name": cut(_subject(name), 300),
                 "opened": instant(subject.opened_at),
                 "closed": instant(subject.closed_at) if subject.closed_at else None,
                 "end": subject.end.value.replace("_", " ") if subject.end else None,
@@ -64,7 +74,7 @@ def incident(facts: IncidentFacts, page_of: Link) -> Values:
             {
                 "at": instant(step.at),
                 "said": _KINDS.get(step.kind, step.kind.replace("_", " ")),
-                "subject": cut(step.subject, 300),
+                "subject": cut(_subject(step.subject), 300),
                 "detail": cut(step.detail, 500),
             }
             for step in facts.history[-_STEPS:]
@@ -112,7 +122,16 @@ def _lines(facts: Facts) -> list[tuple[str, str]]:
 
 def _said(facts: IncidentFacts) -> str:
     one = facts.incident
-    return f"{one.severity.value}, {one.state.value.replace('_', ' ')}: {one.key}"
+    return f"{one.severity.value}, {said_state(one.state)}: {one.key}"
+
+
+def _subject(name: str) -> str:
+    """What broke: an instant is said as all others are."""
+    try:
+        at = datetime.fromisoformat(name)
+    except ValueError:
+        return name
+    return instant(at).text if at.tzinfo else name
 
 
 def slug_of(facts: IncidentFacts) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dq.contracts.model import Contract, Server
 from dq.contracts.slo import Slo
+from dq.dataquality.delivery.budget import Budget
 from dq.dataquality.delivery.history.standing import Standing
 from dq.dataquality.delivery.history.standing_facts import percent
 from dq.dataquality.delivery.wording import local, span
@@ -15,7 +16,7 @@ from dq.portal.facts.product import ProductFacts
 from dq.portal.views.objects import object_values
 from dq.portal.views.schedules import in_words
 from dq.portal.views.strip import strip
-from dq.portal.views.words import STATES, Values, cut, instant, link
+from dq.portal.views.words import STATES, Values, cut, instant, link, said_state
 
 PAST_INCIDENTS = 20
 _EDGES = 100
@@ -95,7 +96,7 @@ def incident_row(facts: Any) -> Values:
         "id": one.id,
         "title": cut(one.title, 300),
         "severity": one.severity.value,
-        "state": one.state.value.replace("_", " "),
+        "state": said_state(one.state),
         "closed": one.state.closed,
         "opened": instant(one.opened_at),
         "resolved": instant(one.resolved_at) if one.resolved_at else None,
@@ -136,9 +137,18 @@ def _promise(one: Standing, facts: ProductFacts) -> Values:
         "next": local(slo, following.at) if following else None,
         "returns": instant(budget.next_returns_at) if budget.next_returns_at else None,
         "last": (local(slo, last.delivered_at), last.source) if last and last.delivered_at else None,
-        "spent": "exhausted" if budget.exhausted else "half" if budget.half_used else "",
+        "spent": _spent(budget),
         "burning": list(budget.burning),
     }
+
+
+def _spent(budget: Budget) -> tuple[str, str] | None:
+    """What is to be said of a budget beside its promise, with its kind in the style sheet."""
+    if budget.exhausted:
+        return "broken", "budget exhausted"
+    if budget.bad and budget.bad == budget.allowed:
+        return "late", "no miss left"
+    return ("late", "half of the budget used") if budget.half_used else None
 
 
 def _words(slo: Slo) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from dq.alerts.incident import IncidentState
 from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery.wording import span
 from dq.portal.facts.product import ProductState
@@ -56,6 +57,11 @@ CYCLES: dict[CycleStatus, Word] = {
     CycleStatus.PENDING: Word("ahead", "due, and still in grace"),
     CycleStatus.SCHEDULED: Word("ahead", "not due yet"),
 }
+
+
+def said_state(state: IncidentState) -> str:
+    """The state of an incident in words."""
+    return "acknowledged" if state is IncidentState.ACKED else state.value.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
