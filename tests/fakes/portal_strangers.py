@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +111,58 @@ def world(folder: Path) -> PortalMesh:
 def _put(file: Path, value: object) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(yaml.safe_dump(value, allow_unicode=False, sort_keys=False, width=100_000))
+
+
+def fuzzed(seed: int) -> dict[str, Any]:
+    """A contract in which some texts are those of strangers; in one of five, any values are any others."""
+    draw = random.Random(seed)
+    made, wild = document(seed, draw.choice(list(HOSTILE.values()))), draw.random() < 0.2
+    for _ in range(draw.randint(1, 6)):
+        places = [(holder, key) for holder, key in _leaves(made) if wild or key in _PROSE]
+        holder, key = draw.choice(places)
+        holder[key] = draw.choice(_values(draw) if wild else _texts(draw))()
+    made["id"] = f"fuzzed-{seed}" if draw.random() < 0.8 else made["id"]
+    return made
+
+
+def _leaves(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place of a document that holds something, the whole of lists and mappings too."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in list(pairs):
+        yield value, key
+        yield from _leaves(inner)
+
+
+# What may say anything: a text there makes no contract unreadable.
+_PROSE = frozenset(
+    {"description", "purpose", "usage", "limitations", "name", "businessName", "domain", "dataProduct",
+     "tenant", "username", "role", "channel", "url", "classification", "property", "type", "server"}
+)  # fmt: skip
+
+
+def _texts(draw: random.Random) -> list[Callable[[], Any]]:
+    texts = list(HOSTILE.values())
+    signs = lambda: draw.choice((draw.randrange(32, 127), draw.randrange(0xA0, 0xD800)))  # noqa: E731
+    return [
+        lambda: draw.choice(texts),
+        lambda: draw.choice(texts),
+        lambda: "".join(draw.sample(texts, 3))[:3_000],
+        lambda: "".join(chr(signs()) for _ in range(99)),
+    ]
+
+
+def _values(draw: random.Random) -> list[Callable[[], Any]]:
+    texts = list(HOSTILE.values())
+    return [
+        *_texts(draw),
+        lambda: draw.choice((None, True, -1, 10**30, 0.1, "", [], {})),
+        lambda: [draw.choice(texts)],
+        lambda: {draw.choice(texts): draw.choice(texts)},
+    ]
+
+
+def fuzzed_world(folder: Path, seeds: range) -> PortalMesh:
+    """A registry of fuzzed contracts."""
+    for seed in seeds:
+        _put(folder / "registry" / f"{seed}.odcs.yaml", fuzzed(seed))
+    return PortalMesh(folder)

@@ -104,3 +104,16 @@ def test_files_keep_to_the_folder_and_to_plain_names(hostile: PortalMesh) -> Non
     assert [name for name in names if not name.isascii() or set(name) & set(" <>:\"'\\|?*&;$`{}()")] == []
     assert max(len(part) for name in names for part in Path(name).parts) < 120
     assert {one.name for one in hostile.folder.iterdir()} <= {"registry", "site", ".dq"}
+
+
+def test_three_hundred_fuzzed_contracts_leave_nothing_on_any_page(page: Page, tmp_path: Path) -> None:
+    with quiet_environment():
+        mesh = portal_strangers.fuzzed_world(tmp_path, range(300))
+        built = mesh.dq("portal", "build", "site", "registry", "--as-of", AS_OF)
+    assert built.code in (0, 3), built.err
+    paths = portal_pages.pages(tmp_path / "site")
+
+    found = portal_pages.strange(page, [(tmp_path / "site" / path).read_text() for path in paths])
+
+    assert len(paths) > 300
+    assert {path: faults for path, faults in zip(paths, found, strict=True) if faults} == {}
