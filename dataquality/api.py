@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,21 +48,8 @@ def check(
     Raises BrokenContract with every finding for a contract that has errors. What is wrong with the data is
     in the report: call its `raise_for_status()` before you publish.
     """
-    known = read(contract)
-    beside = Neighbours.of([known, *map(read, registry)])
-    return object_check.check(
-        Request(
-            known,
-            as_spark(data, pick(known, object), spark),
-            object,
-            spark=spark,
-            partitions=partitions,
-            now=now,
-            others=_others(known, others, beside, spark),
-            neighbours=beside,
-            verify_statistics=verify_statistics,
-        )
-    )
+    request = _request(contract, data, object, others, registry, spark, now)
+    return object_check.check(replace(request, partitions=partitions, verify_statistics=verify_statistics))
 
 
 def split(
@@ -80,18 +68,7 @@ def split(
     `report` is that of `check` on the same data; without it the data is checked, as of `now`. See
     `dataquality.quarantine.split`, and `check` for what is raised for a contract that has errors.
     """
-    known = read(contract)
-    beside = Neighbours.of([known, *map(read, registry)])
-    return quarantine.split(
-        known,
-        as_spark(data, pick(known, object), spark),
-        object,
-        others=_others(known, others, beside, spark),
-        spark=spark,
-        report=report,
-        now=now,
-        neighbours=beside,
-    )
+    return quarantine.split(_request(contract, data, object, others, registry, spark, now), report)
 
 
 def gate(
@@ -122,14 +99,26 @@ def gate(
     Arguments, and what is raised for a contract that has errors, are as `check` has them. Raises Unreadable
     where a clause could not be measured: then nobody knows which rows are good.
     """
+    return quarantine.gate(_request(contract, data, object, others, registry, spark, now))
+
+
+def _request(
+    contract: Contract | Path | str,
+    data: Frame,
+    object: str | None,
+    others: Mapping[str, Frame] | None,
+    registry: Sequence[Contract | Path | str],
+    spark: SparkSession | None,
+    now: datetime | None,
+) -> Request:
     known = read(contract)
     beside = Neighbours.of([known, *map(read, registry)])
-    return quarantine.gate(
+    return Request(
         known,
         as_spark(data, pick(known, object), spark),
         object,
-        others=_others(known, others, beside, spark),
         spark=spark,
+        others=_others(known, others, beside, spark),
         now=now,
         neighbours=beside,
     )

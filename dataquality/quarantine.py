@@ -67,66 +67,33 @@ class GatedRows(NamedTuple):
         replace(self.report, results=tuple(results)).raise_for_status()
 
 
-def split(
-    contract: Contract,
-    data: DataFrame | Dataset,
-    object_name: str | None = None,
-    *,
-    spark: SparkSession | None = None,
-    kinds: Shelf | None = None,
-    others: Mapping[str, DataFrame | Dataset] | None = None,
-    report: Report | None = None,
-    now: datetime | None = None,
-    neighbours: Neighbours = ALONE,
-) -> tuple[DataFrame, DataFrame]:
+def split(request: Request, report: Report | None = None) -> tuple[DataFrame, DataFrame]:
     """The good rows as they are, and the bad ones with `_dq_rules`, the names of the clauses that they break.
 
     A row is bad that breaks a failed clause of the severity error or critical by itself, repeats a key or
     has no match. Nothing is masked. `report` is that of `check` on the same data; without it the data is
-    checked as of `now`. What no single row breaks (a number of rows, a query), and what asks for such rows
-    (more than 3 NULLs), stands in the report alone.
+    checked as of the request's `now`. What no single row breaks (a number of rows, a query), and what asks
+    for such rows (more than 3 NULLs), stands in the report alone.
     Nothing runs before the frames are used.
 
     Raises Unreadable when a clause of that severity could not be measured: then nobody knows which rows
     are good.
     """
-    gated = gate(
-        contract,
-        data,
-        object_name,
-        spark=spark,
-        kinds=kinds,
-        others=others,
-        report=report,
-        now=now,
-        neighbours=neighbours,
-    )
+    gated = gate(request, report)
     return gated.good, gated.bad
 
 
-def gate(
-    contract: Contract,
-    data: DataFrame | Dataset,
-    object_name: str | None = None,
-    *,
-    spark: SparkSession | None = None,
-    kinds: Shelf | None = None,
-    others: Mapping[str, DataFrame | Dataset] | None = None,
-    report: Report | None = None,
-    now: datetime | None = None,
-    neighbours: Neighbours = ALONE,
-) -> GatedRows:
+def gate(request: Request, report: Report | None = None) -> GatedRows:
     """What `split` gives, with the report that it rests on; that says of which clauses rows are set apart.
 
     Raises as `split` does.
     """
-    request = Request(
-        contract, data, object_name, spark=spark, kinds=kinds, others=others, now=now, neighbours=neighbours
-    )
     found = report or check(request)
     unknown = [result for result in found.of(Status.ERROR) if result.severity.blocks]
     if unknown:
-        message = f"{contract.id} {found.object}: which rows are good cannot be told: {unknown[0].message}."
+        message = (
+            f"{request.contract.id} {found.object}: which rows are good cannot be told: {unknown[0].message}."
+        )
         raise Unreadable(message, "Mend what could not be measured first.")
     prepared = _as_checked(request, found)
     broken = _broken(prepared, found)

@@ -113,18 +113,7 @@ def test_each_verdict_is_that_of_a_check_of_the_partition_alone(orders, dq) -> N
     found = _tested(dq)
     said = _verdicts(found)
     for day in DAYS:
-        ran = dq(
-            "check",
-            "orders.odcs.yaml",
-            "--partition",
-            f"day={day}",
-            "--channel",
-            "console",
-            "--format",
-            "json",
-        )
-        (report,) = json.loads(ran.out)
-        here = {one["clause"]: one["status"] for one in report["results"]}
+        here = _alone(dq, day)
         mine = {clause: status for (of, clause), status in said.items() if of == day}
         assert mine == {clause: here[clause] for clause in mine}
         # Whatever it leaves out, it names.
@@ -159,20 +148,7 @@ def test_a_rule_alone_a_few_partitions_and_what_is_only_a_warning(orders, dq) ->
 
 def test_a_partition_that_cannot_be_read_is_no_pass_and_is_as_a_check_says(orders, dq) -> None:
     (orders / "lake/orders/day=2026-05-04/part-0.parquet").write_bytes(b"no Parquet at all")
-    alone = {}
-    for day in ("2026-05-04", "2026-05-05"):
-        ran = dq(
-            "check",
-            "orders.odcs.yaml",
-            "--partition",
-            f"day={day}",
-            "--channel",
-            "console",
-            "--format",
-            "json",
-        )
-        (report,) = json.loads(ran.out)
-        alone[day] = {one["clause"]: one["status"] for one in report["results"]}
+    alone = {day: _alone(dq, day) for day in ("2026-05-04", "2026-05-05")}
     ran = dq("backtest", "orders.odcs.yaml", "--format", "json")
     (found,) = json.loads(ran.out)
     for (day, clause), status in _verdicts(found).items():

@@ -91,7 +91,7 @@ def rules(frame: DataFrame) -> dict[tuple[object, object], list[str]]:
 
 
 def test_each_row_is_good_or_bad_with_all_that_it_breaks(orders: DataFrame, customers: DataFrame) -> None:
-    good, bad = split(SHOP, orders, "orders", others={"customers": customers})
+    good, bad = split(Request(SHOP, orders, "orders", others={"customers": customers}))
 
     assert good.collect() == orders.where("id = 1").collect()
     assert good.schema == orders.schema
@@ -99,14 +99,14 @@ def test_each_row_is_good_or_bad_with_all_that_it_breaks(orders: DataFrame, cust
 
 
 def test_rows_without_a_fault_are_all_good(orders: DataFrame, customers: DataFrame) -> None:
-    good, bad = split(SHOP, orders.where("id = 1"), "orders", others={"customers": customers})
+    good, bad = split(Request(SHOP, orders.where("id = 1"), "orders", others={"customers": customers}))
 
     assert (good.count(), bad.count(), bad.columns[-1]) == (1, 0, "_dq_rules")
 
 
 def test_what_could_not_be_measured_leaves_nobody_knowing_what_is_good(orders: DataFrame) -> None:
     with pytest.raises(Unreadable, match="no data of 'customers' was given"):
-        split(SHOP, orders, "orders")
+        split(Request(SHOP, orders, "orders"))
 
 
 TOLERANT = contract("""
@@ -159,7 +159,7 @@ def test_only_rows_that_are_too_many_are_shown_and_bad(
     frame = spark.createDataFrame([("a",), ("a",), ("b",), ("b",), (None,)], "v string")
 
     report = check(Request(made, frame))
-    _, rows = split(made, frame, report=report)
+    _, rows = split(Request(made, frame), report)
 
     (failed,) = report.failed
     assert len(failed.samples) == shown
@@ -179,7 +179,7 @@ def test_what_is_tolerated_or_only_warned_of_stays_and_a_scope_is_kept(spark: Sp
     ]
     frame = spark.createDataFrame([*rows, (8, None, "e"), (8, None, "f")], "id int, k double, v string")
 
-    good, bad = split(TOLERANT, frame)
+    good, bad = split(Request(TOLERANT, frame))
 
     assert sorted(row["v"] for row in good.collect()) == ["d", "e", "f"]
     assert sorted((row["v"], len(row["_dq_rules"])) for row in bad.collect()) == [
@@ -266,7 +266,7 @@ def aged(spark: SparkSession) -> DataFrame:
 def test_a_row_older_than_the_window_of_a_rule_is_good(aged: DataFrame) -> None:
     report = check(Request(RECENT, aged, now=NOW))
 
-    good, bad = split(RECENT, aged, report=report)
+    good, bad = split(Request(RECENT, aged), report)
 
     assert sorted(row["state"] for row in good.collect()) == ["gone", "lost", "open"]
     assert {row["day"] for row in good.collect()} == {_OLD}
@@ -276,11 +276,11 @@ def test_a_row_older_than_the_window_of_a_rule_is_good(aged: DataFrame) -> None:
 
 
 def test_a_window_ends_with_the_time_that_split_is_told(aged: DataFrame) -> None:
-    _, bad = split(RECENT, aged, now=NOW)
+    _, bad = split(Request(RECENT, aged, now=NOW))
 
     assert {row["day"] for row in bad.collect()} == {_NEW}
     with pytest.raises(Unreadable, match=r"hand it in: now=…"):
-        split(RECENT, aged)
+        split(Request(RECENT, aged))
 
 
 def test_only_rows_within_the_window_are_written_apart(
