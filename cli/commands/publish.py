@@ -161,8 +161,7 @@ def _send_pending(world: World, contract: Path | None, format: output.ResultForm
     else:
         output.line(f"{sent} sent, {sum(one.number for one in left)} waiting.")
         for one in left:
-            reason = one.problem or "Nobody here sends it: publish where it was published, or set the topic."
-            output.line(f"  {one.target}: {one.number} since {one.since:%F %T}Z. {reason}")
+            output.line(f"  {one.target}: {one.number} since {one.since:%F %T}Z. {one.problem}")
     if left:
         raise typer.Exit(4)
 

@@ -17,7 +17,7 @@ from botocore.config import Config
 from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
 
 from dq.contracts.shared.errors import UsageError
-from dq.registry.glue.errors import explained
+from dq.registry.glue.errors import explained, refuse_pages
 from dq.registry.glue.rates import Bucket, Rate
 from dq.registry.glue.validation import refuse
 
@@ -71,6 +71,7 @@ def aws_session(role_arn: str, guards: Mapping[str, Guard]) -> boto3.Session:
     session = boto3.Session()
     if role_arn:
         session = as_role(session, role_arn)
+    session.events.register("before-parse", refuse_pages)
     for service, guard in guards.items():
         session.events.register(f"provide-client-params.{service}.*", partial(_guarded, guard))
     return session

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from botocore import exceptions as aws
+from botocore.parsers import ResponseParserError
 
 from dq.contracts.shared.errors import Unreadable, UsageError
 
@@ -13,14 +16,25 @@ _SERVER_ERROR = 500
 _SHOWN = 300
 # Nobody can tell whether what was sent has arrived.
 _UNKNOWN_CODES = frozenset({"InternalServiceException", "OperationTimeoutException", "InternalFailure"})
+_PERMIT = "Give the role this permission; docs/reference/privileges.md has what each duty needs."
 _MENDS = {
-    "AccessDeniedException": "Give the role this permission; docs/how-to/register.md has the whole policy.",
-    "AccessDenied": "Give the role this permission; docs/how-to/register.md has the whole policy.",
+    "AccessDeniedException": _PERMIT,
+    "AccessDenied": _PERMIT,
+    "AuthorizationError": _PERMIT,
     "ExpiredTokenException": "Log in to AWS again.",
     "ExpiredToken": "Log in to AWS again.",
     "UnrecognizedClientException": "Look at the credentials of this machine.",
     "InvalidClientTokenId": "Look at the credentials of this machine.",
 }
+_PAGE = re.compile(rb"\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
+
+
+class AnsweredByPage(aws.BotoCoreError):  # type: ignore[misc]  # botocore has no types
+    """A page for people where AWS should have answered: of a proxy, or of a wrong endpoint."""
+
+    fmt = "a web page came back, as from a proxy or a wrong endpoint"
+
+
 _SETTINGS = (
     aws.NoCredentialsError,
     aws.PartialCredentialsError,
@@ -32,6 +46,12 @@ _SETTINGS = (
     aws.TokenRetrievalError,
     aws.SSOError,
 )
+
+
+def refuse_pages(response_dict: Mapping[str, Any], **_: Any) -> None:
+    """Raises AnsweredByPage; for botocore's event `before-parse`, whose parsers take a page for an answer."""
+    if _PAGE.match(response_dict.get("body") or b""):
+        raise AnsweredByPage
 
 
 def code_of(error: BaseException) -> str:
@@ -46,7 +66,7 @@ def is_unknown(error: BaseException) -> bool:
     if isinstance(error, aws.ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return status >= _SERVER_ERROR or code_of(error) in _UNKNOWN_CODES
-    return isinstance(error, (aws.HTTPClientError, aws.IncompleteReadError))
+    return isinstance(error, (aws.HTTPClientError, aws.IncompleteReadError, ResponseParserError))
 
 
 @contextmanager
@@ -62,7 +82,7 @@ def explained(what: str) -> Iterator[None]:
     except aws.ClientError as error:
         mend = _MENDS.get(code_of(error), "Mend that, then run again.")
         raise Unreadable(f"AWS refused to {what}: {_line(error)}", mend) from error
-    except (aws.BotoCoreError, aws.HTTPClientError) as error:
+    except (aws.BotoCoreError, aws.HTTPClientError, ResponseParserError) as error:
         raise Unreadable(
             f"AWS did not answer when asked to {what}: {_line(error)}", "Try again; nothing is done twice."
         ) from error

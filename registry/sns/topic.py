@@ -14,7 +14,7 @@ from botocore import exceptions as aws
 from botocore.config import Config
 
 from dq.contracts.shared.errors import DqError
-from dq.registry.glue.errors import code_of, explained
+from dq.registry.glue.errors import code_of, explained, refuse_pages
 from dq.registry.publishing.notices import ConsumerNotice
 from dq.registry.publishing.tell import PlaceDown
 from dq.registry.sns.validation import MessageRefused, refuse
@@ -53,6 +53,7 @@ def tell_topic(notice: ConsumerNotice) -> None:
 def _client(region: str) -> Any:
     session = boto3.Session()
     session.events.register("provide-client-params.sns.Publish", _refuse)
+    session.events.register("before-parse", refuse_pages)
     config = Config(
         retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
         connect_timeout=_CONNECT_SECONDS,

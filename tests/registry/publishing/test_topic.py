@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import textwrap
+import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import pytest
 from fakes import children
 from fakes.flights import contract, flights
 from fakes.glue import REGION, GlueShim
+from fakes.quiet_server import QuietServer
 
 from dq.contracts.shared.errors import DqError
 from dq.registry.publishing import notices
@@ -158,6 +161,52 @@ def test_a_topic_that_is_down_keeps_what_waits_and_is_asked_once(
     assert (waiting.target, waiting.number) == (TOPIC, 3)
     assert "Consumers could not be told: AWS did not answer" in waiting.problem
     assert sorted(one["id"] for one in heard()) == ["id-0-1", "id-1-1", "id-2-1"]
+
+
+class Page(BaseHTTPRequestHandler):
+    """What a proxy answers to everything, as `status` and `body` of its server say."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(self.server.status)  # type: ignore[attr-defined]
+        self.end_headers()
+        self.wfile.write(self.server.body)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (200, b"<!DOCTYPE html><title>Log in</title>", "a web page came back, as from a proxy"),
+        (200, b"\n <HTML>Log in</HTML>", "a web page came back, as from a proxy"),
+        (200, b"", "AWS did not answer"),
+        (500, b"gateway is tired", "AWS did not answer"),
+    ],
+)
+def test_what_is_no_answer_of_aws_leaves_the_notice_waiting(
+    consumers: Consumers,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+    body: bytes,
+    said: str,
+) -> None:
+    server: Any = QuietServer(("127.0.0.1", 0), Page)
+    server.status, server.body = status, body
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", f"http://127.0.0.1:{server.server_port}")
+    _client.cache_clear()
+    noted(store, event(1))
+
+    sent = send(store)
+
+    server.shutdown()
+    server.server_close()
+    with store.read() as tx:
+        (waiting,) = notices.waiting(tx)
+    assert (sent, said in waiting.problem) == (0, True), waiting.problem
 
 
 def test_a_topic_that_does_not_exist_is_down_and_says_so(consumers: Consumers) -> None:
