@@ -35,7 +35,8 @@ def read(source: str) -> list[FoundTable]:
                 opened = parquet.ParquetFile(file)
                 schema, stored = opened.schema_arrow, opened.schema
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-                raise Unreadable(f"{one.path} is not a Parquet file.", "Name a table's folder.") from error
+                mend = "Deliver it again if it was cut off, or name a table's folder."
+                raise Unreadable(f"{one.path} is not a Parquet file.", mend) from error
         old = {stored.column(at).path for at in range(len(stored)) if stored.column(at).physical_type == _OLD}
         for column in schema:
             made = (TIMESTAMP, "") if column.name in old else of_arrow(column.type)
