@@ -57,7 +57,8 @@ def inputs(contracts: Iterable[Contract]) -> dict[DataObject, frozenset[DataObje
 def inputs_of(outlines: Iterable[LineageOutline]) -> dict[DataObject, frozenset[DataObject]]:
     """The same by the outlines of contracts."""
     known = list(outlines)
-    names = _names(known)
+    # Most registries declare little, and names of all their objects are many.
+    names = _names(known) if any(written for one in known for _, written in one.objects) else {}
     found: dict[DataObject, frozenset[DataObject]] = {}
     for contract in known:
         for called, written in contract.objects:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
-from dq.portal.facts.names import slug
+from dq.portal.facts.names import domain_page
 from dq.portal.facts.product import ProductState
 from dq.portal.facts.watcher import Watcher
 from dq.portal.views.lists import ProductRow, row
@@ -22,11 +22,6 @@ def by_domain(rows: Iterable[ProductRow]) -> dict[str, list[ProductRow]]:
     for one in rows:
         found[one.card.domain].append(one)
     return dict(sorted(found.items()))
-
-
-def domain_page(name: str) -> str:
-    """The path of a domain's page."""
-    return f"domains/{slug(name) if name else 'none-'}.html"
 
 
 def domain(name: str, rows: Sequence[ProductRow], watcher: Watcher) -> Values:

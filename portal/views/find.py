@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dq.portal.facts.names import domain_page
 from dq.portal.facts.product import ProductState
-from dq.portal.views.domains import by_domain, domain_page
+from dq.portal.views.domains import by_domain
 from dq.portal.views.lists import ProductRow
 from dq.portal.views.words import STATES, Values, cut
 

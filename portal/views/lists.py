@@ -21,6 +21,10 @@ PER_PAGE = 200
 _DAY = timedelta(days=1)
 
 
+# Lists ask for it by the hundred thousand, and an enum's own look-up is slow.
+_BY_VALUE = {one.value: one for one in ProductState}
+
+
 @dataclass(frozen=True, slots=True)
 class ProductRow:
     """One product with its page's folder."""
@@ -30,7 +34,7 @@ class ProductRow:
 
     @property
     def state(self) -> ProductState:
-        return ProductState(self.summary.state)
+        return _BY_VALUE[self.summary.state]
 
 
 def row(one: ProductRow) -> Values:
@@ -132,7 +136,8 @@ def listings(name: str, title: str, rows: Sequence[ProductRow], folder: str = "l
     count = max(-(-len(rows) // PER_PAGE), 1)
 
     def path(number: int) -> str:
-        return f"{folder}/{name}.html" if number == 1 else f"{folder}/{name}.{number}.html"
+        # In a folder of their own: another list may be called like the second page of this one.
+        return f"{folder}/{name}.html" if number == 1 else f"{folder}/pages/{name}.{number}.html"
 
     for number in range(1, count + 1):
         yield ListPage(

@@ -11,7 +11,7 @@ from dq.dataquality.delivery.budget import Budget
 from dq.dataquality.delivery.history.standing import Standing
 from dq.dataquality.delivery.history.standing_facts import percent
 from dq.dataquality.delivery.wording import local, span
-from dq.portal.facts.names import slug
+from dq.portal.facts.names import domain_page
 from dq.portal.facts.product import ProductFacts
 from dq.portal.views.objects import object_values
 from dq.portal.views.schedules import in_words
@@ -36,7 +36,7 @@ def product(facts: ProductFacts, page_of: Link) -> Values:
         "state": STATES[facts.state],
         "as_of": instant(facts.now),
         "file": contract.file,
-        "domain": (contract.domain, slug(contract.domain)) if contract.domain else None,
+        "domain": (contract.domain, domain_page(contract.domain)) if contract.domain else None,
         "data_product": contract.data_product if contract.data_product != facts.card.key else None,
         "owners": list(_owners(contract)),
         "support": [

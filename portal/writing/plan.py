@@ -41,22 +41,23 @@ def read_cards(
     request: PortalRequest, before: SiteState, crew: Crew
 ) -> tuple[Mapping[str, Found], Sequence[Card]]:
     """The contract files by name, and a card of each; of several that are one contract, one may be it."""
-    files = registry.files(request.paths)
-    digests = dict(zip(map(str, files), registry.looked_at(files), strict=True))
+    found = registry.files(request.paths)
+    files = {str(file): file for file in found}
+    digests = dict(zip(files, registry.looked_at(found), strict=True))
     kept = {
         name: one.card
         for name, one in before.contracts.items()
         if one.card.readable and one.card.digest == digests.get(name)
     }
-    new = [file for file in files if str(file) not in kept]
+    new = [file for name, file in files.items() if name not in kept]
     made: dict[str, Card] = {}
     for some in crew.each(
         registry.cards, [new[start : start + _BATCH] for start in range(0, len(new), _BATCH)]
     ):
         made |= {one.file: one for one in some}
         request.progress("contracts", len(made), len(new))
-    cards = [kept.get(str(file)) or made[str(file)] for file in files]
-    return {str(file): file for file in files}, _with_own_pages(_settled(cards, request))
+    cards = [kept.get(name) or made[name] for name in files]
+    return files, _with_own_pages(_settled(cards, request))
 
 
 def _settled(cards: Sequence[Card], request: PortalRequest) -> Iterator[Card]:

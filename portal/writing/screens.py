@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from dq.portal.facts.incidents import IncidentFacts
+from dq.portal.facts.names import domain_page
 from dq.portal.facts.product import ProductState
 from dq.portal.facts.watcher import Watcher
 from dq.portal.views import changes, domains, find, incident, lists, search
@@ -83,7 +84,7 @@ class Screens:
         found = domains.by_domain(self.rows)
         for name, those in found.items():
             report = domains.domain(name, those, self.watcher)
-            first = domains.domain_page(name).removeprefix("domains/").removesuffix(".html")
+            first = domain_page(name).removeprefix("domains/").removesuffix(".html")
             for page in lists.listings(first, report["title"], those, "domains"):
                 if page.number == 1:
                     self._list(page, "domain.html", report)
@@ -96,8 +97,8 @@ class Screens:
     def _list(self, page: ListPage, template: str, more: Mapping[str, Any]) -> None:
         values = {**more, **lists.listing(page)}
         values.pop("as_of", None)
-        as_of = instant(self.watcher.now)
-        self._unless_same(page.path, values, lambda: render(template, "../", as_of=as_of, **values))
+        as_of, up = instant(self.watcher.now), "../" * page.path.count("/")
+        self._unless_same(page.path, values, lambda: render(template, up, as_of=as_of, **values))
 
     def _incidents(self) -> None:
         pages = {one.card.key: one.card.slug for one in self.rows if one.card.key}
