@@ -11,11 +11,12 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fakes import jvm, lakehouse, postgres, stores
+from fakes import compiled, jvm, lakehouse, postgres, stores
 from fragments import gate
 from hypothesis import settings
 
@@ -31,6 +32,10 @@ settings.load_profile("dq")
 
 # Spark's tasks in Python take the first python3 on the path else, which may have neither dq nor pyarrow.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+# Airflow's own statements are none of ours.
+if find_spec("airflow") is None:
+    compiled.share()
 
 for name, value in jvm.SETTINGS.items():
     os.environ.setdefault(name, value)
