@@ -1,10 +1,10 @@
-"""Draws the messages of tests/alerts/golden as Slack, a mail program and Teams show them, into docs/pictures.
+"""Draws the messages of tests/alerts/golden as Slack, a mail program and Teams show them, into docs/pictures,
+and takes pictures of the portal.
 
-`make pictures` runs it. It needs Chromium (Debian: `apt-get install chromium`), which nothing else of dq does
-and no test. Slack's own looks are Slack's; this follows the layout that Slack documents, at
-docs.slack.dev/block-kit: a header, two columns of fields, a bar in the colour of the attachment. A mail is
-the HTML that was sent, below its subject. A card of Teams follows adaptivecards.io: a line for each
-RichTextBlock, buttons for its actions.
+`make pictures` runs it. It needs Chromium (Debian: `apt-get install chromium`). Slack's own looks are
+Slack's; this follows the layout that Slack documents, at docs.slack.dev/block-kit: a header, two columns of
+fields, a bar in the colour of the attachment. A mail is the HTML that was sent, below its subject. A card of
+Teams follows adaptivecards.io: a line for each RichTextBlock, buttons for its actions.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from _portal import portal
 
 HERE = Path(__file__).parent
 GOLDEN = HERE.parent / "tests" / "alerts" / "golden"
@@ -167,3 +169,4 @@ if __name__ == "__main__":
     # The first one is of what was over before the story begins.
     draw("mail", mails(json.loads((GOLDEN / "late.email.json").read_text())[1:]), MAIL_HEIGHT)
     draw("teams", cards(json.loads((GOLDEN / "late.teams.json").read_text())[1:]), CARD_HEIGHT)
+    portal(PICTURES)

@@ -56,9 +56,9 @@ class PortalMesh(Place):
         return [one for one in self.products if mark in one.marks or mark == one.fate]
 
 
-def made(folder: Path, count: int = 200) -> PortalMesh:
+def made(folder: Path, of: Sequence[MeshProduct] | None = None) -> PortalMesh:
     """Writes and plays all of it; `folder` becomes the working folder of its commands."""
-    mesh = PortalMesh(folder, products(count))
+    mesh = PortalMesh(folder, products() if of is None else of)
     _registry(mesh)
     arrivals = _arrivals(mesh)
     _deliver(mesh, arrivals, FIRST)

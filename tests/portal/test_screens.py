@@ -71,3 +71,20 @@ def test_nothing_is_wider_than_a_telephone(seen: list[Seen]) -> None:
 
 def test_everything_that_can_be_chosen_has_a_name(seen: list[Seen]) -> None:
     assert {path: names for path, names in _of(seen, "nameless").items() if names} == {}
+
+
+def test_changes_name_what_ends_soon_and_leave_out_what_does_not(site: Path) -> None:
+    said = (site / "changes.html").read_text()
+
+    assert "endOfSupport: 2026-06-20" in said
+    assert [day for day in ("2026-06-03", "2026-06-01", "2027-01-01") if day in said] == [
+        "2026-06-03",
+        "2026-06-01",
+    ]
+
+
+def test_lists_of_incidents_say_whose_they_are(site: Path) -> None:
+    today = (site / "index.html").read_text()
+
+    began = today[today.index("Incidents that began") :]
+    assert began.count("<bdi>orders-") > 5
