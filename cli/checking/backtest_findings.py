@@ -32,18 +32,38 @@ def findings(tested: Sequence[tuple[Pair, Backtest | UntestedPast]]) -> list[Fin
             said = Finding(RULE, Severity.ERROR, error.message, error.mend, one.at(), one.path(), contract.id)
             found.append(said)
         else:
-            found += [each for rule in past.rules for each in _of(rule, contract.id)]
+            found += [each for rule in past.rules for each in _of(rule, unsure(past, rule), contract.id)]
+            found += [
+                Finding(RULE, Severity.ERROR, reason, _TELL, one.at(), one.path(), contract.id)
+                for reason in _unread(past)
+            ]
     return sorted(found, key=lambda one: one.at)
 
 
-def _of(rule: RuleHistory, contract: str) -> Iterator[Finding]:
+Where = Sequence[tuple[Partition, CheckResult]]
+
+
+def unsure(past: Backtest, rule: RuleHistory) -> Where:
+    """Where a rule could not tell, but for the partitions that no rule could be tested in."""
+    unread = {one.partition for one in past.unread}
+    return [one for one in rule.of(Status.ERROR) if one[0] not in unread]
+
+
+def _unread(past: Backtest) -> Iterator[str]:
+    """The partitions that could not be tested at all, by the reason."""
+    for reason in dict.fromkeys(one.reason for one in past.unread):
+        names = [label(one.partition) for one in past.unread if one.reason == reason]
+        yield f"{past.object}: {listed(names)} could not be tested: {reason}"
+
+
+def _of(rule: RuleHistory, unsure: Where, contract: str) -> Iterator[Finding]:
     what, last = f"{rule.property} {rule.check}".strip(), len(rule.results)
     if failed := rule.of(Status.FAIL):
         named = listed([f"{label(where)} ({result.observed})" for where, result in reversed(failed)])
         said = f"{what}: would have failed in {len(failed)} of the last {_partitions(last)}: {named};"
         said += f" promised {rule.allowed}." if rule.allowed else "."
         yield _finding(rule, said.replace(";.", "."), _LOOSEN, contract)
-    if unsure := rule.of(Status.ERROR):
+    if unsure:
         named = listed([label(where) for where, _ in reversed(unsure)])
         why = unsure[-1][1].message
         said = (
@@ -72,7 +92,7 @@ def in_repository(found: Finding, folder: Path) -> Finding:
 def as_markdown(tested: Sequence[tuple[Pair, Backtest | UntestedPast]], folder: Path) -> str:
     """A heading, a row for each rule that would not have held, and what was not tested."""
     pasts = [past for _, past in tested if isinstance(past, Backtest)]
-    rules = [(rule, rule.of(Status.FAIL), rule.of(Status.ERROR)) for past in pasts for rule in past.rules]
+    rules = [(rule, rule.of(Status.FAIL), unsure(past, rule)) for past in pasts for rule in past.rules]
     broken = [one for one in rules if one[1] or one[2]]
     heading = f"## Rules on their past: {len(broken)} of {len(rules)} would not have held"
     parts = [MARKER, heading if broken else f"## Rules on their past: all {len(rules)} would have held"]
@@ -85,6 +105,7 @@ def as_markdown(tested: Sequence[tuple[Pair, Backtest | UntestedPast]], folder: 
             span = f"{label(past.partitions[0])} to {label(past.partitions[-1])}"
             said = f"{past.contract}/{past.object}: {_partitions(len(past.partitions))}, {span}."
             parts.append(escaped(said))
+        parts += [f"❌ {escaped(said)}" for said in _unread(past)]
         if past.untold:
             names = ", ".join(f"{one.property} {one.check}".strip() for one in past.untold)
             parts.append(escaped(f"Not tested: {names}: {past.untold[0].reason}."))
@@ -93,21 +114,18 @@ def as_markdown(tested: Sequence[tuple[Pair, Backtest | UntestedPast]], folder: 
     return "\n\n".join(parts) + "\n"
 
 
-def _row(
-    rule: RuleHistory,
-    failed: Sequence[tuple[Partition, CheckResult]],
-    unsure: Sequence[tuple[Partition, CheckResult]],
-    folder: Path,
-) -> list[str]:
+def _row(rule: RuleHistory, failed: Where, unsure: Where, folder: Path) -> list[str]:
     at = _shown(rule.at, folder)
-    said = [f"{len(failed)} of {len(rule.results)}"] if failed or not unsure else []
+    said = []
     if failed:
-        said.append(listed([f"{label(where)} ({result.observed})" for where, result in reversed(failed)]))
+        named = listed([f"{label(where)} ({result.observed})" for where, result in reversed(failed)])
+        said.append(f"{len(failed)} of {len(rule.results)}: {named}")
     if unsure:
         said.append(f"could not tell in {len(unsure)}: {listed([label(where) for where, _ in unsure])}")
     grave = "❌" if rule.severity.blocks else "⚠️"
     what = f"{rule.property} {rule.check}".strip()
-    return [grave, code(f"{at.file}:{at.line}"), code(what), escaped(": ".join(said)), escaped(rule.allowed)]
+    place = code(f"{at.file}:{at.line}")
+    return [grave, place, code(what), "<br>".join(map(escaped, said)), escaped(rule.allowed)]
 
 
 def _shown(at: Location, folder: Path) -> Location:

@@ -129,16 +129,20 @@ def test_a_branch_without_a_new_rule_needs_no_spark(branch: Path, dq, monkeypatc
 @pytest.mark.spark
 def test_a_pull_request_reads_what_its_rule_would_have_said(branch: Path, dq) -> None:
     (branch / "registry/visits.odcs.yaml").write_text(CONTRACT.replace(STATE, ENUM))
+    (branch / "lake/day=2026-11-18").mkdir()
+    (branch / "lake/day=2026-11-18/visits.csv").write_text('id,state\n1,"open\n')
 
     noted = dq("backtest", "registry", "--base", "main", "--format", "github")
     page = dq("backtest", "registry", "--base", "main", "--format", "markdown")
 
     assert noted.code == page.code == 1
-    [line] = [one for one in noted.out.splitlines() if one.startswith("::")]
+    line, unread = sorted(one for one in noted.out.splitlines() if one.startswith("::"))
+    assert "visits: day=2026-11-18 could not be tested: " in unread
     assert line.startswith("::error file=registry/visits.odcs.yaml,line=17,col=")
-    assert "state enum: would have failed in 2 of the last 3 partitions: day=2026-11-21 (1 of 1 row)" in line
+    assert "state enum: would have failed in 2 of the last 4 partitions: day=2026-11-21 (1 of 1 row)" in line
     assert page.out.startswith("<!-- dq backtest -->\n\n## Rules on their past: 1 of 1 would not have held\n")
-    assert "| ❌ | `registry/visits.odcs.yaml:17` | `state enum` | 2 of 3: day=2026-11-21" in page.out
+    assert "| ❌ | `registry/visits.odcs.yaml:17` | `state enum` | 2 of 4: day=2026-11-21" in page.out
+    assert page.out.count("day=2026-11-18 could not be tested: ") == 1
     # What the contract says notifies nobody.
     assert "`'@paid|'`" in page.out or "@paid|" not in page.out
     assert "row_count" not in page.out + noted.out
