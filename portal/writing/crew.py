@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import TypeVar
 
@@ -13,6 +16,19 @@ R = TypeVar("R")
 
 _WORTH_IT = 4
 """Fewer pieces are done sooner than processes start."""
+
+
+def _end_with_parent() -> None:
+    """Ends this process with the one that started it, also where that was killed: its lock is free then, and
+    another build may be writing."""
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_wait_and_end, args=(parent,), daemon=True).start()
+
+
+def _wait_and_end(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
 
 
 class Crew:
@@ -38,7 +54,8 @@ class Crew:
             return
         if self._pool is None:
             # A process that is forked beside a database driver's threads may hang; a new one cannot.
-            self._pool = ProcessPoolExecutor(self._workers, mp_context=get_context("spawn"))
+            context = get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._workers, mp_context=context, initializer=_end_with_parent)
         started = [self._pool.submit(work, piece) for piece in pieces]
         for number, one in enumerate(started):
             yield one.result()
