@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from dq.contracts.sql.text import text as sql_text
     from dq.contracts.yaml.load import BrokenContract
     from dq.contracts.yaml.load import read as load
-    from dq.dataquality.api import gate, split
+    from dq.dataquality.api import gate, propose, split
     from dq.dataquality.backtest.report import Backtest
     from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
     from dq.dataquality.local.pandera.export import left_out, schema
     from dq.dataquality.model.column import Column
     from dq.dataquality.model.metric import aggregate
+    from dq.dataquality.proposal.facts import Proposal
+    from dq.dataquality.proposal.propose import Proposed
     from dq.dataquality.quarantine import GatedRows
     from dq.dataquality.report import Report, Violated
 
@@ -38,9 +40,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Backtest", "Broken", "BrokenContract", "Column", "Contract", "CycleStanding", "Delivered",
-    "DqError", "Finding", "GatedRows", "Given", "Measure", "PromisesStanding", "Question", "Report",
-    "Violated", "aggregate", "backtest", "check", "cycle", "diff", "gate", "left_out", "load",
-    "publish", "sample", "schema", "split", "sql_text", "status", "validate",
+    "DqError", "Finding", "GatedRows", "Given", "Measure", "PromisesStanding", "Proposal", "Proposed",
+    "Question", "Report", "Violated", "aggregate", "backtest", "check", "cycle", "diff", "gate",
+    "left_out", "load", "propose", "publish", "sample", "schema", "split", "sql_text", "status",
+    "validate",
 ]  # fmt: skip
 
 _HOMES = {
@@ -62,6 +65,9 @@ _HOMES = {
     "sample": "dq.cli.checking.sampling",
     "gate": "dq.dataquality.api",
     "split": "dq.dataquality.api",
+    "propose": "dq.dataquality.api",
+    "Proposed": "dq.dataquality.proposal.propose",
+    "Proposal": "dq.dataquality.proposal.facts",
     "publish": "dq.cli.publishing.library",
     "Delivered": "dq.cli.publishing.delivering",
     # How promises stand, and what a consumer waits for.

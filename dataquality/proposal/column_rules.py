@@ -128,15 +128,6 @@ def _form(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
         told = f"the one form of about {rounded(column.different, False)} values {where(table)}"
         yield Proposal(way, "pattern", pattern, told, f"pattern {pattern}", column.name)
         return
-    if column.plain:
-        rule = {
-            "metric": "invalidValues",
-            "arguments": {"pattern": PLAIN},
-            "mustBe": 0,
-            "severity": "warning",
-        }
-        told = f"no sign beyond ASCII {where(table)}"
-        yield Proposal((*column.way, "quality"), "", rule, told, "printable ASCII", column.name)
 
 
 # The narrower goes first.
@@ -168,13 +159,33 @@ def _inside(sign: str) -> str:
     return f"\\{sign}" if sign in "\\]^[&~-" else sign
 
 
+def _plain(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
+    if not column.plain or column.different < policy.VALUES_OF_A_FORM or not _free(column, table):
+        return
+    rule = {
+        "metric": "invalidValues",
+        "arguments": {"pattern": PLAIN},
+        "mustBe": 0,
+        "severity": "warning",
+    }
+    told = f"no sign beyond ASCII {where(table)}"
+    yield Proposal((*column.way, "quality"), "", rule, told, "printable ASCII", column.name)
+
+
+def _free(column: ColumnFacts, table: TableFacts) -> bool:
+    """Whether it holds texts that no list, format or pattern describes."""
+    if column.type.name not in TEXTS or column.partition or not column.written.isdisjoint(_FORMS):
+        return False
+    return not _listed(column, table) and not any(_form(column, table))
+
+
 def _lengths(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     longest = max((one.longest for one in column.seen if one.longest is not None), default=None)
     shortest = min((one.shortest for one in column.seen if one.shortest is not None), default=None)
-    closed = (*_FORMS, f"{_OPTIONS}.minLength", f"{_OPTIONS}.maxLength")
-    if longest is None or shortest is None or column.partition or not column.written.isdisjoint(closed):
+    closed = (f"{_OPTIONS}.minLength", f"{_OPTIONS}.maxLength")
+    if longest is None or shortest is None or not column.written.isdisjoint(closed):
         return
-    if _listed(column, table) or any(one.key in ("format", "pattern") for one in _form(column, table)):
+    if not _free(column, table):
         return
     way = (*column.way, _OPTIONS)
     if shortest > 0:
@@ -267,7 +278,7 @@ def _times(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
         return
     if table.now is not None and latest <= table.now.date() and not policy.may_lie_ahead(column.name):
         ahead = "current_date()" if column.type.name == "date" else "current_timestamp()"
-        told = f"none in the future {where(table)}, the latest {latest}"
+        told = f"none lay ahead {where(table)}, the latest {latest}"
         # What stands in braces is put in by the check, quoted.
         query = f"SELECT count(*) FROM {{object}} WHERE {{property}} > {ahead}"  # noqa: S608
         rule = {"type": "sql", "query": query, "mustBe": 0}
@@ -283,6 +294,7 @@ _RULES: tuple[Callable[[ColumnFacts, TableFacts], Iterator[Proposal]], ...] = (
     _enum,
     _form,
     _lengths,
+    _plain,
     _numbers,
     _times,
     _null_share,

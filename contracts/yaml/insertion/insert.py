@@ -15,6 +15,8 @@ from dq.contracts.yaml.writing import block, commented, flow
 
 # So much is a line of a list in brackets at most.
 _SHORT = 90
+# So much is one that would otherwise fill a screen with a word a line.
+_LONG = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +188,19 @@ def _item(value: object, indent: str) -> Iterator[str]:
             yield short
         else:
             yield f"{lead}{key}:"
-            yield from block(inner, f"{indent}    ")
+            yield from _inner(inner, f"{indent}    ")
         lead = f"{indent}  "
+
+
+def _inner(value: object, indent: str) -> Iterator[str]:
+    for key, one in value.items() if isinstance(value, dict) else ():
+        short = f"{indent}{key}: {flow(one)}"
+        if len(short) <= _LONG:
+            yield short
+        else:
+            yield from block({key: one}, indent)
+    if not isinstance(value, dict):
+        yield from block(value, indent)
 
 
 def _in_brackets(text: str, holder: Span, tree: Sequence[_Made]) -> tuple[int, str]:
