@@ -13,6 +13,7 @@ import importlib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dq.cli.checking.library import backtest, check
+    from dq.cli.checking.proposed import propose
     from dq.cli.checking.sampling import sample
     from dq.cli.gating.library import diff, validate
     from dq.cli.monitoring.cycle import CycleStanding, cycle
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from dq.contracts.sql.text import text as sql_text
     from dq.contracts.yaml.load import BrokenContract
     from dq.contracts.yaml.load import read as load
-    from dq.dataquality.api import gate, propose, split
+    from dq.dataquality.api import gate, split
     from dq.dataquality.backtest.report import Backtest
     from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question
     from dq.dataquality.local.pandera.export import left_out, schema
@@ -65,7 +66,7 @@ _HOMES = {
     "sample": "dq.cli.checking.sampling",
     "gate": "dq.dataquality.api",
     "split": "dq.dataquality.api",
-    "propose": "dq.dataquality.api",
+    "propose": "dq.cli.checking.proposed",
     "Proposed": "dq.dataquality.proposal.propose",
     "Proposal": "dq.dataquality.proposal.facts",
     "publish": "dq.cli.publishing.library",

@@ -8,14 +8,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dq.contracts.access.files import read_own
 from dq.contracts.model import Contract
 from dq.contracts.yaml.load import read
 from dq.dataquality import object_check, quarantine
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.frames import as_spark
-from dq.dataquality.proposal.propose import LAST, Proposed
-from dq.dataquality.proposal.propose import propose as propose_rules
 from dq.dataquality.quarantine import GatedRows
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, pick
@@ -125,34 +122,6 @@ def _request(
         now=now,
         neighbours=beside,
     )
-
-
-def propose(
-    contract: Path | str,
-    data: Frame,
-    object: str | None = None,
-    *,
-    last: int = LAST,
-    spark: SparkSession | None = None,
-    now: datetime | None = None,
-) -> tuple[str, Proposed]:
-    """The contract's text with the rules that its data has kept, and what they are, as `dq propose` does.
-
-    `text, proposed = dq.propose("orders.odcs.yaml", frame)`. `contract` is the path of its file or its YAML
-    as a text; no file is changed. Learnt is from the `last` partitions, or from all rows where there are
-    none; without `now`, an aware time, nothing is proposed about the future. `proposed` has each rule with
-    its evidence, and what was left out, and why. No value of a sensitive column is in either.
-
-    Raises BrokenContract with every finding for a contract that has errors, UsageError for a text that
-    cannot be added to, and Unreadable for data that cannot be read.
-    """
-    known = read(contract)
-    written = (
-        contract.encode() if isinstance(contract, str) and "\n" in contract else read_own(Path(contract))
-    )
-    request = Request(known, as_spark(data, pick(known, object), spark), object, spark=spark, now=now)
-    made, proposed = propose_rules(request, written, last)
-    return made.decode("utf-8-sig"), proposed
 
 
 def _others(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.cli.terminal import output
@@ -11,15 +13,16 @@ from dq.cli.world.environment import World
 from dq.cli.world.spark import label
 from dq.contracts.access.files import read_own
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.yaml.load import parsed
+from dq.contracts.yaml.load import parsed, read
 from dq.contracts.yaml.writing import commented
-from dq.dataquality.proposal.propose import Proposed, propose
-from dq.dataquality.request import Request
+from dq.dataquality.api import Frame
+from dq.dataquality.frames import as_spark
+from dq.dataquality.proposal.propose import LAST, Proposed
+from dq.dataquality.proposal.propose import propose as learn_rules
+from dq.dataquality.request import Request, pick
 from dq.dataquality.spark.readers.dataset import locate
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
 
@@ -31,6 +34,34 @@ class PastRows:
     spark: SparkSession
     last: int
     server: str | None = None
+
+
+def propose(
+    contract: Path | str,
+    data: Frame,
+    object: str | None = None,
+    *,
+    last: int = LAST,
+    spark: SparkSession | None = None,
+    now: datetime | None = None,
+) -> tuple[str, Proposed]:
+    """The contract's text with the rules that its data has kept, and what they are, as `dq propose` does.
+
+    `text, proposed = dq.propose("orders.odcs.yaml", frame)`. `contract` is the path of its file or its YAML
+    as a text; no file is changed. Learnt is from the `last` partitions, or from all rows where there are
+    none; without `now`, an aware time, nothing is proposed about the future. `proposed` has each rule with
+    its evidence, and what was left out, and why. No value of a sensitive column is in either.
+
+    Raises BrokenContract with every finding for a contract that has errors, UsageError for a text that
+    cannot be added to, and Unreadable for data that cannot be read.
+    """
+    known = read(contract)
+    written = (
+        contract.encode() if isinstance(contract, str) and "\n" in contract else read_own(Path(contract))
+    )
+    request = Request(known, as_spark(data, pick(known, object), spark), object, spark=spark, now=now)
+    made, proposed = learn_rules(request, written, last)
+    return made.decode("utf-8-sig"), proposed
 
 
 def with_rules(
@@ -57,7 +88,7 @@ def with_rules(
             limit_seconds=wanted.world.settings.rule_seconds,
         )
         with output.step(f"{contract.id}/{name}"):
-            data, one = propose(request, data, wanted.last)
+            data, one = learn_rules(request, data, wanted.last)
         made.append(one)
     return before, data, made
 

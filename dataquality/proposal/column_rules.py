@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from itertools import pairwise
@@ -13,6 +12,7 @@ from dq.dataquality.model.term import INTEGERS, TEXTS
 from dq.dataquality.proposal import policy
 from dq.dataquality.proposal.facts import ColumnFacts, Proposal, SeenValues, TableFacts
 from dq.dataquality.proposal.numbers import Number, first_day, room, rounded, share
+from dq.dataquality.proposal.outline import pattern_of
 from dq.dataquality.proposal.sensitive import like_a_secret
 
 NUMBERS = INTEGERS | {"float", "double", "decimal"}
@@ -132,31 +132,6 @@ def _form(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
 
 # The narrower goes first.
 FORMATS = ("uuid", "date-time", "date", "email", "ipv4", "ipv6", "uri")
-_RUN = re.compile(r"(.)\1*", re.DOTALL)
-_CLASSES = {"A": "[A-Z]", "a": "[a-z]", "9": "[0-9]"}
-
-
-def pattern_of(shape: str) -> str:
-    """A shape as the pattern of a whole text; "" for one that says nothing, or holds other letters.
-
-    In a shape `A`, `a` and `9` stand for a letter of ASCII or a digit, and every other sign for itself.
-    """
-    if not 0 < len(shape) <= policy.LONGEST_SHAPE or not any(sign in _CLASSES for sign in shape):
-        return ""
-    if not all(32 <= ord(sign) < 127 for sign in shape) or "${" in shape:
-        return ""
-    parts = []
-    for found in _RUN.finditer(shape):
-        sign, count = found[1], len(found[0])
-        one = _CLASSES.get(sign) or (
-            sign if sign.isalnum() or sign in " _-:/,;@#=%&" else f"[{_inside(sign)}]"
-        )
-        parts.append(one if count == 1 else f"{one}{{{count}}}")
-    return f"^{''.join(parts)}$"
-
-
-def _inside(sign: str) -> str:
-    return f"\\{sign}" if sign in "\\]^[&~-" else sign
 
 
 def _plain(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
