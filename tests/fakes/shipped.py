@@ -1,4 +1,4 @@
-"""Data sets that packages ship, as tables to be delivered anew: CSV, JSON and Parquet, whole or by day."""
+"""Data sets that packages ship, as tables to be delivered anew: CSV, JSON, Avro and Parquet."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 from fakes.planted import Row
 
 from dq.cli.demo.producer import sources
 
+_AVRO = {pa.int64(): "long", pa.float64(): "double", pa.string(): "string"}
 Reader = Callable[[str], object]
 _ARROW: dict[Reader, pa.DataType] = {
     int: pa.int64(),
@@ -27,7 +29,7 @@ _ARROW: dict[Reader, pa.DataType] = {
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
-    """A data set: where its package has it, and in which form it is delivered: csv, csv.gz, json or parquet.
+    """A data set: where its package has it, and in which form it is delivered: csv, json, avro or parquet.
 
     `rows` are the first so many. `types` read texts where the form has types. `partition` makes the folder of
     a row from its values; the columns that it takes are `taken`.
@@ -69,12 +71,19 @@ class Shipped:
         file = folder / f"part-0.{self.form}"
         if self.form == "json":
             file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+        elif self.form == "avro":
+            columns = {name: self._column(name, rows) for name in names}
+            fields = [{"name": name, "type": ["null", _AVRO[one.type]]} for name, one in columns.items()]
+            values = [one.to_pylist() for one in columns.values()]
+            with file.open("wb") as out:
+                schema = {"type": "record", "name": self.name, "fields": fields}
+                fastavro.writer(
+                    out, schema, (dict(zip(names, row, strict=True)) for row in zip(*values, strict=True))
+                )
         elif self.form == "parquet":
             pq.write_table(pa.table({name: self._column(name, rows) for name in names}), file)
         else:
-            with (gzip.open if self.form.endswith("gz") else open)(
-                file, "wt", encoding="utf-8", newline=""
-            ) as out:
+            with file.open("w", encoding="utf-8", newline="") as out:
                 writer = csv.DictWriter(out, names, extrasaction="ignore")
                 writer.writeheader()
                 writer.writerows(rows)
@@ -123,13 +132,16 @@ def of_packages(packages: Path, scratch: Path) -> list[Shipped]:
     """Ten, of six packages, in four forms."""
     vega, great = packages / "vega_datasets/_data", packages / "great_tables/data"
     planes, weather, flights = at_hand(scratch)
+    numbers = {"year": int, "pop": float, "iso_num": int, "lifeExp": float, "gdpPercap": float}
+    of_gapminder: dict[str, Reader] = {**numbers, "country": str}
     gapminder = packages / "plotly/package_data/datasets/gapminder.csv.gz"
     return [
+        # First, because a session begins with the jars that it has.
+        Shipped("gapminder", gapminder, "avro", 5_000, of_gapminder),
         Shipped("penguins", packages / "palmerpenguins/data/penguins.csv", "csv"),
         Shipped("cars", vega / "cars.json", "json"),
         Shipped("seattle_weather", vega / "seattle-weather.csv", "csv"),
         Shipped("airports", vega / "airports.csv", "csv"),
-        Shipped("gapminder", gapminder, "csv.gz"),
         Shipped("pizzas", great / "05-pizzaplace.csv", "csv", 10_000),
         Shipped("mpg", packages / "plotnine/data/mpg.csv", "csv"),
         planes,
