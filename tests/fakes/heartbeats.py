@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from fakes.quiet_server import Loopback
 
 
-class Heartbeats:
+class Heartbeats(Loopback):
     """`status` is what it answers; `drip` sends a byte of the answer each so many seconds, for ever."""
 
     def __init__(self, status: int = 200, drip: float = 0, location: str = ""):
         self.asked: list[str] = []
         self.status, self.drip, self.location = status, drip, location
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-        self.server.daemon_threads = True
-        self.server.place = self
+        super().__init__(_Handler)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_address[1]}/canary-5e5e?k=canary-7f7f"
-
-    def __enter__(self) -> Heartbeats:
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
+        return f"{self.origin}/canary-5e5e?k=canary-7f7f"
 
 
 class _Handler(BaseHTTPRequestHandler):

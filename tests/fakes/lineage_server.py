@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from fakes.quiet_server import QuietServer
+from fakes.quiet_server import Loopback
 
 
-class LineageServer:
+class LineageServer(Loopback):
     """`status` is what it answers. `drip`: a byte of the answer each so many seconds; `flood`: a body
     without end; `location`: where it sends its clients."""
 
@@ -20,21 +19,11 @@ class LineageServer:
         self.asked: list[tuple[str, str, str | None]] = []
         self.written = 0
         self.status, self.drip, self.location, self.flood = status, drip, location, flood
-        self.server = QuietServer(("127.0.0.1", 0), _Handler)
-        self.server.daemon_threads = True
-        self.server.place = self
+        super().__init__(_Handler)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
-
-    def __enter__(self) -> LineageServer:
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
+        return self.origin
 
 
 class _Handler(BaseHTTPRequestHandler):
