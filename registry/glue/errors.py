@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,6 +59,15 @@ def code_of(error: BaseException) -> str:
     if not isinstance(error, aws.ClientError):
         return ""
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def unless(code: str, call: Callable[..., Any], asked: Mapping[str, Any]) -> None:
+    """Calls; an error with this code says that it is so already."""
+    try:
+        call(**asked)
+    except aws.ClientError as error:
+        if code_of(error) != code:
+            raise
 
 
 def is_unknown(error: BaseException) -> bool:

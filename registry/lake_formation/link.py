@@ -15,7 +15,7 @@ from typing import Any
 from botocore import exceptions as aws
 
 from dq.contracts.shared.errors import DqError
-from dq.registry.glue.errors import code_of, explained
+from dq.registry.glue.errors import code_of, explained, unless
 
 _ABSENT = "EntityNotFoundException"
 _THERE = "AlreadyExistsException"
@@ -100,19 +100,19 @@ class ConsumerAccount:
         with explained(f"{step.kind} {step.about}"):
             match step.kind:
                 case LinkStepKind.ACCEPT:
-                    _unless(
+                    unless(
                         _ACCEPTED,
                         self.ram.accept_resource_share_invitation,
                         {"resourceShareInvitationArn": step.invitation},
                     )
                 case LinkStepKind.DATABASE:
-                    _unless(
+                    unless(
                         _THERE, self.glue.create_database, {"DatabaseInput": {"Name": terms.link_database}}
                     )
                 case LinkStepKind.LINK:
                     made = {"Name": terms.link, "TargetTable": _target(terms, link=True)}
                     asked = {"DatabaseName": terms.link_database, "TableInput": made}
-                    _unless(_THERE, self.glue.create_table, asked)
+                    unless(_THERE, self.glue.create_table, asked)
                 case LinkStepKind.DESCRIBE:
                     on_link = {"DatabaseName": terms.link_database, "Name": terms.link}
                     self._grant({"Table": on_link}, ["DESCRIBE"], terms.principal)
@@ -213,11 +213,3 @@ class ConsumerAccount:
 def _target(terms: LinkTerms, *, link: bool = False) -> dict[str, str]:
     region = {"Region": terms.region} if link and terms.region else {}
     return {"CatalogId": terms.owner, "DatabaseName": terms.database, "Name": terms.table, **region}
-
-
-def _unless(code: str, call: Any, asked: Mapping[str, Any]) -> None:
-    try:
-        call(**asked)
-    except aws.ClientError as error:
-        if code_of(error) != code:
-            raise

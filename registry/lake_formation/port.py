@@ -12,7 +12,7 @@ from botocore import exceptions as aws
 
 from dq.contracts.shared.errors import DqError
 from dq.registry.glue.client import account_of, aws_session, polite
-from dq.registry.glue.errors import code_of, explained
+from dq.registry.glue.errors import code_of, explained, unless
 from dq.registry.glue.rates import Rate
 from dq.registry.lake_formation.link import ConsumerAccount
 from dq.registry.lake_formation.steps import (
@@ -163,22 +163,22 @@ class LakeFormation:
             case Give(key, columns):
                 self.client.grant_permissions(**self._permission(key, columns))
             case TakeBack(key, columns):
-                self._unless(_NOT_GIVEN, self.client.revoke_permissions, self._permission(key, columns))
+                unless(_NOT_GIVEN, self.client.revoke_permissions, self._permission(key, columns))
             case MakeFilter(one):
                 data = {
                     **self._filter(one.database, one.table, one.name),
                     "RowFilter": {"FilterExpression": one.expression},
                     "ColumnNames": list(one.columns),
                 }
-                self._unless(_THERE, self.client.create_data_cells_filter, {"TableData": data})
+                unless(_THERE, self.client.create_data_cells_filter, {"TableData": data})
             case DropFilter(one, _):
                 named = self._filter(one.database, one.table, one.name)
-                self._unless(_ABSENT, self.client.delete_data_cells_filter, named)
+                unless(_ABSENT, self.client.delete_data_cells_filter, named)
             case RegisterLocation(location, role):
                 arn = f"arn:aws:s3:::{location.removeprefix('s3://').rstrip('/')}"
                 # Who has not opted in keeps the access that IAM gives.
                 asked = {"ResourceArn": arn, "RoleArn": role, "HybridAccessEnabled": True}
-                self._unless(_THERE, self.client.register_resource, asked)
+                unless(_THERE, self.client.register_resource, asked)
             case DefineTag(key, values, new):
                 if new:
                     asked = {"TagKey": key, "TagValues": list(values), **self.catalog}
@@ -221,13 +221,6 @@ class LakeFormation:
 
     def _filter(self, database: str, table: str, name: str) -> dict[str, Any]:
         return {"TableCatalogId": self.account, "DatabaseName": database, "TableName": table, "Name": name}
-
-    def _unless(self, code: str, call: Callable[..., Any], asked: Mapping[str, Any]) -> None:
-        try:
-            call(**asked)
-        except aws.ClientError as error:
-            if code_of(error) != code:
-                raise
 
 
 def connect_lake(
