@@ -378,6 +378,7 @@ def test_each_command_works_as_it_is_pasted(name: str, story: Story) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_failed_checks_are_told_as_agreed(story: Story, spark: SparkSession) -> None:
     """Amounts below zero, and an order without a number; the addresses in it are confidential."""
     rows = [(1, "ann@example.com", 9.5), (2, "bob@example.com", -3.0), (None, "eve@example.com", -1.0)]

@@ -179,9 +179,10 @@ def test_what_waits_for_a_file_is_not_written_when_files_are_off(desk):
     promise(desk, {"channel": longer_than_any_file, "tool": "file"})
     alerts = desk.folder.parent / "alerts"
     alerts.mkdir()
-    assert "File name too long" in desk.dq(*WATCH, DQ_FILE_CHANNELS=str(alerts)).err
+    hasty = {"DQ_SEND_SECONDS": "1"}
+    assert "File name too long" in desk.dq(*WATCH, DQ_FILE_CHANNELS=str(alerts), **hasty).err
 
-    ran = desk.dq("watch", ".", "--as-of", "2026-05-11T12:30:00Z")
+    ran = desk.dq("watch", ".", "--as-of", "2026-05-11T12:30:00Z", **hasty)
 
     assert list(alerts.iterdir()) == []
     assert ran.code == 4
