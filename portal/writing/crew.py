@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
-from types import TracebackType
-from typing import TypeVar
+from types import MappingProxyType, TracebackType
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _WORTH_IT = 4
 """Fewer pieces are done sooner than processes start."""
+
+
+def _frozen(held: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(held)
+
+
+# What is frozen in facts, such as the subjects of an incident, goes to other processes as well.
+copyreg.pickle(MappingProxyType, lambda held: (_frozen, (dict(held),)))
 
 
 def _end_with_parent() -> None:
