@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, or_, select, update
 
 from dq.alerts.incident import Facts, Incident, IncidentState, Subject
 from dq.alerts.tables import incident as incidents
@@ -67,9 +67,16 @@ def standing(tx: Connection) -> list[Incident]:
     return [found for row in rows.all() if (found := _read(tx, row)) is not None]
 
 
-def newest_of_all(tx: Connection, most: int) -> list[Incident]:
-    """The incidents that were opened last, open or not, newest first."""
-    rows = tx.execute(select(incidents).order_by(incidents.c.opened_at.desc(), incidents.c.id).limit(most))
+def newest_of_all(tx: Connection, most: int, of: str | None = None) -> list[Incident]:
+    """The incidents that were opened last, open or not, newest first; only `of` a contract's key,
+    contract/object or contract/object/promise."""
+    columns = incidents.c
+    table = columns.contract + "/" + columns.object
+    named = columns.contract == of, table == of, table + "/" + columns.group_id == of
+    mine = () if of is None else (or_(*named),)
+    rows = tx.execute(
+        select(incidents).where(*mine).order_by(columns.opened_at.desc(), columns.id).limit(most)
+    )
     return [found for row in rows.all() if (found := _read(tx, row)) is not None]
 
 

@@ -53,7 +53,7 @@ def command(
                 _show_one(found[0], ledger.history(tx, found[0].id), now, format)
                 return
         else:
-            found = ledger.newest_of_all(tx, _MOST) if all_ else ledger.standing(tx)
+            found = ledger.newest_of_all(tx, _MOST, contract) if all_ else ledger.standing(tx)
         holding = silences.active(tx, now)
     found = [one for one in found if contract is None or choosing.is_of(one, contract)]
     if format is IncidentFormat.JSON:
