@@ -55,7 +55,7 @@ def _null_share(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     bound = rounded(policy.NULLS_FACTOR * most + policy.NULLS_POINTS, True)
     if bound > policy.NULLS_MOST:
         return
-    told = f"{most:g} %" if not table.partitioned else f"{least:g} to {most:g} %"
+    told = f"{most:g} %" if least == most else f"{least:g} to {most:g} %"
     rule = {
         "metric": "nullValues",
         "mustBeLessOrEqualTo": bound,

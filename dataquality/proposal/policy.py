@@ -47,6 +47,10 @@ _AHEAD = re.compile(r"due|expir|valid|until|(^|_)to$|(^|_)end|plan|sched|deadlin
 _WORLD = (
     (re.compile(r"^(lat|latitude)$|_(lat|latitude)$"), -90, 90),
     (re.compile(r"^(lon|lng|long|longitude)$|_(lon|lng|longitude)$"), -180, 180),
+    (re.compile(r"^month$|_month$"), 1, 12),
+    (re.compile(r"^day_of_month$"), 1, 31),
+    (re.compile(r"^hour$|_hour$"), 0, 24),
+    (re.compile(r"^minute$|_minute$"), 0, 60),
 )
 
 

@@ -146,5 +146,6 @@ def _counts(table: TableFacts) -> Iterator[Proposal]:
         inner = f"{grouped} HAVING count(*) NOT BETWEEN {low} AND {high}"
         query = f"SELECT count(*) FROM ({inner}) AS odd"  # noqa: S608
         band = {"type": "sql", "query": query, "mustBe": 0, "severity": "warning"}
-        told = f"{least:,} to {most:,} rows a partition {where(table)}"
+        seen = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        told = f"{seen} rows a partition {where(table)}"
         yield Proposal(way, "", band, told, f"{low:,} to {high:,} rows a partition")

@@ -368,5 +368,7 @@ def test_words_of_names() -> None:
     assert [may_lie_ahead(name) for name in ("dueDate", "valid_to", "created_at")] == [True, True, False]
     assert of_the_world("Longitude") == (-180, 180)
     assert of_the_world("plates") is None
+    assert of_the_world("birthMonth") == (1, 12)
+    assert of_the_world("months") is None
     assert like_a_secret("sk-0123456789abcdefghij")
     assert not any(like_a_secret(text) for text in ("Torgersen", "a b" * 20, "0" * 30))
