@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy.engine import Engine, default
+from sqlalchemy import event
+from sqlalchemy.engine import Connection, Engine, default
 from sqlalchemy.util import LRUCache
 
 _SHARED: LRUCache[Any, Any] = LRUCache(2000)
@@ -16,13 +17,11 @@ _SHARED: LRUCache[Any, Any] = LRUCache(2000)
 
 def share() -> None:
     """From here on, in this process."""
-    own = Engine.__init__
-
-    def made(self: Engine, *words: Any, **named: Any) -> None:
-        own(self, *words, **named)
-        self._compiled_cache = _SHARED
-
     # What is compiled is kept by its dialect; two of one class are one.
     default.DefaultDialect.__hash__ = lambda one: hash(type(one))  # type: ignore[method-assign, assignment]
     default.DefaultDialect.__eq__ = lambda one, other: type(one) is type(other)  # type: ignore[method-assign]
-    Engine.__init__ = made  # type: ignore[method-assign]
+    event.listen(Engine, "engine_connect", _share)
+
+
+def _share(connection: Connection) -> None:
+    connection.engine._compiled_cache = _SHARED
