@@ -78,7 +78,7 @@ def test_an_audit_that_finds_faults_completes_and_names_what_is_staged_and_no_ta
     assert runs(registered) == [(1, "audit", "START"), (1, "audit", "COMPLETE")]
     end = events(registered.folder)[1]
     assert [one["name"] for one in end["inputs"]] == [bad]
-    assert assertions(end)["schema[0].properties[1].required"] is False
+    assert assertions(end)["schema/orders/properties/id/required"] is False
     assert tags(end)["verdict"] == "broken"
     assert "outputs" not in end or end["outputs"] == []
 
