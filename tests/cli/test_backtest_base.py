@@ -20,7 +20,7 @@ id: visits
 version: 1.0.0
 status: active
 servers:
-  - {server: lake, type: local, path: lake, format: csv}
+  - {server: lake, type: local, path: '${DQ_LAKE}', format: csv}
 schema:
   - name: visits
     quality:
@@ -44,8 +44,11 @@ def _git(folder: Path, *arguments: str) -> None:
 
 
 @pytest.fixture
-def branch(folder: Path) -> Path:
+def branch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository of which HEAD is the base, with a registry and three days beside it."""
+    # The session may have begun in another folder.
+    monkeypatch.setenv("DQ_LAKE", str(folder / "lake"))
+    monkeypatch.setenv("DQ_VARS", "DQ_LAKE")
     (folder / "orders.odcs.yaml").unlink(missing_ok=True)
     (folder / "registry").mkdir()
     (folder / "registry/visits.odcs.yaml").write_text(CONTRACT)
