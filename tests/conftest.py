@@ -53,6 +53,11 @@ def nothing_is_handed_down() -> Iterator[None]:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: getattr(item, "callspec", None) is not None and _jars(item))
+    # Who begins a session decides for all whether it has a metastore: who takes the tests' own goes first.
+    first = next((one for one in items if "spark" in getattr(one, "fixturenames", ())), None)
+    if first is not None:
+        items.remove(first)
+        items.insert(0, first)
 
 
 def _jars(item: pytest.Item) -> bool:
