@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from html import escape
 
-from dq.alerts.incident import IncidentState
+from dq.alerts.channels._colours import colour
 from dq.alerts.message import COMMAND, Message, about, headline, repeat_note
-from dq.contracts.shared.outcome import Severity
 
 _LINK = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?(/[!#-;=?-{}~]*)?")
-_GREY = "#868686"
-_CALM: Mapping[IncidentState, str] = {
-    IncidentState.ACKED: "#ecb22e",
-    IncidentState.RESOLVED: "#2eb67d",
-    IncidentState.EXCUSED: _GREY,
-    IncidentState.WITHDRAWN: _GREY,
-    IncidentState.GIVEN_UP: _GREY,
-    IncidentState.PAST: _GREY,
-}
-_COLOURS: Mapping[Severity, str] = {
-    Severity.INFO: "#36c5f0",
-    Severity.WARNING: "#ecb22e",
-    Severity.ERROR: "#e01e5a",
-    Severity.CRITICAL: "#7c0f2c",
-}
 
 
 def page(message: Message, *, step: bool) -> str:
     """The whole message, or one `step` with the headline above it."""
-    colour = _CALM.get(message.state, _COLOURS[message.severity])
+    shade = colour(message)
     last = [message.budget] if message.state.closed or not step else []
     small = [*([message.note] if step else message.steps), *last, *repeat_note(message)]
     facts = [] if step else about(message)
     return "\n".join(
         [
             '<div style="font-family:sans-serif;font-size:14px">',
-            f'<p style="border-left:6px solid {colour};padding-left:8px;font-size:17px">'
+            f'<p style="border-left:6px solid {shade};padding-left:8px;font-size:17px">'
             f"<b>{escape(headline(message))}</b></p>",
             *(['<table style="font-size:14px">', *map(_row, facts), "</table>"] if facts else []),
             *(f"<p>{escape(line)}</p>" for line in small if line),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from dq.alerts.incident import IncidentState
+from dq.alerts.channels._colours import colour
 from dq.alerts.message import (
     COMMAND,
     OWNER,
@@ -18,7 +18,6 @@ from dq.alerts.message import (
     promise,
     repeat_note,
 )
-from dq.contracts.shared.outcome import Severity
 
 HEADER, SECTION, PLAIN = 150, 3000, 3900
 # Beyond some 13,200 characters in all Slack says msg_blocks_too_long; it documents that nowhere.
@@ -28,23 +27,6 @@ _FACT, _CONTEXT = 600, 1500
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?(/[!-;=?-{}~]*)?")
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-
-# Green says that all is well, so no other end has it.
-_GREY = "#868686"
-_CALM: Mapping[IncidentState, str] = {
-    IncidentState.ACKED: "#ecb22e",
-    IncidentState.RESOLVED: "#2eb67d",
-    IncidentState.EXCUSED: _GREY,
-    IncidentState.WITHDRAWN: _GREY,
-    IncidentState.GIVEN_UP: _GREY,
-    IncidentState.PAST: _GREY,
-}
-_COLOURS: Mapping[Severity, str] = {
-    Severity.INFO: "#36c5f0",
-    Severity.WARNING: "#ecb22e",
-    Severity.ERROR: "#e01e5a",
-    Severity.CRITICAL: "#7c0f2c",
-}
 
 
 # Short facts stand side by side, which Slack does for at most ten.
@@ -66,7 +48,7 @@ def rich(message: Message, actions: Sequence[dict[str, object]] = ()) -> dict[st
         # What a notification on a phone shows.
         "text": escape(headline(message), PLAIN),
         "blocks": [{"type": "header", "text": title}],
-        "attachments": [{"color": _CALM.get(message.state, _COLOURS[message.severity]), "blocks": blocks}],
+        "attachments": [{"color": colour(message), "blocks": blocks}],
     }
 
 

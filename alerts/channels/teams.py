@@ -29,10 +29,9 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.channels import _http, _named
-from dq.alerts.incident import IncidentState
+from dq.alerts.channels._colours import NAMED, colour
 from dq.alerts.message import COMMAND, Message, about, headline, repeat_note
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.outcome import Severity
 
 MOST_BYTES = 28 * 1024
 _LINK = re.compile(r"https://[A-Za-z0-9.-]+(:\d+)?(/[!-;=?-{}~]*)?")
@@ -40,22 +39,6 @@ _LINKS = 3
 _FORM: Mapping[str, Mapping[str, object]] = {COMMAND: {"fontType": "monospace"}}
 # An older connector says so behind a 200.
 _TEAMS_REFUSED = re.compile(rb"endpoint returned HTTP error (\d{3})")
-
-_GREY = "default"
-_CALM: Mapping[IncidentState, str] = {
-    IncidentState.ACKED: "warning",
-    IncidentState.RESOLVED: "good",
-    IncidentState.EXCUSED: _GREY,
-    IncidentState.WITHDRAWN: _GREY,
-    IncidentState.GIVEN_UP: _GREY,
-    IncidentState.PAST: _GREY,
-}
-_COLOURS: Mapping[Severity, str] = {
-    Severity.INFO: "accent",
-    Severity.WARNING: "warning",
-    Severity.ERROR: "attention",
-    Severity.CRITICAL: "attention",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +114,8 @@ def _whole(message: Message) -> list[dict[str, object]]:
 
 
 def _title(message: Message) -> dict[str, object]:
-    colour = _CALM.get(message.state, _COLOURS[message.severity])
-    return _text([_run(headline(message), size="large", weight="bolder", color=colour)])
+    shade = NAMED[colour(message)]
+    return _text([_run(headline(message), size="large", weight="bolder", color=shade)])
 
 
 def _line(text: str) -> dict[str, object]:
