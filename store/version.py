@@ -27,7 +27,7 @@ def head() -> str:
 
 
 def _known() -> list[str]:
-    """All schemas in order, read off the files' names: '0010_first_release.py' is version '0010'."""
+    """All schemas in order, read off the files' names: '0034_first_release.py' is version '0034'."""
     names = (file.name for file in (MIGRATIONS / "versions").iterdir())
     return sorted(name[:4] for name in names if re.fullmatch(r"\d{4}_\w+\.py", name))
 

@@ -18,7 +18,6 @@ SHELVES = {
     "alerts/channels",
     "cli/commands",
     "dataquality/checks",
-    "store/migrations/versions",
     "validators/rules",
 }
 ROOMS = ("alerts", "cli", "contracts", "dataquality", "portal", "registry", "store", "validators")

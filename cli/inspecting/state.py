@@ -41,11 +41,11 @@ def store(world: World) -> Iterator[Look]:
     if found is None:
         yield Look("store", None, f"{shown} is empty; its tables will be made when they are needed")
         return
-    if version.is_older(found):
+    if version.is_older(found) and not version.is_unreleased(found):
         mend = "Make a backup, then bring it up to date, as any other command would: dq store upgrade"
         yield Look("store", None, f"{shown} has schema {found}, and this dq wants {wanted}", mend)
         return
-    # What a newer dq wrote is refused with its own sentence.
+    # What a newer or an unreleased dq wrote is refused with its own sentence.
     opened = open_as_it_is(world.store_url())
     try:
         with opened.read() as tx:

@@ -9,14 +9,15 @@ import subprocess
 import sys
 import time
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from fakes import next_release
 from fakes.command import BEGIN, MISSED, contract
 from fakes.desk import Desk
 from fakes.late_s3 import LateS3, environment
 from fakes.postgres import new_database
-from sqlalchemy import create_engine, text
 
 from dq.cli.inspecting import installed
 from dq.cli.inspecting.installed import EXTRAS
@@ -99,18 +100,37 @@ def test_a_damaged_store_is_broken_and_has_a_mend(desk, damage):
 
 def test_an_old_store_is_named_and_left_as_it_is(desk):
     file = watched(desk)
-    old = version._known()[-2]
+    before = dump(file)
+
+    row = of_the_next_release(desk)
+
+    assert row["ok"] is None
+    assert f"has schema {version.head()}" in row["seen"]
+    assert row["mend"].endswith("dq store upgrade")
+    assert dump(file) == before
+
+
+def dump(file):
+    with closing(sqlite3.connect(file)) as base:
+        return list(base.iterdump())
+
+
+def of_the_next_release(desk, **variables):
+    """What the doctor of the next release says of the store of this one."""
+    ran = next_release.install().run(desk.folder, "doctor", "--format", "json", **variables)
+    return next(one for one in json.loads(ran.stdout) if one["what"] == "store")
+
+
+def test_a_store_of_before_the_first_release_asks_for_a_new_one(desk):
+    file = watched(desk)
     with sqlite3.connect(file) as base:
-        base.execute("UPDATE alembic_version SET version_num = ?", (old,))
+        base.execute("UPDATE alembic_version SET version_num = '0033'")
     base.close()
 
     row = rows(look(desk))["store"]
 
-    assert row["ok"] is None
-    assert f"has schema {old}" in row["seen"]
-    assert row["mend"].endswith("dq store upgrade")
-    with sqlite3.connect(file) as base:
-        assert base.execute("SELECT version_num FROM alembic_version").fetchall() == [(old,)]
+    assert (row["ok"], "has schema 0033" in row["seen"]) == (False, True)
+    assert row["mend"].startswith("Name a new file or database in DQ_STORE_URL")
 
 
 def test_a_newer_store_asks_for_a_newer_dq(desk):
@@ -143,11 +163,7 @@ def test_a_database_is_asked_and_a_silent_one_told_without_its_password(desk):
         empty = rows(look(desk, DQ_STORE_URL=url))["store"]
         desk.dq("watch", "registry", "--as-of", BEGIN, DQ_STORE_URL=url)
         made = rows(look(desk, DQ_STORE_URL=url))["store"]
-        engine = create_engine(url)
-        with engine.begin() as tx:
-            tx.execute(text("UPDATE alembic_version SET version_num = :v"), {"v": version._known()[-2]})
-        engine.dispose()
-        old = rows(look(desk, DQ_STORE_URL=url))["store"]
+        old = of_the_next_release(desk, DQ_STORE_URL=url)
     gone = look(desk, DQ_STORE_URL="postgresql://dq:hunter2@127.0.0.1:1/dq")
 
     assert [empty["ok"], made["ok"], old["ok"]] == [None, True, None]

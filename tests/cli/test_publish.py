@@ -5,19 +5,19 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import text
+from sqlalchemy import insert, text
 
 from dq import load
 from dq.cli.publishing.delivering import CatalogChoice, PublishRequest
 from dq.cli.publishing.delivering import deliver as deliver_staged
 from dq.cli.world.environment import here
+from dq.dataquality.delivery.state.tables import receipt
+from dq.registry.tables import publication
 from dq.store.engine import open_store
-from dq.store.version import MIGRATIONS
 
 PARTITION = ("--partition", "day=2026-05-10")
 DAY = "day=2026-05-10"
@@ -284,27 +284,23 @@ OLD_ID = "0e14fb3e-2591-5f26-9c95-77c247a051f3"
 
 @pytest.fixture
 def old_store(folder):
-    """A store of the schema before, in which the day was published with 10 rows."""
+    """A store in which an older dq published the day with 10 rows."""
+    at = datetime(2026, 5, 11, 5, tzinfo=UTC)
     (folder / ".dq").mkdir(mode=0o700)
-    from sqlalchemy import create_engine
-
-    engine = create_engine(f"sqlite:///{folder}/.dq/store.db")
-    with engine.begin() as connection:
-        config = Config()
-        config.attributes["connection"] = connection
-        config.set_main_option("script_location", str(MIGRATIONS))
-        command.upgrade(config, "0027")
-        at = "2026-05-11T05:00:00.000000Z"
-        for step in ("begun", "partition", "marker", "receipt", "notify"):
-            connection.execute(
-                text("INSERT INTO publish_step VALUES (:id, :step, :at)"),
-                {"id": OLD_ID, "step": step, "at": at},
+    store = open_store(f"sqlite:///{folder}/.dq/store.db")
+    with store.write() as tx:
+        tx.execute(
+            insert(publication).values(
+                id=OLD_ID, delivery=OLD_ID, revision=1, rows=10, run="", begun_at=at, published_at=at
             )
-        connection.execute(
-            text("INSERT INTO receipt VALUES (:id, 'orders', 'orders', :day, NULL, :at, 10, '1.0.0')"),
-            {"id": OLD_ID, "day": DAY, "at": at},
         )
-    engine.dispose()
+        tx.execute(
+            insert(receipt).values(
+                id=OLD_ID, contract="orders", object="orders", partition=DAY, delivered_at=at, rows=10,
+                contract_version="1.0.0",
+            )
+        )  # fmt: skip
+    store.close()
 
 
 def test_what_an_older_dq_published_is_known_and_nobody_hears_old_news(old_store, dq, deliver, folder):

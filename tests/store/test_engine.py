@@ -95,7 +95,7 @@ def test_a_store_of_a_newer_dq_is_left_alone(url):
         open_store(url)
 
 
-@pytest.mark.parametrize("schema", ["0001", "0005"])
+@pytest.mark.parametrize("schema", ["0001", "0010", "0033"])
 def test_a_store_of_a_version_before_the_first_release_is_left_alone(url, schema):
     store = open_store(url)
     with store.write() as tx:

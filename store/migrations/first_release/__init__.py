@@ -1,0 +1,1 @@
+"""The tables of the first release, by rooms."""
