@@ -45,6 +45,8 @@ def settings(home: Path) -> dict[str, str]:
         "spark.sql.codegen.wholeStage": "false",
         # Delta makes 50 tasks of every look at a log, small as it is.
         "spark.databricks.delta.snapshotPartitions": "2",
+        # And 10,000 of a VACUUM, which lists folders with as many tasks as this lets it.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     }
 
 
