@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fakes import jvm
 from fakes.desk import Desk
 from fakes.hooks import Hooks
 from fakes.slack import TOKEN, FakeSlack
@@ -349,7 +350,7 @@ def test_teams_hears_what_is_agreed(story: Story) -> None:
 
 def pasted(story: Story, **variables: str) -> list[subprocess.CompletedProcess[str]]:
     """What a shell in the watcher's folder does with each command that stands in Slack."""
-    home = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "LANG": "C.UTF-8"}
+    home = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "LANG": "C.UTF-8"} | jvm.SETTINGS
     if "JAVA_HOME" in os.environ:
         home["JAVA_HOME"] = os.environ["JAVA_HOME"]
     commands = dict.fromkeys(re.findall("```(.+?)```", json.dumps(heard(story.slack))))

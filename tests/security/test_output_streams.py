@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import logging
+import os
 import re
 import shlex
 import subprocess
@@ -21,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
+from fakes import jvm
 from fakes.breaches import breach
 from fakes.slack import TOKEN, FakeSlack
 from fakes.strangers import TEXTS, contract, file_name, quiet_environment, raw, said, steering, world
@@ -580,6 +582,7 @@ def test_an_alert_in_a_file_is_a_line_of_json_and_on_the_console_it_does_nothing
 @pytest.mark.slow
 def test_values_of_the_data_and_spark_itself_do_nothing(tmp_path: Path):
     with quiet_environment():
+        os.environ.update(jvm.SETTINGS)
         bad = contract("orders", "x")
         bad["servers"] = [{"server": "lake", "type": "local", "path": "lake/{object}", "format": "parquet"}]
         bad["schema"] = [
