@@ -7,11 +7,13 @@ evaluate · 4 an alert could not be delivered · 70 a bug of ours · 130 interru
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import os
 import pkgutil
 import sys
 import traceback
+from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any
 
@@ -128,19 +130,23 @@ def _named(arguments: list[str]) -> str | None:
     return rest[0] if rest else None
 
 
-def run(arguments: list[str]) -> int:
-    """Runs one command line and gives its exit code; prints what went wrong, never a secret."""
+def run(arguments: list[str], imported: Callable[[], None] = lambda: None) -> int:
+    """Runs one command line and gives its exit code; prints what went wrong, never a secret.
+
+    `imported` is called when the command stands there and has not begun.
+    """
     before = CONFIG.set(None)
     try:
         with output.door():
-            return _run(arguments)
+            return _run(arguments, imported)
     finally:
         CONFIG.reset(before)
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], imported: Callable[[], None]) -> int:
     try:
         command = get_command(_application_for(arguments))
+        imported()
         _help_is_ours(command)
         # Not in typer's own way, which prints what strangers wrote: file names that pre-commit hands over.
         code = command(arguments, prog_name="dq", standalone_mode=False)
@@ -198,5 +204,17 @@ def _bracketed(command: Any) -> None:
 
 
 def main() -> None:
-    """Entry point of the `dq` script."""
-    sys.exit(run(sys.argv[1:]))
+    """Entry point of the `dq` script.
+
+    The collector of cycles never looks at code, which stays, nor at what is left when the process ends: both
+    together were a third of the time that one contract takes.
+    """
+    gc.disable()
+    code = run(sys.argv[1:], _code_stays)
+    gc.freeze()
+    sys.exit(code)
+
+
+def _code_stays() -> None:
+    gc.freeze()
+    gc.enable()

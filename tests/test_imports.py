@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -64,3 +65,57 @@ def test_the_python_interface_waits_with_engines_until_they_are_asked_for(python
 def python() -> set[str]:
     names = "dq.Report, dq.status, dq.check, dq.backtest, dq.sample"
     return _imported(f"import dq, dq.cli.loading.contracts, dq.dataquality\n{names}\n")
+
+
+# For SQL, calendars, a policy with schemas, a state, a base in Git: a plain contract has none of them.
+_STATE = {"sqlalchemy", "alembic", "asyncio"}
+_OF_SOME = {*HEAVY, *_STATE, "tomllib", "logging", "ssl", "multiprocessing", "unittest"} - {"typer"}
+_OF_CONTRACTS = {"pydantic", "yaml", "jsonschema"}
+STARTS = {
+    "validate": ("validate orders.odcs.yaml", _OF_SOME),
+    "diff": ("diff orders.odcs.yaml orders.odcs.yaml", _OF_SOME),
+    "fmt": ("fmt --check orders.odcs.yaml", _OF_SOME),
+    "explain": ("explain orders.odcs.yaml", _OF_SOME - {"rich"}),
+    "watch": ("watch orders.odcs.yaml", _OF_SOME - {*_STATE, "logging", "ssl", "tomllib"}),
+    "version": ("--version", _OF_SOME | _OF_CONTRACTS),
+    "help": ("--help", (_OF_SOME | _OF_CONTRACTS) - {"rich", "logging"}),
+}
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_a_command_starts_without_what_it_does_not_need(name: str, tmp_path: Path):
+    line, heavy = STARTS[name]
+    (tmp_path / "orders.odcs.yaml").write_text(
+        "apiVersion: v3.2.0\nkind: DataContract\nid: orders\nversion: 1.0.0\nstatus: active\n"
+        "schema:\n  - name: orders\n    properties:\n      - {name: id, logicalType: integer}\n"
+    )
+
+    code, modules = _started(line, tmp_path)
+
+    assert (code, heavy & modules) == (0, set())
+
+
+def _started(line: str, folder: Path) -> tuple[int, set[str]]:
+    """The exit code of a command, and what it imported."""
+    program = (
+        "import sys\nfrom dq.cli.main import run\n"
+        f"code = run({line.split()})\nprint(code, *{{name.split('.')[0] for name in sys.modules}})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=folder
+    )
+    code, *modules = done.stdout.splitlines()[-1].split()
+    return int(code), set(modules)
+
+
+@pytest.mark.parametrize("line", [["--version"], ["no-such-command"]])
+def test_the_collector_runs_again_when_a_command_does_and_leaves_the_end_alone(line: list[str]):
+    program = (
+        "import atexit, gc, sys\nfrom dq.cli.main import main\n"
+        "at_end = lambda: print(gc.isenabled(), len(gc.get_objects()) < gc.get_freeze_count())\n"
+        "atexit.register(at_end)\nsys.argv[1:] = " + repr(line) + "\nmain()\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert done.stdout.splitlines()[-1] == "True True"

@@ -216,15 +216,15 @@ def _next(page: Data) -> str:
 
 def open_slack(settings: Mapping[str, str], write: Callable[[str], object]) -> Sender:
     """A sender for one workspace. `write` is not used."""
+    token = settings.get("token", "").strip()
+    if not token:
+        raise UsageError("Alerts in Slack need a bot token.", "Set SLACK_BOT_TOKEN, or SLACK_BOT_TOKEN_FILE.")
     try:
         from dq.alerts.channels._slack_client import address, client
     except ImportError as error:
         raise MissingTool(
             "Alerts in Slack need slack-sdk, which is not installed.", install_command("slack")
         ) from error
-    token = settings.get("token", "").strip()
-    if not token:
-        raise UsageError("Alerts in Slack need a bot token.", "Set SLACK_BOT_TOKEN, or SLACK_BOT_TOKEN_FILE.")
     base_url = address(settings.get("base_url") or _BASE_URL)
     seconds = _seconds(settings.get("timeout_seconds", ""))
     # A wrong one costs the buttons, and no alert.

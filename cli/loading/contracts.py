@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -24,7 +25,9 @@ from dq.contracts.slo import Slo
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.sources.probe import DeliveryPlace
-from dq.dataquality.delivery.watch import Watched
+
+if TYPE_CHECKING:
+    from dq.dataquality.delivery.watch import Watched
 
 PATHS = typer.Argument(None, help="Contract files or folders; the working folder by default.")
 
@@ -130,6 +133,9 @@ def watched(slo: Slo, server: str | None, reach: Reach, files: Callable[[str], F
 
     Raises UsageError where the place cannot be known.
     """
+    # It brings the state with it, which who only reads contracts does not need.
+    from dq.dataquality.delivery.watch import Watched
+
     place = resolve(slo.contract, slo.object, server, reach)
     if not place.path:
         raise UsageError(

@@ -5,7 +5,6 @@ This is the only room that reads the environment and the time; the rooms below g
 
 from __future__ import annotations
 
-import getpass
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -163,6 +162,8 @@ def here(as_of: str | None = None, paths: Sequence[Path] = (), working: Path | N
 
 def user() -> str:
     """Who runs this process, by the name of the operating system; empty where it has none."""
+    import getpass
+
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -215,6 +214,9 @@ def unknown(environment: Mapping[str, str], settings: Settings) -> list[tuple[st
 
 
 def _of_file(file: Path) -> dict[str, Any]:
+    # Most have no such file.
+    import tomllib
+
     text = _trusted(file)
     try:
         written = tomllib.loads(text)

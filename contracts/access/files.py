@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -125,7 +124,7 @@ def replace(file: Found, before: bytes, after: bytes) -> None:
         _expect_plain(file, was)
         if _bytes(file, open_beneath.open_file(folder, name), max(was.st_size, len(before))) != before:
             raise FileRefused(f"{file} was changed by somebody else meanwhile.", "Run the command again.")
-        beside = f".dq-{secrets.token_hex(8)}"
+        beside = f".dq-{os.urandom(8).hex()}"
         _write(open_beneath.open_file(folder, beside, _NEW, 0o600), after, stat.S_IMODE(was.st_mode))
         try:
             open_beneath.move(folder, beside, name)
@@ -137,7 +136,7 @@ def replace(file: Found, before: bytes, after: bytes) -> None:
 def create(path: Path, data: bytes) -> None:
     """Writes a new file, all or nothing. Raises FileExistsError where anything has its name, a link too."""
     with open_beneath.folder(path.parent) as folder:
-        beside = f".dq-{secrets.token_hex(8)}"
+        beside = f".dq-{os.urandom(8).hex()}"
         try:
             _write(open_beneath.open_file(folder, beside, _NEW), data)
             _give_name(folder, beside, path.name)
@@ -188,7 +187,7 @@ def publish(path: Path, data: bytes) -> None:
     """
     one = named(path)
     with explained(one, "written"), open_beneath.folder(path.parent) as folder:
-        beside = f".dq-{secrets.token_hex(8)}"
+        beside = f".dq-{os.urandom(8).hex()}"
         try:
             _write(open_beneath.open_file(folder, beside, _NEW, 0o600), data, 0o644)
             open_beneath.move(folder, beside, path.name)

@@ -1,12 +1,12 @@
-"""How this dq was installed, and the commands that add to it: the one place that messages take them from."""
+"""How this dq was installed, and the commands that add to it: the one place that messages take them from.
+
+What reads the metadata of packages is imported when somebody asks: it is a tenth of a start.
+"""
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 from functools import cache
-from importlib import metadata
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -16,6 +16,8 @@ NAME = "dq-contracts"
 @cache
 def release() -> str:
     """The version of this dq; the empty text where it was never installed."""
+    from importlib import metadata
+
     try:
         return metadata.version(NAME)
     except metadata.PackageNotFoundError:  # a checkout that is only on the path
@@ -50,6 +52,9 @@ def _requirement(extras: tuple[str, ...]) -> str:
 
 
 def _origin() -> dict[str, Any] | None:
+    import json
+    from importlib import metadata
+
     try:
         note = metadata.distribution(NAME).read_text("direct_url.json")
     except metadata.PackageNotFoundError:  # a checkout that is only on the path
@@ -65,5 +70,7 @@ def _without_password(url: str) -> str:
 
 
 def _quoted(text: str) -> str:
+    import shlex
+
     # The shell of Windows knows double quotes only.
     return f'"{text}"' if os.name == "nt" else shlex.quote(text)
