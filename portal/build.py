@@ -10,7 +10,7 @@ from datetime import timedelta
 from dq.portal.facts import incidents as incident_facts
 from dq.portal.facts import touched
 from dq.portal.facts import watcher as watching
-from dq.portal.facts.card import Card
+from dq.portal.facts.card import Card, Problem
 from dq.portal.views.lists import ProductRow
 from dq.portal.writing import products, site, state, templates
 from dq.portal.writing.crew import Crew
@@ -45,6 +45,7 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
     made = plan(held, cards, files, incidents, moved, before, request)
     held.plan([*made.kept_paths, *(path for job in made.jobs for path in products.paths_of(job.card))])
     rows = _written(held, crew, made, cards, request)
+    cards = [row.card for row in rows]
     noted = state.changed(before, cards, request.now.isoformat())
     shown = Screens(held, rows, incidents, watcher, before)
     shown.write(noted, None if request.waivers is None else [asdict(one) for one in request.waivers])
@@ -68,13 +69,13 @@ def _written(
 ) -> list[ProductRow]:
     """The rows of all products, once the pages of those that changed are there."""
     held.keep(made.kept_paths)
-    summaries = dict(made.kept)
-    done = 0
+    summaries, changed = dict(made.kept), dict[str, Problem]()
     for some in products.write(held, made.jobs, request.store_url, request.now, crew):
-        summaries |= some
-        done += len(some)
-        request.progress("pages of products", done, len(made.jobs))
-    return [ProductRow(card, summaries[card.file]) for card in cards]
+        summaries |= some.rows
+        changed |= some.changed
+        request.progress("pages of products", len(summaries) - len(made.kept), len(made.jobs))
+    given = (one.refused(changed[one.file]) if one.file in changed else one for one in cards)
+    return [ProductRow(card, summaries[card.file]) for card in given]
 
 
 def _kept(row: ProductRow, made: SitePlan, before: SiteState) -> KeptContract:

@@ -51,6 +51,7 @@
   if (!form) return;
   var words = document.getElementById("words"), found = document.getElementById("found");
   var line = document.getElementById("told"), filters = [].slice.call(form.querySelectorAll("select"));
+  var few = document.getElementById("few");
   var shelves = Object.create(null), waiting = Object.create(null), turn = 0, MOST = 50;
 
   // Files of search/ call this: script tags work where fetch does not, on file://.
@@ -95,6 +96,7 @@
   function search() {
     var mine = ++turn, asked = terms();
     var chosen = filters.map(function (one) { return one.value; }).filter(Boolean);
+    if (few) few.hidden = !!(asked.length || chosen.length);
     if (!asked.length && !chosen.length) {
       found.textContent = "";
       line.textContent = words.value.trim() ? "Write two letters or more." : "";

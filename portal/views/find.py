@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from dq.portal.facts.names import domain_page
 from dq.portal.facts.product import ProductState
 from dq.portal.views.domains import by_domain
-from dq.portal.views.lists import ProductRow
+from dq.portal.views.lists import ProductRow, row
 from dq.portal.views.words import STATES, Values, cut
 
 # A longer list is none to choose from, and the page would grow with it.
 _OPTIONS = 300
+# So few can be looked through without a search.
+_FEW = 50
 
 
 def find(rows: Sequence[ProductRow], shelf: Callable[[str, str], str]) -> Values:
@@ -31,8 +33,13 @@ def find(rows: Sequence[ProductRow], shelf: Callable[[str, str], str]) -> Values
             _filter("status", "Status", [(shelf("status", one.value), STATES[one].text) for one in states]),
             _filter("classification", "Classification", [(shelf("classification", x), x) for x in kinds]),
         ],
+        "few": [row(one) for one in sorted(rows, key=_title)] if len(rows) <= _FEW else [],
         "domains": [(name or "(none)", domain_page(name), len(those)) for name, those in domains.items()],
     }  # fmt: skip
+
+
+def _title(one: ProductRow) -> str:
+    return one.card.title.lower()
 
 
 def _filter(name: str, label: str, options: Sequence[tuple[str, str]]) -> Values:

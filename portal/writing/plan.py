@@ -111,7 +111,7 @@ def plan(
             and old.inputs == inputs[name]
             and job.card.key not in moved
             and _right(old.summary, before.built, request.now)
-            and held.has(paths_of(job.card)[0])
+            and all(map(held.has, paths_of(job.card)))
         )
         if old is not None and still:
             kept[name] = old.summary

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -52,9 +52,11 @@ class PageJob:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What came of a batch: the rows of its products by file, and what was written."""
+    """What came of a batch: the rows of its products by file, and what was written. `changed` has, by the
+    same files, what was written again while the portal was built, so that the product is not known."""
 
     rows: Mapping[str, Summary]
+    changed: Mapping[str, Problem]
     paths: frozenset[str]
     written: int
     same: int
@@ -66,29 +68,53 @@ def paths_of(card: Card) -> tuple[str, ...]:
     return tuple(f"products/{card.slug}/{name}" for name in names)
 
 
-def write(
-    site: Site, jobs: Sequence[PageJob], store_url: str, now: datetime, crew: Crew
-) -> Iterator[Mapping[str, Summary]]:
-    """Writes the pages of these products; gives the rows of some of them at a time, by file."""
+def write(site: Site, jobs: Sequence[PageJob], store_url: str, now: datetime, crew: Crew) -> Iterator[Made]:
+    """Writes the pages of these products; gives what came of some of them at a time."""
     batches = [jobs[start : start + _BATCH] for start in range(0, len(jobs), _BATCH)]
     for made in crew.each(partial(_batch, site.root, store_url, now), batches):
         site.paths |= made.paths
         site.written += made.written
         site.same += made.same
-        yield made.rows
+        yield made
 
 
 def _batch(root: Path, store_url: str, now: datetime, jobs: Sequence[PageJob]) -> Made:
-    site, rows = Site(root), {}
+    site, rows, changed = Site(root), {}, {}
     store = open_as_it_is(store_url)
     try:
         with store.read() as tx:
             known = _known(tx, jobs, now)
     finally:
         store.close()
-    for job in jobs:
-        rows[job.card.file] = _product(site, job, known, now)
-    return Made(rows, frozenset(site.paths), site.written, site.same)
+    for one in jobs:
+        contract, beside, job = _read(one)
+        if contract is None:
+            rows[job.card.file] = _unreadable(site, job, now)
+        else:
+            rows[job.card.file] = _product(site, job, contract, beside, known, now)
+        if one is not job:
+            changed[job.card.file] = job.card.problems[-1]
+    return Made(rows, changed, frozenset(site.paths), site.written, site.same)
+
+
+def _read(job: PageJob) -> tuple[Contract | None, list[Contract], PageJob]:
+    """The contracts that the page is made of; none where the job's own cannot be used.
+
+    One that is not what the build began with comes as a problem of the job: half of a page would speak of
+    another contract than the lists and the search do.
+    """
+    card = job.card
+    if not card.readable:
+        return None, [], job
+    given = [(job.file, card.digest), *job.beside]
+    read = [registry.contract(file, digest) for file, digest in given]
+    found = [contract for contract in read if contract is not None]
+    if len(found) == len(given):
+        return found[0], found[1:], job
+    file = str(given[read.index(None)][0])
+    said = "The file changed while the portal was built."
+    problem = Problem(file, "changed-meanwhile", said, "Build the portal again.")
+    return None, [], replace(job, card=card.refused(problem))
 
 
 def _known(tx: Connection, jobs: Sequence[PageJob], now: datetime) -> Known:
@@ -97,13 +123,11 @@ def _known(tx: Connection, jobs: Sequence[PageJob], now: datetime) -> Known:
     return Known(histories(tx, keys), quality(tx, keys, now), mine)
 
 
-def _product(site: Site, job: PageJob, known: Known, now: datetime) -> Summary:
-    card = job.card
-    contract = registry.contract(job.file, card.digest) if card.readable else None
-    if contract is None:
-        return _unreadable(site, job, now)
-    beside = [other for file, digest in job.beside if (other := registry.contract(file, digest)) is not None]
-    facts = product(card, contract, known, now, _neighbours(contract, beside), job.edges, job.consumers)
+def _product(
+    site: Site, job: PageJob, contract: Contract, beside: list[Contract], known: Known, now: datetime
+) -> Summary:
+    neighbours = _neighbours(contract, beside)
+    facts = product(job.card, contract, known, now, neighbours, job.edges, job.consumers)
     _write(site, job, facts)
     return summary(facts)
 
@@ -129,9 +153,7 @@ def _feed(job: PageJob) -> bytes:
 
 def _unreadable(site: Site, job: PageJob, now: datetime) -> Summary:
     """The page of a contract that cannot be used, which says why."""
-    card = job.card
-    moved = Problem(card.file, "changed", "The file changed while the portal was built.", "Build it again.")
-    problems = card.problems or (moved,)
+    card, problems = job.card, job.card.problems
     page, status, badge, feed = paths_of(card)
     still = [incident_row(one) for one in job.incidents if not one.incident.state.closed]
     values = {

@@ -114,7 +114,9 @@ class Screens:
 
     def _search(self) -> None:
         """The files of the search; those of words only where contracts have changed."""
-        old = {one.card.file: one.card for one in self.before.contracts.values() if one.card.readable}
+        whole = all(self.site.has(path) for path in self.before.paths if path.startswith("search/"))
+        kept = self.before.contracts.values() if whole else ()
+        old = {one.card.file: one.card for one in kept if one.card.readable}
         new = {one.card.file: one.card for one in self.rows if one.card.readable}
         other = [file for file in old.keys() | new.keys() if old.get(file) != new.get(file)]
         held = (cards[file] for file in other for cards in (old, new) if file in cards)
@@ -125,7 +127,7 @@ class Screens:
         if wanted is not None:
             words = (path for path in self.before.paths if path.startswith("search/w-"))
             self.site.keep(path for path in words if path[len("search/") : -len(".js")] not in wanted)
-        stood = {one.card.file: one.summary.state for one in self.before.contracts.values()}
+        stood = {one.card.file: one.summary.state for one in kept}
         if not other and stood == {one.card.file: one.summary.state for one in self.rows}:
             self.site.keep(path for path in self.before.paths if path.startswith("search/f-"))
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,6 +19,12 @@ OWN = ".dq-portal"
 _LOCK, _PLANNED = "lock", "planned"
 _NEW_FILE = "new-"
 _MOST_KEPT = 1 << 31
+# The pages of what may be gone one day; all others are written by every build.
+_PAGES = re.compile(
+    r"products/[^/]+/(index\.html|status\.json|badge\.svg|incidents\.xml)"
+    r"|(incidents|lists(/pages)?|domains(/pages)?)/[^/]+\.html"
+    r"|search/[fw]-[^/]+\.js"
+)
 
 
 @dataclass(slots=True)
@@ -54,6 +61,16 @@ class Site:
     def has(self, path: str) -> bool:
         """Whether there is a file of this name."""
         return os.path.isfile(self.root / path)
+
+    def pages(self) -> list[str]:
+        """The files that lie where a portal's pages do, for a build that does not know what the last one
+        wrote. No link is followed."""
+        return [
+            path
+            for folder, _, names in os.walk(self.root)
+            for name in names
+            if _PAGES.fullmatch(path := os.path.relpath(os.path.join(folder, name), self.root))
+        ]
 
     def clear(self, before: Iterable[str]) -> None:
         """Removes what an earlier build put there and this one did not; folders that are empty then, too."""

@@ -1,7 +1,7 @@
 """What the last build knew: the cards and rows of all products, its files, and what changed of contracts.
 
-It is one JSON object a line, beside the site's lock. A state that cannot be understood, or that another dq
-wrote, is none: then everything is written again.
+It is one JSON object a line, below their hash, beside the site's lock. A state that is damaged, or that
+another dq wrote, is none: then everything is written again, and what lies where pages do and is none goes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from dq.portal.facts import card, summary
@@ -17,7 +18,7 @@ from dq.portal.facts.summary import Summary
 from dq.portal.views.changes import NotedChange
 from dq.portal.writing.site import Site
 
-_NAME, _FORM = "state.jsonl", 2
+_NAME, _FORM = "state.jsonl", 3
 _CHANGES = 200
 
 
@@ -49,18 +50,24 @@ class SiteState:
 
 
 def load(site: Site) -> SiteState:
-    """The state of the last build; an empty one where there is none."""
-    lines = site.kept(_NAME).decode("utf-8", "replace").splitlines()
+    """The state of the last build. Where there is none, all that may be of an earlier build counts as its."""
+    digest, _, kept = site.kept(_NAME).partition(b"\n")
     try:
-        return _read(lines) if lines else SiteState()
+        if digest == _digest(kept) and (found := _read(kept.decode().splitlines())) is not None:
+            return found
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return SiteState()
+        pass
+    return SiteState(paths=site.pages())
 
 
-def _read(lines: list[str]) -> SiteState:
+def _digest(kept: bytes) -> bytes:
+    return sha256(kept).hexdigest().encode()
+
+
+def _read(lines: list[str]) -> SiteState | None:
     head = json.loads(lines[0])
     if head["form"] != _FORM:
-        return SiteState()
+        return None
     found = SiteState(
         head["made_by"],
         head["built"],
@@ -79,7 +86,8 @@ def _read(lines: list[str]) -> SiteState:
 
 def save(site: Site, state: SiteState) -> None:
     """Keeps the state for the next build."""
-    site.keep_for_next(_NAME, ("\n".join(_lines(state)) + "\n").encode())
+    kept = "\n".join(_lines(state)).encode()
+    site.keep_for_next(_NAME, _digest(kept) + b"\n" + kept)
 
 
 def _lines(state: SiteState) -> Iterator[str]:

@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 from fakes.browser import Ear, axe
-from fakes.command import Place
+from fakes.command import Place, contract
 from fakes.portal_mesh import AS_OF
 from playwright.sync_api import Browser, Page, expect
 
@@ -260,6 +260,31 @@ def test_words_that_nothing_has_are_answered_too(page: Page, site: Path) -> None
     page.get_by_label("Words").fill("zzzz")
 
     expect(page.locator("#told")).to_contain_text("No product")
+
+
+def test_few_products_are_all_there_before_anything_is_asked(page: Page, tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    for name in ("orders", "Sales", "stock"):
+        place.put(f"registry/{name}.odcs.yaml", contract(name, status="draft"))
+    assert place.dq("portal", "build", "site", "registry").code == 0
+    page.goto((tmp_path / "site" / "find.html").as_uri())
+    all_of_them = page.locator("#few")
+    there = all_of_them.locator("li a").all_inner_texts()
+    wrong = axe(page)
+
+    page.get_by_label("Words").fill("sal")
+    expect(page.locator("#found li")).to_have_count(1)
+    expect(all_of_them).to_be_hidden()
+    page.get_by_label("Words").fill("")
+
+    expect(all_of_them).to_be_visible()
+    assert (there, wrong) == (["orders", "Sales", "stock"], [])
+
+
+def test_many_products_are_not_listed_before_anything_is_asked(page: Page, site: Path) -> None:
+    page.goto(at(site, "find"))
+
+    assert page.locator("#few").count() == 0
 
 
 def test_a_registry_without_contracts_makes_no_site_that_looks_fine(tmp_path: Path) -> None:
