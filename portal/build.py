@@ -36,15 +36,15 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
     if before.made_by != templates.digest():
         # Pages are made otherwise now; what was there is known, so that it can be removed.
         before = SiteState(paths=before.paths, changes=before.changes, seen=before.seen)
-    files, cards = read_cards(request, before, crew)
+    read = read_cards(request, before, crew)
     with request.store.read() as tx:
         watcher = watching.watcher(tx, request.now, request.tick)
         incidents = incident_facts.incidents(tx, request.now - KEPT_FOR)
         marks = touched.marks(tx)
         moved = touched.touched(tx, before.marks, marks)
-    made = plan(held, cards, files, incidents, moved, before, request)
+    made = plan(held, read, incidents, moved, before, request)
     held.plan([*made.kept_paths, *(path for job in made.jobs for path in products.paths_of(job.card))])
-    rows = _written(held, crew, made, cards, request)
+    rows = _written(held, crew, made, read.cards, request)
     cards = [row.card for row in rows]
     noted = state.changed(before, cards, request.now.isoformat())
     shown = Screens(held, rows, incidents, watcher, before)
@@ -54,7 +54,7 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
         templates.digest(),
         request.now.isoformat(),
         marks,
-        {row.card.file: _kept(row, made, before) for row in rows},
+        {row.card.file: _kept(row, made, before, read.looks[row.card.file]) for row in rows},
         shown.hashes,
         sorted(held.paths),
         noted,
@@ -78,12 +78,12 @@ def _written(
     return [ProductRow(card, summaries[card.file]) for card in given]
 
 
-def _kept(row: ProductRow, made: SitePlan, before: SiteState) -> KeptContract:
+def _kept(row: ProductRow, made: SitePlan, before: SiteState, look: str) -> KeptContract:
     file = row.card.file
     old = before.contracts.get(file)
-    if old is not None and file in made.kept and old.card == row.card:
+    if old is not None and file in made.kept and old.card == row.card and old.look == look:
         return old
-    return KeptContract(row.card, row.summary, made.inputs[file])
+    return KeptContract(row.card, row.summary, made.inputs[file], look)
 
 
 def _summary(

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
+from os.path import split
 from pathlib import Path
 
 from dq.cli.loading.contracts import Loaded, load
@@ -34,15 +35,15 @@ def settled(
     home, resolved = cache(_home), cache(_resolved_folder)
     read: dict[str, Contract] = {one.file: one for one in loaded.contracts}
     keys = {**loaded.resting, **{file: one.key for file, one in read.items()}}
-    files = {resolved(Path(file).parent) / Path(file).name: file for file in reversed(keys)}
-    names = {path: home(path.parent)[1] + path.name for path in files}
+    files = {(resolved(folder), name): file for file in reversed(keys) for folder, name in (split(file),)}
+    names = {place: home(place[0])[1] + place[1] for place in files}
     common = Counter(names.values())
     claims = {
         # Two registries in one run may have a file of one name each; neither may pass for the other.
-        Claim(keys[file], names[path] if common[names[path]] == 1 else str(path)): file
-        for path, file in reversed(files.items())
+        Claim(keys[file], names[place] if common[names[place]] == 1 else str(place[0] / place[1])): file
+        for place, file in reversed(files.items())
     }
-    roots = {keys[file]: home(path.parent)[0] for path, file in files.items()}
+    roots = {keys[file]: home(folder)[0] for (folder, _), file in files.items()}
     may_hold = cache(lambda key, file: _may_hold(roots[key] / file, key))
     with store.read() as tx:
         known = holders(tx)
@@ -113,7 +114,7 @@ def _gone(
 _MEND = "Remove one of them, or give it an id of its own."
 
 
-def _resolved_folder(folder: Path) -> Path:
+def _resolved_folder(folder: str) -> Path:
     # pathlib raises for links that lead to each other.
     return Path(os.path.realpath(folder))
 

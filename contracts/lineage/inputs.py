@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dq.contracts.model import Contract, SchemaObject
@@ -57,8 +57,7 @@ def inputs(contracts: Iterable[Contract]) -> dict[DataObject, frozenset[DataObje
 def inputs_of(outlines: Iterable[LineageOutline]) -> dict[DataObject, frozenset[DataObject]]:
     """The same by the outlines of contracts."""
     known = list(outlines)
-    # Most registries declare little, and names of all their objects are many.
-    names = _names(known) if any(written for one in known for _, written in one.objects) else {}
+    names = _names(known)
     found: dict[DataObject, frozenset[DataObject]] = {}
     for contract in known:
         for called, written in contract.objects:
@@ -110,23 +109,31 @@ def _written(one: SchemaObject) -> Iterator[str]:
         yield from column.transform_source_objects or ()
 
 
-def _names(contracts: Iterable[LineageOutline]) -> dict[str, frozenset[DataObject]]:
-    """What each name stands for; empty for one that several contracts have."""
+def _names(contracts: Sequence[LineageOutline]) -> dict[str, frozenset[DataObject]]:
+    """What each name stands for that somebody may mean; empty for one that several contracts have."""
+    # Most registries declare little, and names of all their objects are many.
+    asked = {
+        form
+        for contract in contracts
+        for _, written in contract.objects
+        for text in written
+        for name in _candidates(contract, text.strip())
+        for form in (name, f"{contract.key}/{name}")
+    }
+    if not asked:
+        return {}
     holders: dict[str, set[str]] = defaultdict(set)
     meant: dict[str, set[DataObject]] = defaultdict(set)
     for contract in contracts:
         file = posixpath.normpath(contract.file)
         whole = [(contract.key, called[0]) for called, _ in contract.objects]
-        for name in {contract.key, contract.id, f"{file}#"}:
+        for name in asked.intersection((contract.key, contract.id, f"{file}#")):
             holders[name].add(contract.key)
             meant[name] |= set(whole)
         for called, _ in contract.objects:
             for inner in called:
-                for name in (
-                    inner,
-                    *(f"{outer}{sign}{inner}" for outer in {contract.key, contract.id} for sign in "/."),
-                    f"{file}#{inner}",
-                ):
+                forms = [f"{outer}{sign}{inner}" for outer in {contract.key, contract.id} for sign in "/."]
+                for name in asked.intersection((inner, *forms, f"{file}#{inner}")):
                     holders[name].add(contract.key)
                     meant[name].add((contract.key, called[0]))
     return {name: frozenset(meant[name]) if len(holders[name]) == 1 else frozenset() for name in meant}

@@ -232,7 +232,7 @@ def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select 
             breach_at=row.breach_at,
             nominal=datetime.fromisoformat(row.nominal),
             note=Note(row.note),
-            partitions=tuple(tuple((a, b) for a, b in partition) for partition in row.partitions),
+            partitions=tuple(tuple((a, b) for a, b in partition) for partition in row.partitions or ()),
             tzdata=row.tzdata,
             excuse=row.excuse or "",
             calendar=row.calendar or "",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
 from dq.contracts.lineage.inputs import LineageOutline, outline
@@ -39,12 +38,15 @@ class Problem:
 class Card:
     """One contract file. `key` is empty where the file does not even say which contract it is.
 
-    `problems` are why it cannot be used; then nothing else but its file and key is certain. `words` are what
-    it is found by, with how much each says. `references` are what its relationships lead to, as written.
+    `problems` are why it cannot be used; then nothing else but its file and key is certain. `slug` is the
+    name of its page's folder. `words` are what it is found by, each after a digit that tells how much it
+    says, with blanks between: of a hundred thousand cards, a text takes a tenth of what a mapping would.
+    `references` are what its relationships lead to, as written.
     """
 
     file: str
     digest: str
+    slug: str
     key: str = ""
     id: str = ""
     version: str = ""
@@ -57,15 +59,10 @@ class Card:
     classifications: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
-    words: dict[str, int] = field(default_factory=dict)
+    words: str = ""
     outline: LineageOutline | None = None
     problems: tuple[Problem, ...] = ()
     announced: tuple[str, ...] = ()
-
-    @property
-    def slug(self) -> str:
-        """The name of its page's folder."""
-        return slug(self.key or self.file)
 
     @property
     def readable(self) -> bool:
@@ -75,32 +72,30 @@ class Card:
         """The same, where something else is known to be wrong with it."""
         return replace(self, problems=(*self.problems, problem))
 
-    def dumped(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
+    def apart(self) -> Card:
+        """The same with a page that is called by its file, where another has the page of its key."""
+        return replace(self, key="", slug=slug(self.file))
+
+    def dumped(self) -> list[Any]:
+        """As JSON values, in the order of the fields."""
+        problems = [astuple(one) for one in self.problems]
+        other = {"problems": problems, "outline": self.outline and self.outline.objects}
+        return [other.get(name, getattr(self, name)) for name in _FIELDS]
 
 
-def loaded(kept: dict[str, Any]) -> Card:
-    """A card from its JSON values. Raises TypeError, KeyError or ValueError for what is none."""
-    lists = {
-        name: tuple(kept[name])
-        for name in ("owners", "classifications", "objects", "references", "announced")
-    }
-    written = kept["outline"]
-    drawn = None
-    if written is not None:
-        objects = tuple((tuple(called), tuple(inputs)) for called, inputs in written["objects"])
-        drawn = LineageOutline(written["key"], written["id"], written["file"], objects)
-    problems = tuple(Problem(**one) for one in kept["problems"])
-    return Card(**{**kept, **lists, "outline": drawn, "problems": problems})
+_FIELDS = tuple(one.name for one in fields(Card))
+_OUTLINE, _PROBLEMS = _FIELDS.index("outline"), _FIELDS.index("problems")
 
 
-def parsed_text(text: str) -> dict[str, Any]:
-    """One line of kept cards. Raises ValueError for what is no JSON object."""
-    value = json.loads(text)
-    if not isinstance(value, dict):
-        raise ValueError("it is no object")
-    return value
+def loaded(kept: list[Any]) -> Card:
+    """A card from its JSON values. Raises TypeError, IndexError or ValueError for what is none."""
+    values: list[Any] = [tuple(value) if type(value) is list else value for value in kept]
+    values[_PROBLEMS] = tuple(Problem(*one) for one in values[_PROBLEMS])
+    made = Card(*values)
+    if made.outline is None:
+        return made
+    objects = tuple((tuple(called), tuple(inputs)) for called, inputs in values[_OUTLINE])
+    return replace(made, outline=LineageOutline(made.key, made.id, made.file, objects))
 
 
 def card(contract: Contract, digest: str) -> Card:
@@ -122,6 +117,7 @@ def card(contract: Contract, digest: str) -> Card:
     return Card(
         contract.file,
         digest,
+        slug(contract.key),
         contract.key,
         contract.id,
         contract.version,
@@ -142,7 +138,10 @@ def card(contract: Contract, digest: str) -> Card:
 
 def unread(file: str, digest: str, findings: Iterator[Finding] | list[Finding], key: str = "") -> Card:
     """The card of a file that cannot be used."""
-    return Card(file, digest, key, title=key or file, problems=tuple(Problem.of(one) for one in findings))
+    named = key or file
+    return Card(
+        file, digest, slug(named), key, title=named, problems=tuple(Problem.of(one) for one in findings)
+    )
 
 
 def _texts(to: object) -> list[str]:
@@ -162,7 +161,7 @@ def _announced(contract: Contract) -> Iterator[str]:
             yield f"{one.property}: {one.value}"
 
 
-def _words(contract: Contract, owners: tuple[str, ...]) -> dict[str, int]:
+def _words(contract: Contract, owners: tuple[str, ...]) -> str:
     found: dict[str, int] = {}
 
     def add(text: str | None, weight: int) -> None:
@@ -186,7 +185,7 @@ def _words(contract: Contract, owners: tuple[str, ...]) -> dict[str, int]:
         add(one.description, PROSE)
         for prop in one.walk():
             add(prop.description, PROSE)
-    return found
+    return " ".join(f"{weight}{word}" for word, weight in found.items())
 
 
 def words_of(text: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -41,15 +41,15 @@ class Summary:
     open_incidents: int = 0
     right_until: str = ""
 
-    def dumped(self) -> dict[str, Any]:
-        """As JSON values."""
-        return asdict(self)
+    def dumped(self) -> tuple[Any, ...]:
+        """As JSON values, in the order of the fields."""
+        return astuple(self)
 
 
-def loaded(kept: dict[str, Any]) -> Summary:
-    """A summary from its JSON values. Raises TypeError or KeyError for what is none."""
-    lists = {name: tuple(kept[name]) for name in ("spent", "acknowledged", "resolved")}
-    return Summary(**{**kept, **lists})
+def loaded(kept: list[Any]) -> Summary:
+    """A summary from its JSON values. Raises TypeError for what is none."""
+    values: list[Any] = [tuple(value) if type(value) is list else value for value in kept]
+    return Summary(*values)
 
 
 def summary(facts: ProductFacts) -> Summary:

@@ -66,6 +66,7 @@ def _open(tx: Connection) -> dict[str, str]:
         columns.first_seen_at, columns.claims, columns.arriving_since, columns.gone_since, columns.anew_at,
     ).where(or_(columns.status.in_(OPEN), columns.look_again_at.is_not(None)))  # fmt: skip
     hashes: dict[str, Any] = defaultdict(sha256)
-    for row in tx.execute(asked.order_by(columns.contract, columns.id)):
+    # Sorted here: told to sort, SQLite walks through every cycle there ever was in the order of their keys.
+    for row in sorted(tx.execute(asked), key=lambda row: row[1]):
         hashes[row[0]].update(repr(tuple(row[1:])).encode("utf-8", "surrogatepass"))
     return {key: made.hexdigest()[:_HASH] for key, made in hashes.items()}

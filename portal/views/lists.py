@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from dq.portal.facts.card import Card
 from dq.portal.facts.incidents import IncidentFacts
@@ -150,6 +151,15 @@ def listings(name: str, title: str, rows: Sequence[ProductRow], folder: str = "l
             path(number - 1) if number > 1 else None,
             path(number + 1) if number < count else None,
         )
+
+
+def made_from(one: ListPage) -> tuple[Any, ...]:
+    """All that such a page is made from."""
+    rows = [
+        (card.title, card.key, card.slug, card.domain, said.state, said.why, said.since)
+        for card, said in ((each.card, each.summary) for each in one.rows)
+    ]
+    return one.title, one.number, one.pages, one.total, one.before, one.after, rows
 
 
 def listing(one: ListPage) -> Values:

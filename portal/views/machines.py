@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dq.alerts.handling.summary import incident_as_row
-from dq.dataquality.delivery.history.standing_facts import cycle_as_dict, promise_as_dict
+from dq.dataquality.delivery.history.standing_facts import promise_as_dict
 from dq.dataquality.delivery.ledger import Kept
 from dq.portal.facts.product import ProductFacts, ProductState
 from dq.portal.views.strip import DRAWN
@@ -50,8 +50,12 @@ def status(facts: ProductFacts) -> dict[str, Any]:
 
 def _cycle(kept: Kept) -> dict[str, Any]:
     """What most ask of a cycle; `dq status --format json` has all of it."""
-    whole = cycle_as_dict(kept)
-    return {name: whole[name] for name in ("due_at", "status", "delivered_at", "source")}
+    return {
+        "due_at": kept.cycle.due_at.isoformat(),
+        "status": kept.status,
+        "delivered_at": kept.delivered_at.isoformat() if kept.delivered_at else None,
+        "source": kept.source,
+    }
 
 
 def badge(state: ProductState) -> dict[str, Any]:

@@ -37,17 +37,28 @@ class SitePlan:
     inputs: Mapping[str, str]
 
 
-def read_cards(
-    request: PortalRequest, before: SiteState, crew: Crew
-) -> tuple[Mapping[str, Found], Sequence[Card]]:
-    """The contract files by name, and a card of each; of several that are one contract, one may be it."""
-    found = registry.files(request.paths)
-    files = {str(file): file for file in found}
-    digests = dict(zip(files, registry.looked_at(found), strict=True))
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The contract files by name, what the system says of each, and their cards in the same order."""
+
+    files: Mapping[str, Found]
+    looks: Mapping[str, str]
+    cards: Sequence[Card]
+
+
+def read_cards(request: PortalRequest, before: SiteState, crew: Crew) -> Read:
+    """The contracts, each with a card; of several that are one contract, one may be it.
+
+    What was read for the last build is read again only where the system says that the file was written.
+    """
+    files = {str(file): file for file in registry.files(request.paths)}
+    looks = dict(zip(files, registry.identities(list(files.values())), strict=True))
     kept = {
         name: one.card
         for name, one in before.contracts.items()
-        if one.card.readable and one.card.digest == digests.get(name)
+        if name in files
+        and one.card.readable
+        and ((one.look and one.look == looks[name]) or one.card.digest == registry.digest(files[name]))
     }
     new = [file for name, file in files.items() if name not in kept]
     made: dict[str, Card] = {}
@@ -57,7 +68,7 @@ def read_cards(
         made |= {one.file: one for one in some}
         request.progress("contracts", len(made), len(new))
     cards = [kept.get(name) or made[name] for name in files]
-    return files, _with_own_pages(_settled(cards, request))
+    return Read(files, looks, _with_own_pages(_settled(cards, request)))
 
 
 def _settled(cards: Sequence[Card], request: PortalRequest) -> Iterator[Card]:
@@ -69,11 +80,7 @@ def _settled(cards: Sequence[Card], request: PortalRequest) -> Iterator[Card]:
             yield one
             continue
         # Its page would take the place of the one that holds the key.
-        yield replace(_apart(one), problems=(*one.problems, *refused[one.file]))
-
-
-def _apart(card: Card) -> Card:
-    return replace(card, key="")
+        yield replace(one.apart(), problems=(*one.problems, *refused[one.file]))
 
 
 def _with_own_pages(cards: Iterable[Card]) -> list[Card]:
@@ -81,7 +88,7 @@ def _with_own_pages(cards: Iterable[Card]) -> list[Card]:
     ordered, taken = list(cards), set()
     found: dict[str, Card] = {}
     for one in sorted(ordered, key=lambda each: not each.readable):
-        own = _apart(one) if one.slug in taken else one
+        own = one.apart() if one.slug in taken else one
         taken.add(own.slug)
         found[one.file] = own
     return [found[one.file] for one in ordered]
@@ -89,8 +96,7 @@ def _with_own_pages(cards: Iterable[Card]) -> list[Card]:
 
 def plan(
     held: Site,
-    cards: Sequence[Card],
-    files: Mapping[str, Found],
+    read: Read,
     incidents: Sequence[IncidentFacts],
     moved: set[str] | None,
     before: SiteState,
@@ -101,7 +107,7 @@ def plan(
     kept: dict[str, Summary] = {}
     paths: list[str] = []
     inputs: dict[str, str] = {}
-    for job in _jobs(cards, files, incidents, request):
+    for job in _jobs(read.cards, read.files, incidents, request):
         name = job.card.file
         inputs[name] = _hash(job)
         old = before.contracts.get(name)
@@ -152,7 +158,7 @@ def _jobs(
         if not subscription.over(today):
             subscribed[subscription.identity].append(subscription)
     pages = {card.key: card.slug for card in cards if card.key}
-    objects = _objects(cards)
+    objects = _objects(cards) if any(card.references for card in cards) else {}
     for card in cards:
         around = edges.around(card.key) if card.readable else ((), ())
         yield PageJob(
@@ -160,7 +166,7 @@ def _jobs(
             files[card.file],
             around,
             tuple((files[other.file], other.digest) for other in _beside(card, objects)),
-            tuple(subscribed.get(identity(card.id, card.version), ())) if card.readable else (),
+            tuple(subscribed[identity(card.id, card.version)]) if card.readable and subscribed else (),
             tuple(by_key.get(card.key, ())) if card.key else (),
             {other: pages[other] for side in around for _, other, _ in side if other in pages},
         )

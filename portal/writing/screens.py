@@ -95,10 +95,13 @@ class Screens:
         self.site.put("domains/index.html", render("domains.html", "../", **values))
 
     def _list(self, page: ListPage, template: str, more: Mapping[str, Any]) -> None:
-        values = {**more, **lists.listing(page)}
-        values.pop("as_of", None)
+        said = {name: value for name, value in more.items() if name != "as_of"}
         as_of, up = instant(self.watcher.now), "../" * page.path.count("/")
-        self._unless_same(page.path, values, lambda: render(template, up, as_of=as_of, **values))
+
+        def made() -> bytes:
+            return render(template, up, as_of=as_of, **{**said, **lists.listing(page)})
+
+        self._unless_same(page.path, (said, lists.made_from(page)), made)
 
     def _incidents(self) -> None:
         pages = {one.card.key: one.card.slug for one in self.rows if one.card.key}
@@ -113,26 +116,32 @@ class Screens:
             self._unless_same(path, inputs, made)
 
     def _search(self) -> None:
-        """The files of the search; those of words only where contracts have changed."""
-        whole = all(self.site.has(path) for path in self.before.paths if path.startswith("search/"))
-        kept = self.before.contracts.values() if whole else ()
-        old = {one.card.file: one.card for one in kept if one.card.readable}
-        new = {one.card.file: one.card for one in self.rows if one.card.readable}
-        other = [file for file in old.keys() | new.keys() if old.get(file) != new.get(file)]
-        held = (cards[file] for file in other for cards in (old, new) if file in cards)
-        wanted = {search.shelf_of(word) for card in held for word in card.words} if old else None
-        if wanted is None or wanted:
-            for name, data in search.word_shelves(list(new.values()), wanted):
-                self.site.put(f"search/{name}.js", data)
-        if wanted is not None:
-            words = (path for path in self.before.paths if path.startswith("search/w-"))
-            self.site.keep(path for path in words if path[len("search/") : -len(".js")] not in wanted)
-        stood = {one.card.file: one.summary.state for one in kept}
-        if not other and stood == {one.card.file: one.summary.state for one in self.rows}:
-            self.site.keep(path for path in self.before.paths if path.startswith("search/f-"))
-            return
-        for name, data in search.filter_shelves(self.rows):
+        """The files of the search: those in which a product that changed stands or stood."""
+        paths = [path for path in self.before.paths if path.startswith("search/")]
+        words: set[str] | None = None
+        filters: set[str] | None = None
+        if self.before.contracts and all(map(self.site.has, paths)):
+            words, filters = self._sought_anew()
+            names = {*map(search.shelf_of, words), *filters}
+            self.site.keep(path for path in paths if path[len("search/") : -len(".js")] not in names)
+        for name, data in (
+            *search.word_shelves(self.rows, words),
+            *search.filter_shelves(self.rows, filters),
+        ):
             self.site.put(f"search/{name}.js", data)
+
+    def _sought_anew(self) -> tuple[set[str], set[str]]:
+        """The beginnings of words, and the filters, of which the last build's files are no more right."""
+        old = {file: ProductRow(one.card, one.summary) for file, one in self.before.contracts.items()}
+        new = {one.card.file: one for one in self.rows}
+        words, filters = set[str](), set[str]()
+        for file in old.keys() | new.keys():
+            before, after = old.get(file), new.get(file)
+            if not (before and after and before.card is after.card):
+                words |= search.words_between(before, after)
+            if before != after:
+                filters |= search.filters_between(before, after)
+        return words, filters
 
 
 def _hash(value: object) -> str:

@@ -60,7 +60,7 @@ class Site:
 
     def has(self, path: str) -> bool:
         """Whether there is a file of this name."""
-        return os.path.isfile(self.root / path)
+        return os.path.isfile(f"{self.root}/{path}")
 
     def pages(self) -> list[str]:
         """The files that lie where a portal's pages do, for a build that does not know what the last one

@@ -18,18 +18,19 @@ from dq.portal.facts.summary import Summary
 from dq.portal.views.changes import NotedChange
 from dq.portal.writing.site import Site
 
-_NAME, _FORM = "state.jsonl", 3
+_NAME, _FORM = "state.jsonl", 4
 _CHANGES = 200
 
 
 @dataclass(slots=True)
 class KeptContract:
     """One contract of the last build; `inputs` is the hash of all that its page was made from beside the
-    store, and `line` what was kept of it, as it stands in the file."""
+    store, `look` what the system said of its file, and `line` all of this as it stands in the state."""
 
     card: Card
     summary: Summary
     inputs: str = ""
+    look: str = ""
     line: str = ""
 
 
@@ -55,7 +56,7 @@ def load(site: Site) -> SiteState:
     try:
         if digest == _digest(kept) and (found := _read(kept.decode().splitlines())) is not None:
             return found
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         pass
     return SiteState(paths=site.pages())
 
@@ -79,8 +80,8 @@ def _read(lines: list[str]) -> SiteState | None:
     )
     for line in lines[1:]:
         row = json.loads(line)
-        one = card.loaded(row["card"])
-        found.contracts[one.file] = KeptContract(one, summary.loaded(row["summary"]), row["inputs"], line)
+        kept = KeptContract(card.loaded(row[0]), summary.loaded(row[1]), row[2], row[3], line)
+        found.contracts[kept.card.file] = kept
     return found
 
 
@@ -104,9 +105,7 @@ def _lines(state: SiteState) -> Iterator[str]:
         }
     )
     for one in state.contracts.values():
-        yield one.line or json.dumps(
-            {"card": one.card.dumped(), "summary": one.summary.dumped(), "inputs": one.inputs}
-        )
+        yield one.line or json.dumps([one.card.dumped(), one.summary.dumped(), one.inputs, one.look])
 
 
 def changed(before: SiteState, cards: Sequence[Card], at: str) -> list[NotedChange]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from fakes import portal_mesh
+from fakes.command import Place, contract
 from fakes.portal_mesh import PortalMesh
 from fakes.portal_products import FATES, NOW, MeshProduct, document
 from fakes.strangers import quiet_environment
@@ -32,9 +35,11 @@ def _one_of_each() -> list[MeshProduct]:
     ]
 
 
-def _built(mesh: PortalMesh, site: str, at: object) -> None:
-    built = mesh.dq("portal", "build", site, "registry", "--as-of", f"{at:%FT%TZ}")
-    assert built.code == 0, built.err
+def _built(place: Place, site: str, at: object, code: int = 0) -> int:
+    """How many products were made anew."""
+    ran = place.dq("portal", "build", site, "registry", "--as-of", f"{at:%FT%TZ}", "--format", "json")
+    assert ran.code == code, ran.err
+    return int(ran.json["rendered"])
 
 
 def _pages(site: Path) -> dict[str, bytes]:
@@ -65,3 +70,61 @@ def test_what_is_built_again_says_what_is_built_anew(small: PortalMesh, watched:
             again, fresh = _pages(small.folder / "site"), _pages(small.folder / anew)
             assert set(again) == set(fresh)
             assert [path for path, said in again.items() if said != fresh[path]] == [], minutes
+
+
+def _named(place: Place, name: str, text: str) -> None:
+    place.put(f"registry/{name}.odcs.yaml", contract(name) + text)
+
+
+# What a person does to a registry of `one` to `four`, and how many products are made anew by it.
+CHANGES = {
+    "nothing": (lambda place: None, 0),
+    "a title": (lambda place: _named(place, "one", "name: Ones of us\ndomain: all\n"), 1),
+    "an owner and words": (lambda place: _named(place, "two", "team: {name: twos}\ntags: [new]\n"), 1),
+    "one less and one more": (
+        lambda place: (place.folder / "registry/three.odcs.yaml").rename(
+            place.folder / "registry/a.odcs.yaml"
+        ),
+        1,
+    ),
+    "an input": (
+        lambda place: _named(
+            place, "four", "customProperties: [{property: inputs, vendor: dq, value: [two]}]\n"
+        ),
+        2,
+    ),
+    "one that cannot be read": (lambda place: _named(place, "four", "name: [1]\n"), 2),
+}
+
+
+def test_what_changes_of_contracts_changes_what_it_should_and_nothing_else(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.put("registry/dq-policy.yaml", "{}")
+    for name in ("one", "two", "three", "four"):
+        _named(place, name, "domain: all\n")
+    _built(place, "site", NOW)
+
+    for what, (change, rendered) in CHANGES.items():
+        change(place)
+        code = 3 if "cannot" in what else 0
+        assert _built(place, "site", NOW, code) == rendered, what
+        _built(place, f"after {what}", NOW, code)
+        again, anew = (_pages(tmp_path / name) for name in ("site", f"after {what}"))
+        assert again == anew, what
+
+
+def test_a_file_that_was_given_its_old_time_back_is_read_again(small: PortalMesh) -> None:
+    file = small.folder / "registry" / small.products[0].file
+    whole, was = file.read_text(), file.stat()
+    # What was written a moment ago is read again in any case.
+    time.sleep(max(0.0, max(was.st_mtime, was.st_ctime) + 3.1 - time.time()))
+    _built(small, "looked", NOW)
+    same = _built(small, "looked", NOW)
+
+    file.write_text(whole.replace("1.0.0", "1.0.9"))
+    os.utime(file, ns=(was.st_atime_ns, was.st_mtime_ns))
+    other = _built(small, "looked", NOW)
+    file.write_text(whole)
+
+    assert file.stat().st_size == was.st_size
+    assert (same, other) == (0, 1)
