@@ -15,7 +15,7 @@ from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, s
 from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers, Metric
 from dq.dataquality.report import Report
 from dq.dataquality.request import Prepared, Request, prepare
-from dq.dataquality.shortcuts.folder_counts import Recalled, recalled
+from dq.dataquality.shortcuts.kept.recall import recalled
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
 from dq.dataquality.spark.column_notes import with_notes
@@ -40,12 +40,12 @@ def check(request: Request) -> Report:
     prepared = prepare(request)
     scoped = only(prepared.table, request.partitions) if request.partitions else prepared.table
     results: dict[str, CheckResult] = {}
-    passes = proven = 0
+    passes = proven = kept = 0
     hearings: list[Hearing] = []
     counted: object = None
     for rows, frame in ((RowScope.PARTITION, scoped), (RowScope.TABLE, prepared.table)):
         clauses = [clause for clause in prepared.clauses if clause.extent.rows is rows]
-        told = _shortcut(metrics_of(clauses, prepared.kinds), prepared.table, request, rows)
+        told = _shortcut(clauses, prepared, request, rows)
         hearings.append(heard(told, frame, clauses, prepared.kinds, request))
         known = hearings[-1].known
         answers, ran = _measured(frame, clauses, prepared, known.answers, request.limit_seconds)
@@ -57,7 +57,12 @@ def check(request: Request) -> Report:
             judged = _sampled(few, clauses, judged, prepared, request.limit_seconds)
         results |= judged
         passes += ran + known.passes
-        proven += sum(_by_statistics(clause, known.proven, prepared.kinds) for clause in clauses)
+        proven += sum(_told_by(clause, known.proven, prepared.kinds) for clause in clauses)
+        kept += sum(
+            _told_by(clause, known.proven | known.kept, prepared.kinds)
+            and not _told_by(clause, known.proven, prepared.kinds)
+            for clause in clauses
+        )
     results = with_notes(
         results, prepared.table, prepared.one, partial(by_schema, prepared.clauses, prepared.kinds)
     )
@@ -73,6 +78,7 @@ def check(request: Request) -> Report:
         accounts=prepared.accounts,
         passes=passes,
         proven=proven,
+        kept=kept,
         at=request.now,
         rules=tuple(request.rules),
         notes=tuple(dict.fromkeys(note for hearing in hearings for note in hearing.known.notes)),
@@ -81,28 +87,28 @@ def check(request: Request) -> Report:
     )
 
 
-def _shortcut(metrics: Mapping[Metric, None], table: DataFrame, request: Request, rows: RowScope) -> Shortcut:
-    """What is known without a scan of the rows: by statistics, by kept counts, and by Python tasks."""
+def _shortcut(clauses: Sequence[Clause], prepared: Prepared, request: Request, rows: RowScope) -> Shortcut:
+    """What is known without a scan of the rows: by statistics, by kept answers, and by Python tasks."""
     source = request.data if isinstance(request.data, Dataset) else None
     parts = (request.partitions or ()) if rows is RowScope.PARTITION else ()
+    metrics, table = metrics_of(clauses, prepared.kinds), prepared.table
     memory, now, levers = request.memory, request.now, request.levers
-    if memory is None or now is None or rows is not RowScope.TABLE:
-        return shortcut(metrics, table, source, parts, levers, request.tasks_from, request.limit_seconds)
     tasks_from, limit_seconds = request.tasks_from, request.limit_seconds
-    told = shortcut(metrics, table, source, parts, levers & {Lever.STATISTICS}, tasks_from, limit_seconds)
-    rest = [one for one in metrics if one not in told.answers]
-    # Rows that Spark keeps are not those of the files that counts are kept for.
-    kept = recalled(rest, table, source, memory, now) if not told.notes else Recalled()
+    if memory is None or now is None or parts or Lever.KEPT not in levers:
+        return shortcut(metrics, table, source, parts, levers, tasks_from, limit_seconds)
+    first, last = levers & {Lever.STATISTICS}, levers - {Lever.STATISTICS}
+    told = shortcut(metrics, table, source, parts, first, tasks_from, limit_seconds)
+    # What a window leaves of the rows is another question at each run.
+    lasting = metrics_of([one for one in clauses if one.extent.window is None], prepared.kinds)
+    rest = [one for one in lasting if one not in told.answers]
+    # Rows that Spark keeps are not those of the files that answers are kept for.
+    kept = recalled(rest, table, source, memory, now, levers, tasks_from, limit_seconds)
     known = {**told.answers, **kept.answers}
     rest = [one for one in metrics if one not in known]
-    last = (
-        shortcut(rest, table, source, parts, levers - {Lever.STATISTICS}, tasks_from, limit_seconds)
-        if rest
-        else Shortcut()
-    )
-    passes = told.passes + kept.passes + last.passes
-    notes = tuple(dict.fromkeys((*told.notes, *last.notes)))
-    return Shortcut({**known, **last.answers}, told.proven, passes, told.files, notes)
+    more = shortcut(rest, table, source, parts, last, tasks_from, limit_seconds) if rest else Shortcut()
+    passes = told.passes + kept.passes + more.passes
+    notes = tuple(dict.fromkeys((*told.notes, *more.notes)))
+    return Shortcut({**known, **more.answers}, told.proven, passes, told.files, notes, kept.kept)
 
 
 def by_schema(clauses: Iterable[Clause], kinds: Shelf, schema: DataType) -> dict[str, CheckResult]:
@@ -115,9 +121,9 @@ def by_schema(clauses: Iterable[Clause], kinds: Shelf, schema: DataType) -> dict
     }
 
 
-def _by_statistics(clause: Clause, proven: frozenset[Metric], kinds: Shelf) -> bool:
+def _told_by(clause: Clause, known: frozenset[Metric], kinds: Shelf) -> bool:
     asked = asked_by(clause, kinds)
-    return bool(asked) and proven.issuperset(asked)
+    return bool(asked) and known.issuperset(asked)
 
 
 def _measured(

@@ -42,7 +42,8 @@ class Report:
 
     `partitions` are those that were asked for, empty for the whole table. `passes` is the number of
     passes over the data that the measurement took, without those for samples; `proven` is the number of
-    clauses that statistics answered without one. `at` is the time that the caller gave. `quarantine` is
+    clauses that statistics answered without one, `kept` of those for which earlier runs' answers about
+    folders that did not change were used. `at` is the time that the caller gave. `quarantine` is
     there when bad rows were to be written apart. `rules` are the words that chose the clauses; empty: all.
     `verification` is there when a share of the proofs was to be verified. `notes` say why more was read than
     need be. `rows` is how many rows the data has, where a check counted them all. `apart` are the paths of
@@ -64,6 +65,7 @@ class Report:
     notes: tuple[str, ...] = ()
     rows: int | None = None
     apart: tuple[str, ...] = ()
+    kept: int = 0
 
     def of(self, *statuses: Status) -> tuple[CheckResult, ...]:
         """The results with one of these statuses."""
@@ -142,6 +144,7 @@ class Report:
             "rules": list(self.rules),
             "passes": self.passes,
             "proven": self.proven,
+            "kept": self.kept,
             "counts": self.counts(),
             "results": [_result(result) for result in self.results],
             "clauses": [account.as_dict() for account in self.accounts],

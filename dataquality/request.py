@@ -20,7 +20,7 @@ from dq.dataquality.clauses.preparation import as_typed, asked_of, select
 from dq.dataquality.frames import whole
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion
-from dq.dataquality.shortcuts.folder_counts import Memory
+from dq.dataquality.shortcuts.kept.recall import Memory
 from dq.dataquality.shortcuts.kernels.run import WORTH_ROWS
 from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.measure import Others, schema_of

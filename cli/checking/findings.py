@@ -124,8 +124,9 @@ def describe(report: Report, *, quiet: bool = False) -> None:
     states = Counter(account.state for account in report.accounts)
     clauses = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
     proven = f", {report.proven} proven without reading" if report.proven else ""
+    kept = f", {report.kept} with answers kept of folders that did not change" if report.kept else ""
     passes = f"{report.passes} pass{'' if report.passes == 1 else 'es'}"
-    output.line(f"  {said}{proven}, in {passes}. Clauses: {clauses}.")
+    output.line(f"  {said}{proven}{kept}, in {passes}. Clauses: {clauses}.")
     for note in report.notes:
         output.line(f"  {note}")
     if report.verification is not None:

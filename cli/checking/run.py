@@ -27,7 +27,7 @@ from dq.dataquality.clauses.measured.rule import compared
 from dq.dataquality.dry_run import Outline, outline
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.results import check_runs, earlier_runs, trials
-from dq.dataquality.shortcuts.folder_counts_store import PartLedger
+from dq.dataquality.shortcuts.kept.store import PartLedger
 from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.readers.dataset import Dataset, locate
 from dq.store.engine import Store

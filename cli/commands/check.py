@@ -64,7 +64,9 @@ def command(
         False, "--dry-run", help="Show what would be read, and read only the schema."
     ),
     scan: bool = typer.Option(
-        False, "--scan", help="Read everything with Spark: no proof by statistics, no Python tasks."
+        False,
+        "--scan",
+        help="Read everything with Spark: no proof by statistics, no kept answers, no Python tasks.",
     ),
     verify_statistics: float = typer.Option(
         0.0,

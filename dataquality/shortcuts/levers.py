@@ -7,12 +7,14 @@ from enum import StrEnum
 
 class Lever(StrEnum):
     """STATISTICS proves clauses by what formats keep beside the values; LOCAL_KEYS looks for repeated keys
-    file by file where no key can stand in two; KERNELS evaluates plain predicates in Python tasks.
+    file by file where no key can stand in two; KERNELS evaluates plain predicates in Python tasks; KEPT takes
+    the answers of folders that did not change from the store.
     """
 
     STATISTICS = "statistics"
     LOCAL_KEYS = "local-keys"
     KERNELS = "kernels"
+    KEPT = "kept"
 
 
 ALL = frozenset(Lever)

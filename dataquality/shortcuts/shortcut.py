@@ -34,7 +34,8 @@ _IN_TASKS = frozenset({Lever.KERNELS, Lever.LOCAL_KEYS})
 class Shortcut:
     """What is known before Spark scans: the answers, those that statistics proved, and the passes it took.
 
-    `files` are those whose statistics were looked at. `notes` say why more is read than need be.
+    `files` are those whose statistics were looked at. `notes` say why more is read than need be. `kept` are
+    the metrics to whose answers something was kept of earlier runs.
     """
 
     answers: Answers = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Shortcut:
     passes: int = 0
     files: tuple[File, ...] = ()
     notes: tuple[str, ...] = ()
+    kept: frozenset[Metric] = frozenset()
 
 
 def shortcut(

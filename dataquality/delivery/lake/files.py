@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -24,11 +24,16 @@ MOST_READ = 128 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A file: its name inside its folder, its size in bytes, and its modification time in UTC."""
+    """A file: its name inside its folder, its size in bytes, and its modification time in UTC.
+
+    `mark` tells a local file from one that took its place with the same time: the number of the file and the
+    time of its last change in any way, which no program can set. Empty where a storage has none.
+    """
 
     name: str
     size: int
     modified_at: datetime
+    mark: str = field(default="", compare=False)
 
 
 class Files(Protocol):
@@ -77,7 +82,7 @@ class LocalFiles:
             return None
         except OSError as error:
             raise _unreadable(path, error) from error
-        return Seen(Path(path).name, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
+        return _seen(Path(path).name, found)
 
     def inside(self, path: str) -> list[Seen]:
         self._stay(path)
@@ -97,7 +102,7 @@ class LocalFiles:
             found = entry.stat()
         except FileNotFoundError:
             return None
-        return Seen(entry.name, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
+        return _seen(entry.name, found)
 
     def read(self, path: str) -> bytes:
         self._stay(path)
@@ -267,6 +272,11 @@ class Storages:
     def of(self, path: str) -> Files:
         """This machine's own calls for local paths, pyarrow for the rest."""
         return self._remote if is_remote(path) else self._local
+
+
+def _seen(name: str, found: os.stat_result) -> Seen:
+    mark = f"{found.st_ino} {found.st_ctime_ns}"
+    return Seen(name, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC), mark)
 
 
 def files_for(path: str, reach: Reach | None = None) -> Files:

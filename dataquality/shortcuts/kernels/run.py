@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Aggregate, Answer, DistinctKeys, Failure, Kind, Metric, RepeatedKeys
 from dq.dataquality.model.term import INTEGERS
+from dq.dataquality.shortcuts.kernels.codes import Keys
 from dq.dataquality.shortcuts.kernels.condition import Condition, column, condition
 from dq.dataquality.shortcuts.kernels.task import (
     Count,
@@ -44,7 +45,7 @@ _KEYS = INTEGERS | {"decimal", "date", "string", "boolean"}
 _DATED = frozenset({"date"})
 # Spark's average of decimals has four places more than the column. With more digits than this in the column
 # its type, or that of the sum, would lack places.
-_AVERAGE_PLACES, _MOST_AVERAGED = 4, 18
+_AVERAGE_PLACES, MOST_AVERAGED = 4, 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,58 @@ def answers(
         if all(part is not None for part in mine):
             found[one.metric] = _merged(one.question, mine, types)
     return found
+
+
+_Told = TypeVar("_Told", Aggregate, Keys)
+
+
+def by_unit(
+    metrics: Sequence[_Told], frame: DataFrame, groups: Sequence[Unit], tasks_from: int
+) -> dict[_Told, list[Any]]:
+    """The answers of each of these groups of files to what can be asked of tasks, in their order.
+
+    Below `tasks_from` rows without Spark, in this process. What is left out is to be asked of Spark.
+    """
+    files = [file for unit in groups for file in unit]
+    if not all(file.whole for file in files):
+        return {}
+    types = _types(frame, files)
+    asked: list[tuple[_Told, Question]] = []
+    for metric in metrics:
+        if isinstance(metric, Keys):
+            question: Question | None = metric if metric.sound(types) else None
+        else:
+            question = _question(metric, types, len(files), keys=False, values=True)
+        if question is not None and columns_of(question) <= types.keys():
+            asked.append((metric, question))
+    if not asked:
+        return {}
+    work = Work(tuple(question for _, question in asked), types)
+    addresses = [[file.path for file in unit] for unit in groups]
+    if sum(file.rows for file in files) >= tasks_from:
+        told = in_tasks(frame.sparkSession.sparkContext, addresses, partial(answer, work=work))
+    else:
+        told = _here(addresses, work)
+    if isinstance(told, Failure):
+        return {}
+    return {
+        metric: [_merged(question, [part[at]], types) for part in told]
+        for at, (metric, question) in enumerate(asked)
+        if all(part[at] is not None for part in told)
+    }
+
+
+def _here(addresses: Sequence[Sequence[str]], work: Work) -> list[list[Part]] | Failure:
+    """What tasks would give, from this process, which has other work for its processors."""
+    import pyarrow as pa
+
+    before = pa.cpu_count()
+    try:
+        return [answer(paths, work) for paths in addresses]
+    except (OSError, ValueError, NotImplementedError, pa.ArrowException) as error:
+        return Failure(type(error).__name__)
+    finally:
+        pa.set_cpu_count(before)
 
 
 def _types(frame: DataFrame, files: Sequence[File]) -> dict[str, DataType]:
@@ -156,7 +209,7 @@ def _aggregate(metric: Aggregate, types: Mapping[str, DataType], where: Conditio
     kind = types[name]
     if metric.name in ("min", "max") and kind.name in INTEGERS | {"decimal", "date"}:
         return Extreme(metric.name, name, where)
-    if metric.name in ("sum", "avg") and kind.name == "decimal" and kind.numbers[0] <= _MOST_AVERAGED:
+    if metric.name in ("sum", "avg") and kind.name == "decimal" and kind.numbers[0] <= MOST_AVERAGED:
         return Total(metric.name, name, where)
     return None
 
@@ -165,6 +218,8 @@ def _merged(question: Question, parts: Sequence[Part], types: Mapping[str, DataT
     match question:
         case Count():
             return sum(parts)
+        case Keys():
+            return parts[0]
         case Repeated():
             return sum(count for count, _ in parts) + _across([handed for _, handed in parts])
         case Extreme(aggregate, _, _):
@@ -176,10 +231,10 @@ def _merged(question: Question, parts: Sequence[Part], types: Mapping[str, DataT
             total, number = sum((part[0] for part in parts), Decimal(0)), sum(part[1] for part in parts)
             if aggregate == "sum" or not number:
                 return total if number else None
-            return _average(total, number, types[column].numbers[1])
+            return average(total, number, types[column].numbers[1])
 
 
-def _average(total: Decimal, number: int, scale: int) -> Decimal:
+def average(total: Decimal, number: int, scale: int) -> Decimal:
     """As Spark divides decimals: to 38 digits, and then to four places more than the column has."""
     with localcontext(prec=38, rounding=ROUND_HALF_UP):
         return (total / number).quantize(Decimal(1).scaleb(-scale - _AVERAGE_PLACES))

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from dq.contracts.types import DataType
+from dq.dataquality.shortcuts.kernels.codes import Keys, coded, run_of
 from dq.dataquality.shortcuts.kernels.condition import Condition
 from dq.dataquality.spark.readers.columnar import opened
 
@@ -67,7 +68,7 @@ class Repeated:
     shared: tuple[Any, ...] = ()
 
 
-Question = Count | Extreme | Total | Distinct | Repeated
+Question = Count | Extreme | Total | Distinct | Repeated | Keys
 # None: this task cannot tell, and Spark has to be asked.
 Part = Any
 
@@ -89,7 +90,7 @@ def columns_of(question: Question) -> frozenset[str]:
             return frozenset({column}) | (where.columns if where else frozenset())
         case Distinct(column, _):
             return frozenset({column})
-        case Repeated(columns, _, _):
+        case Repeated(columns, _, _) | Keys(columns):
             return frozenset(columns)
 
 
@@ -175,6 +176,8 @@ def _nothing(question: Question) -> Part:
             return []
         case Total():
             return Decimal(0), 0
+        case Keys():
+            return []
         case _:
             return _Tally()
 
@@ -196,6 +199,8 @@ def _more(part: Part, question: Question, batch: _Batch) -> Part:
             return part[0] + (pc.sum(values).as_py() or 0), part[1] + len(values) - values.null_count
         case Distinct(column, most):
             return _seen(part, [pc.unique(batch.columns[column].drop_null())], most)
+        case Keys(columns):
+            return [*part, coded([batch.columns[name] for name in columns])]
         case Repeated(columns, _, _):
             part.parts.append([batch.columns[name] for name in columns])
             return part
@@ -234,6 +239,8 @@ def _done(part: Part, question: Question) -> Part:
                 return None
             kept = _unique(part.parts) if part.parts else []
             return kept if len(kept) <= most else None
+        case Keys():
+            return part if part is None else run_of(part)
         case Repeated():
             return part if part is None else _repeated(part.parts, question)
         case _:

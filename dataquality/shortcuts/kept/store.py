@@ -1,14 +1,14 @@
-"""Kept counts of folders as rows."""
+"""Kept answers of folders as rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import delete, insert, select
 
-from dq.dataquality.shortcuts.folder_counts import Part
+from dq.dataquality.shortcuts.kept.recall import Part
 from dq.dataquality.shortcuts.tables import part_count
 from dq.store.engine import Store
 
@@ -26,12 +26,13 @@ class PartLedger:
             rows = tx.execute(select(part_count).where(part_count.c.dataset == dataset))
             return {row.folder: Part(row.print, row.counts) for row in rows}
 
-    def remember(self, dataset: str, parts: Mapping[str, Part]) -> None:
-        """Keeps parts in the place of earlier ones of the same folders."""
+    def remember(self, dataset: str, parts: Mapping[str, Part], gone: Set[str]) -> None:
+        """Keeps parts in the place of earlier ones of the same folders, and forgets folders that are gone."""
         columns = part_count.c
         with self.store.write() as tx:
-            for folder, part in parts.items():
+            for folder in sorted(parts.keys() | gone):
                 tx.execute(delete(part_count).where(columns.dataset == dataset, columns.folder == folder))
+            for folder, part in parts.items():
                 tx.execute(
                     insert(part_count).values(
                         dataset=dataset,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
@@ -16,7 +19,9 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.shortcuts.folder_counts import Part, lasting
+from dq.dataquality.shortcuts.kept.questions import lasting
+from dq.dataquality.shortcuts.kept.recall import Part
+from dq.dataquality.shortcuts.levers import ALL, NONE, Lever
 from dq.dataquality.spark.readers.dataset import locate
 
 if TYPE_CHECKING:
@@ -55,7 +60,7 @@ class Kept:
     def recall(self, dataset: str) -> Mapping[str, Part]:
         return self.parts
 
-    def remember(self, dataset: str, parts: Mapping[str, Part]) -> None:
+    def remember(self, dataset: str, parts: Mapping[str, Part], gone: Set[str]) -> None:
         self.last = sorted(folder.rpartition("=")[2] for folder in parts)
         self.parts |= parts
 
@@ -84,9 +89,18 @@ def contract(lake: Path, form: str = "csv") -> Contract:
     return parsed.contract
 
 
-def run(spark: SparkSession, made: Contract, memory: Kept | None) -> Report:
+def run(
+    spark: SparkSession,
+    made: Contract,
+    memory: Kept | None,
+    levers: Set[Lever] = ALL,
+    partitions: Sequence[Mapping[str, str]] = LAST,
+) -> Report:
     data = locate(made, made.objects[0], None, anywhere())
-    return check(Request(made, data, spark=spark, partitions=LAST, now=datetime.now(UTC), memory=memory))
+    now = datetime.now(UTC)
+    return check(
+        Request(made, data, spark=spark, partitions=partitions, now=now, memory=memory, levers=levers)
+    )
 
 
 def observed(report: Report) -> list[str]:
@@ -124,6 +138,115 @@ def test_a_day_that_was_written_again_is_counted_anew(
 
     assert memory.last == ["2026-05-10"]
     assert observed(again) == observed(run(spark, made, None))
+
+
+def test_a_file_in_the_place_of_another_with_its_size_and_time_is_counted(
+    spark: SparkSession, lake: Path
+) -> None:
+    made, memory = contract(lake), Kept()
+    run(spark, made, memory)
+    file = lake / "day=2026-05-11" / "part-0.csv"
+    before = file.stat()
+
+    file.write_text(file.read_text().replace("3,x", ",xx"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    again = run(spark, made, memory)
+
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert observed(again) == ["6 rows", "2 of 6 rows"]
+
+
+def test_without_levers_nothing_is_taken_from_what_is_kept(spark: SparkSession, lake: Path) -> None:
+    made = contract(lake)
+    lies = Kept()
+    run(spark, made, lies)
+    lies.parts = {
+        folder: Part(part.print, dict.fromkeys(part.counts, 9)) for folder, part in lies.parts.items()
+    }
+
+    believed, read = run(spark, made, lies), run(spark, made, lies, NONE)
+
+    assert observed(believed) == ["27 rows", "27 of 27 rows"]
+    assert believed.kept == 2
+    assert (observed(read), read.kept) == (["6 rows", "1 of 6 rows"], 0)
+
+
+MERGED = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: shop
+version: 1.0.0
+servers: [{server: lake, type: local, path: FOLDER, format: parquet}]
+schema:
+  - name: orders
+    quality:
+      - {metric: rowCount, mustBe: 5}
+      - {type: sql, query: "SELECT count(*) FROM {object} WHERE note NOT LIKE 'a%'", mustBe: 1}
+      - {type: sql, query: "SELECT max(price) FROM {object}", mustBe: 4}
+      - {type: sql, query: "SELECT avg(price) FROM {object}", mustBe: 1}
+      - {type: sql, query: "SELECT sum(id) FROM {object}", mustBe: 1}
+      - {type: sql, query: "SELECT min(id + 1) FROM {object}", mustBe: 1}
+      - {type: sql, query: "SELECT sum(weight) FROM {object}", mustBe: 1}
+    properties:
+      - {name: day, logicalType: string, partitioned: true, partitionKeyPosition: 1}
+      - name: id
+        logicalType: integer
+        physicalType: bigint
+        quality:
+          - {type: custom, engine: dq, implementation: {check: sum, mustBe: 1}}
+          - {type: custom, engine: dq, implementation: {check: mean, mustBe: 1}}
+      - {name: price, logicalType: number, physicalType: "decimal(9,2)"}
+      - {name: note, logicalType: string, logicalTypeOptions: {pattern: "^[a-z]+$", maxLength: 3}}
+      - {name: weight, logicalType: number, physicalType: double}
+"""
+Row = tuple[int | None, str | None, str | None, float | None]
+ROWS: dict[str, list[Row]] = {
+    "1": [(2**62, "1.00", "ab", 0.1), (None, None, "abc", None)],
+    "2": [(5, "1.01", None, 1e300), (-3, None, "zz", -1e300)],
+    "3": [(2**61, "1.00", "abcd", 0.2)],
+}
+
+
+def deliver(
+    lake: Path, day: str, rows: list[tuple[int | None, str | None, str | None, float | None]]
+) -> None:
+    columns = list(zip(*rows, strict=True))
+    table = pa.table(
+        {
+            "id": pa.array(columns[0], pa.int64()),
+            "price": pa.array(
+                [None if one is None else Decimal(one) for one in columns[1]], pa.decimal128(9, 2)
+            ),
+            "note": pa.array(columns[2], pa.string()),
+            "weight": pa.array(columns[3], pa.float64()),
+        }
+    )
+    file = lake / f"day={day}" / "part-0.parquet"
+    file.parent.mkdir(exist_ok=True)
+    pq.write_table(table, file)
+    os.utime(file, (0, datetime.now(UTC).timestamp() - 3600))
+
+
+@pytest.mark.parametrize("tasks", [True, False])
+def test_all_that_merges_is_the_same_as_from_the_rows(
+    spark: SparkSession, tmp_path: Path, tasks: bool
+) -> None:
+    for day, rows in ROWS.items():
+        deliver(tmp_path, day, rows)
+    made, memory = parse(MERGED.replace("FOLDER", str(tmp_path)).encode(), "s.odcs.yaml").contract, Kept()
+    assert made is not None
+    levers = ALL if tasks else frozenset({Lever.KEPT})
+
+    first = run(spark, made, memory, levers, ())
+    deliver(tmp_path, "3", [(2**62 - 3, "9.99", "x", 7.5)])
+    second, scanned = run(spark, made, memory, levers, ()), run(spark, made, None, NONE, ())
+
+    assert memory.last == ["3"]
+    assert first.kept == 0
+    assert second.kept >= 6
+    assert [(one.observed, one.value, one.status) for one in second.results] == [
+        (one.observed, one.value, one.status) for one in scanned.results
+    ]
 
 
 def test_a_day_that_is_gone_counts_no_more(spark: SparkSession, lake: Path) -> None:

@@ -1,0 +1,98 @@
+"""The folders of a table of plain files, and the print that tells one from what it becomes later."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from dq.contracts.shared.errors import MissingTool, Unreadable
+from dq.dataquality.delivery.lake.files import Files, Seen, files_for
+from dq.dataquality.model.metric import Failure
+from dq.dataquality.spark.error_redaction import attempt
+from dq.dataquality.spark.measure import schema_of
+from dq.dataquality.spark.readers.dataset import Dataset, open_folders
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# A file this young may be written again within one tick of the storage's clock, and look the same.
+SETTLED_AFTER = timedelta(seconds=60)
+# So many files at most: their answers come to the driver.
+MOST_FILES = 50_000
+_AT_A_TIME = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Where Spark says a folder is, and the names of the files that it found there."""
+
+    address: str
+    names: set[str] = field(default_factory=set)
+
+
+def listed(table: DataFrame) -> dict[str, Folder] | None:
+    """What Spark found, by the folder's place; None where there are too many files."""
+    files = attempt(table.inputFiles)
+    if isinstance(files, Failure) or len(files) > MOST_FILES:
+        return None
+    found: dict[str, Folder] = {}
+    for file in files:
+        address, _, name = file.rpartition("/")
+        found.setdefault(place(address), Folder(address)).names.add(unquote(name))
+    return found
+
+
+def prints(folders: Mapping[str, Folder], now: datetime) -> dict[str, str | None] | None:
+    """The print of each folder, None for one that has not settled; None when one cannot be known."""
+    schemes = {urlsplit(one).scheme for one in folders}
+    if len(schemes) != 1:
+        return None
+    files = files_for(next(iter(folders)))
+    try:
+        with ThreadPoolExecutor(1 if schemes == {""} else _AT_A_TIME) as pool:
+            seen = list(pool.map(lambda one: _print(files, one, folders[one].names, now), folders))
+    except (MissingTool, Unreadable):
+        return None
+    if any(one is None for one in seen):
+        return None
+    return dict(zip(folders, (one or None for one in seen), strict=True))
+
+
+def _print(files: Files, folder: str, names: set[str], now: datetime) -> str | None:
+    """The print of a folder, "" when it has not settled, None when Spark listed something else."""
+    inside = [one for one in files.inside(folder) if not one.name.startswith(("_", "."))]
+    if {one.name for one in inside} != names:
+        return None
+    if any(now - one.modified_at < SETTLED_AFTER for one in inside):
+        return ""
+    return hashlib.sha256("\n\n".join(sorted(map(_told, inside))).encode()).hexdigest()
+
+
+def _told(one: Seen) -> str:
+    return "\n".join((one.name, str(one.size), one.modified_at.isoformat(), one.mark))
+
+
+def place(folder: str) -> str:
+    """A folder as `files_for` reads it, one text for it whoever names it; a plain path on this machine."""
+    parts = urlsplit(folder)
+    if parts.scheme in ("", "file"):
+        return unquote(parts.path)
+    scheme = "s3" if parts.scheme in ("s3a", "s3n") else parts.scheme
+    return f"{scheme}://{parts.netloc}{unquote(parts.path)}"
+
+
+def rows_of(table: DataFrame, dataset: Dataset, folders: Sequence[Folder]) -> DataFrame | None:
+    """The rows of these folders alone; None where Spark would take the name of one for a pattern."""
+    if any(sign in unquote(folder.address) for folder in folders for sign in "*?[]{}\\"):
+        return None
+    schema = schema_of(table)
+    addresses = [folder.address for folder in folders]
+    frame = attempt(lambda: open_folders(table.sparkSession, dataset, schema, addresses))
+    if isinstance(frame, Failure) or schema_of(frame) != schema:
+        return None
+    return frame
