@@ -7,6 +7,7 @@ parses and plans, and are downloaded: the tests that need them run last, in a JV
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fakes import compiled, jvm, lakehouse, postgres, stores
+from fakes import compiled, jvm, lakehouse, migrated, postgres, stores
 from fragments import gate
 from hypothesis import settings
 
@@ -24,6 +25,10 @@ from dq.cli.world.spark import SAFE_PATH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# What is imported and collected lives as long as the run: a third of the time of collecting went into looking
+# for rubbish in it.
+gc.disable()
 
 # No deadlines: a slow machine is no fault. In CI the examples are the same each time, so that a red run
 # can be run again; on a desk they are new each time, so that they go on finding things.
@@ -36,6 +41,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 # Airflow's own statements are none of ours.
 if find_spec("airflow") is None:
     compiled.share()
+    migrated.share()
 
 for name, value in jvm.SETTINGS.items():
     os.environ.setdefault(name, value)
@@ -58,6 +64,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if first is not None:
         items.remove(first)
         items.insert(0, first)
+
+
+def pytest_collection_finish() -> None:
+    """From here on rubbish is looked for, but not in what was collected."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def _jars(item: pytest.Item) -> bool:

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes import postgres
+from fakes import migrated, postgres
+
+
+@pytest.fixture(autouse=True)
+def migrations_run() -> None:
+    """Here every store is made by the migrations themselves."""
+    migrated.forget()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
