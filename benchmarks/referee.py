@@ -1,7 +1,8 @@
-"""Random contracts on random tables by foreign writers: four readings of each, which must not differ.
+"""Random contracts on random tables by foreign writers: five readings of each, which must not differ.
 
-The readings are dq with all of its levers, dq without any, `dq sample`, and an evaluator in plain Python that
-shares no code with dq. Known liars are among the writers: files with their names and bounds that are wrong.
+The readings are dq with all of its levers, dq of small tables, dq without any, `dq sample`, and an evaluator
+in plain Python that shares no code with dq. Known liars are among the writers: files with their names and
+bounds that are wrong.
 Every disagreement is printed with its seed; --seed N shows it again. --minutes N goes on for so long.
 """
 
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +36,8 @@ from spark import environments  # noqa: E402
 from dq.contracts.model import Contract  # noqa: E402
 from dq.contracts.yaml.parse import parse  # noqa: E402
 from dq.dataquality import Report, Request, check  # noqa: E402
-from dq.dataquality.local import sample  # noqa: E402
-from dq.dataquality.shortcuts.levers import ALL, NONE  # noqa: E402
+from dq.dataquality.local import sample, small  # noqa: E402
+from dq.dataquality.shortcuts.levers import ALL, NONE, Lever  # noqa: E402
 from dq.dataquality.spark.readers.dataset import locate  # noqa: E402
 
 if TYPE_CHECKING:
@@ -128,7 +130,7 @@ def _one(
     by_writer: Counter[str],
     unwritten: Counter[str],
 ) -> None:
-    """One table by one writer, its contract, and the four readings of both."""
+    """One table by one writer, its contract, and the five readings of both."""
     chance = random.Random(seed)
     writer = chance.choice(names(foreign is not None))
     made = table(chance, KINDS.get(writer, EVERY))
@@ -142,6 +144,7 @@ def _one(
     promised = _parsed(document, written)
     readings = {
         "all levers": _checked(promised, spark, ALL),
+        "small tables": _checked(promised, spark, frozenset({Lever.SMALL_TABLES}), small.check),
         "no lever": _checked(promised, spark, NONE),
         "dq sample": _sampled(promised, made, folder),
     }
@@ -196,9 +199,14 @@ def _public(node: Any) -> Any:
     return [_public(one) for one in node] if isinstance(node, list) else node
 
 
-def _checked(promised: Contract, spark: SparkSession, levers: frozenset[Any]) -> Report:
+def _checked(
+    promised: Contract,
+    spark: SparkSession,
+    levers: frozenset[Lever],
+    ask: Callable[[Request], Report] = check,
+) -> Report:
     data = locate(promised, promised.objects[0], None, anywhere())
-    return check(Request(promised, data, spark=spark, now=NOW, levers=levers, tasks_from=0))
+    return ask(Request(promised, data, spark=spark, now=NOW, levers=levers, tasks_from=0))
 
 
 def _sampled(promised: Contract, made: RandomTable, folder: Path) -> Report:

@@ -13,8 +13,9 @@ from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, second_of
 from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers, Metric
+from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.report import Report
-from dq.dataquality.request import Prepared, Request, prepare
+from dq.dataquality.request import Chosen, Prepared, Request, prepare
 from dq.dataquality.shortcuts.kept.recall import recalled
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def check(request: Request) -> Report:
+def check(request: Request, given: Answers | None = None) -> Report:
     """Every clause that is asked for, tested on its data.
 
-    Raises UsageError for an unknown object, partition column or rule and a `now` without zone, and
-    Unreadable when the data cannot be opened. What is wrong inside the data is in the report.
+    `given` are answers on all rows that another reader has already. Raises UsageError for an unknown object,
+    partition column or rule and a `now` without zone, and Unreadable when the data cannot be opened. What is
+    wrong inside the data is in the report.
     """
     prepared = prepare(request)
     scoped = only(prepared.table, request.partitions) if request.partitions else prepared.table
@@ -45,7 +47,8 @@ def check(request: Request) -> Report:
     counted: object = None
     for rows, frame in ((RowScope.PARTITION, scoped), (RowScope.TABLE, prepared.table)):
         clauses = [clause for clause in prepared.clauses if clause.extent.rows is rows]
-        told = _shortcut(clauses, prepared, request, rows)
+        known_before = Shortcut(given, passes=int(bool(clauses))) if given else None
+        told = known_before or _shortcut(clauses, prepared, request, rows)
         hearings.append(heard(told, frame, clauses, prepared.kinds, request))
         known = hearings[-1].known
         answers, ran = _measured(frame, clauses, prepared, known.answers, request.limit_seconds)
@@ -66,24 +69,45 @@ def check(request: Request) -> Report:
     results = with_notes(
         results, prepared.table, prepared.one, partial(by_schema, prepared.clauses, prepared.kinds)
     )
-    errors = (error for hearing in hearings for error in hearing.errors)
-    name = namer(prepared.one)
-    given = (*(results[clause.path] for clause in prepared.clauses), *errors)
+    errors = tuple(error for hearing in hearings for error in hearing.errors)
+    report = report_of(
+        request, prepared, prepared.clauses, prepared.occasion, results, passes, errors,
+        rows=counted if isinstance(counted, int) else None,
+    )  # fmt: skip
+    return replace(
+        report,
+        proven=proven,
+        kept=kept,
+        notes=tuple(dict.fromkeys(note for hearing in hearings for note in hearing.known.notes)),
+        verification=verification(request.verify_statistics, hearings),
+    )
+
+
+def report_of(
+    request: Request,
+    asked: Prepared | Chosen,
+    clauses: Sequence[Clause],
+    occasion: Occasion,
+    results: Mapping[str, CheckResult],
+    passes: int,
+    errors: Sequence[CheckResult] = (),
+    *,
+    rows: int | None,
+) -> Report:
+    """What the results of these clauses, by their paths, come to; `errors` stand after them."""
+    name = namer(asked.one)
+    given = (*(results[clause.path] for clause in clauses), *errors)
     return Report(
         contract=request.contract.id,
         version=request.contract.version,
-        object=prepared.one.name,
-        partitions=prepared.occasion.partitions,
+        object=asked.one.name,
+        partitions=occasion.partitions,
         results=tuple(replace(result, name=name(result.clause)) for result in given),
-        accounts=prepared.accounts,
+        accounts=asked.accounts,
         passes=passes,
-        proven=proven,
-        kept=kept,
         at=request.now,
         rules=tuple(request.rules),
-        notes=tuple(dict.fromkeys(note for hearing in hearings for note in hearing.known.notes)),
-        verification=verification(request.verify_statistics, hearings),
-        rows=counted if isinstance(counted, int) else None,
+        rows=rows,
     )
 
 
@@ -168,7 +192,17 @@ def _sampled(
     limit_seconds: float | None,
 ) -> dict[str, CheckResult]:
     """The results with samples where rows or keys break a failed clause, and fewer would keep it."""
-    broken = [
+    broken = broken_by_rows(clauses, results)
+    if not broken:
+        return dict(results)
+    with time_limit(frame.sparkSession, limit_seconds):
+        found = samples(frame, schema_of(frame), prepared.one, broken, prepared.others)
+    return {path: replace(each, samples=found.get(path, ())) for path, each in results.items()}
+
+
+def broken_by_rows(clauses: Iterable[Clause], results: Mapping[str, CheckResult]) -> list[Clause]:
+    """The failed clauses of which rows or keys can be shown, because fewer of these would keep them."""
+    return [
         clause
         for clause in clauses
         if results[clause.path].status is Status.FAIL
@@ -176,8 +210,3 @@ def _sampled(
         and clause.of_rows
         and clause.too_many(number)
     ]
-    if not broken:
-        return dict(results)
-    with time_limit(frame.sparkSession, limit_seconds):
-        found = samples(frame, schema_of(frame), prepared.one, broken, prepared.others)
-    return {path: replace(each, samples=found.get(path, ())) for path, each in results.items()}

@@ -21,10 +21,10 @@ from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.shared.outcome import Breach, Recovery
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality import Report, Request
-from dq.dataquality import check as measure
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, has_relationships, referred
 from dq.dataquality.clauses.measured.rule import compared
 from dq.dataquality.dry_run import Outline, outline
+from dq.dataquality.local import small
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
 from dq.dataquality.results import check_runs, earlier_runs, trials
 from dq.dataquality.shortcuts.kept.store import PartLedger
@@ -87,26 +87,24 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
     what = f"{contract.id}/{one.name}"
     others_of_it = others(world, contract, one, given.server, given.neighbours)
     label(given.spark, f"dq check {what}", f"dq check {what} {contract.version} {name_of(scope)}")
-    report = measure(
-        Request(
-            contract,
-            locate(contract, one, given.server, world.reach),
-            one.name,
-            spark=given.spark,
-            partitions=[scope] if scope else None,
-            now=world.now(),
-            others=others_of_it,
-            history=earlier(given.store, contract, one),
-            rules=given.rules,
-            levers=given.levers,
-            # Whether a file has settled can be told by the real time only.
-            memory=None if world.as_of else PartLedger(given.store, world.now()),
-            limit_seconds=world.settings.rule_seconds,
-            neighbours=given.neighbours,
-            verify_statistics=given.verify_statistics,
-        )
+    request = Request(
+        contract,
+        locate(contract, one, given.server, world.reach),
+        one.name,
+        spark=given.spark,
+        partitions=[scope] if scope else None,
+        now=world.now(),
+        others=others_of_it,
+        history=earlier(given.store, contract, one),
+        rules=given.rules,
+        levers=given.levers,
+        # Whether a file has settled can be told by the real time only.
+        memory=None if world.as_of else PartLedger(given.store, world.now()),
+        limit_seconds=world.settings.rule_seconds,
+        neighbours=given.neighbours,
+        verify_statistics=given.verify_statistics,
     )
-    report = keep(given, report, name_of(scope))
+    report = keep(given, small.check(request), name_of(scope))
     if given.quarantine:
         return set_apart(
             world,

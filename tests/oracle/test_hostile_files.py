@@ -20,6 +20,7 @@ from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
+from dq.dataquality.local import small
 from dq.dataquality.shortcuts.levers import ALL, NONE
 from dq.dataquality.spark.readers.dataset import locate
 
@@ -428,14 +429,16 @@ schema:
         for levers in (NONE, ALL)
     ]
     if attack.ends == NO_WORD:
-        for request in requests:
+        for ask, request in ((check, requests[0]), (check, requests[1]), (small.check, requests[1])):
             with pytest.raises(Unreadable):
-                check(request)
+                ask(request)
         return
-    scanned, levered = map(check, requests)
+    scanned = check(requests[0])
+    levered = [check(requests[1]), small.check(requests[1])]
 
-    said, also = ({one.clause: _said(one) for one in report.results} for report in (scanned, levered))
-    assert {path: (said[path], also[path]) for path in said if said[path] != also[path]} == {}
+    said, *others = ({one.clause: _said(one) for one in report.results} for report in (scanned, *levered))
+    for also in others:
+        assert {path: (said[path], also[path]) for path in said if said[path] != also[path]} == {}
     told = ("columns", "additional_columns", "row_count")
     ends = " ".join(one.status for one in scanned.results if one.check not in told)
     assert attack.ends in (ends, None), said

@@ -15,6 +15,7 @@ from dq.dataquality.model.term import INTEGERS
 from dq.dataquality.shortcuts.kernels.codes import Keys
 from dq.dataquality.shortcuts.kernels.condition import Condition, column, condition
 from dq.dataquality.shortcuts.kernels.task import (
+    Batch,
     Count,
     Distinct,
     Extreme,
@@ -26,6 +27,7 @@ from dq.dataquality.shortcuts.kernels.task import (
     answer,
     beyond_first,
     columns_of,
+    of_batches,
 )
 from dq.dataquality.shortcuts.kernels.units import Unit, joined, units
 from dq.dataquality.shortcuts.statistics.facts import File
@@ -149,6 +151,25 @@ def _here(addresses: Sequence[Sequence[str]], work: Work) -> list[list[Part]] | 
         return Failure(type(error).__name__)
     finally:
         pa.set_cpu_count(before)
+
+
+def in_memory(
+    metrics: Sequence[Metric], schema: DataType, columns: Mapping[str, Any], rows: int
+) -> dict[Metric, Answer]:
+    """The answers that tasks would give to these metrics, of rows in this process, without Spark.
+
+    `columns` are Arrow arrays of the types that the schema gives them, with no date before 1900.
+    """
+    types = {name: kind for name, kind in zip(schema.names, schema.parts, strict=True) if name in columns}
+    made = ((metric, _question(metric, types, 1, keys=True, values=True)) for metric in metrics)
+    asked = [(metric, one) for metric, one in made if one is not None and columns_of(one) <= types.keys()]
+    work = Work(tuple(question for _, question in asked), types)
+    parts = of_batches([Batch(rows, columns)], work)
+    return {
+        metric: _merged(question, [part], types)
+        for (metric, question), part in zip(asked, parts, strict=True)
+        if part is not None
+    }
 
 
 def _types(frame: DataFrame, files: Sequence[File]) -> dict[str, DataType]:

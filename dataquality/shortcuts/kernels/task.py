@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -113,8 +113,15 @@ def answer(paths: Sequence[str], work: Work) -> list[Part]:
 
     # The task has one processor; its neighbours have the others.
     pa.set_cpu_count(1)
+    return of_batches(_batches(paths, work), work)
+
+
+def of_batches(batches: Iterable[Batch], work: Work) -> list[Part]:
+    """The parts of all answers that these rows give; see `answer`."""
+    import pyarrow as pa
+
     parts: list[Part] = [_nothing(question) for question in work.questions]
-    for batch in _batches(paths, work):
+    for batch in batches:
         for number, question in enumerate(work.questions):
             if parts[number] is not None:
                 try:
@@ -125,12 +132,14 @@ def answer(paths: Sequence[str], work: Work) -> list[Part]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class Batch:
+    """Some rows: how many they are, and their columns as Arrow arrays."""
+
     rows: int
     columns: Mapping[str, Any]
 
 
-def _batches(paths: Sequence[str], work: Work) -> Iterator[_Batch]:
+def _batches(paths: Sequence[str], work: Work) -> Iterator[Batch]:
     import pyarrow.parquet as pq
 
     wanted = sorted(frozenset().union(*(columns_of(question) for question in work.questions)))
@@ -139,15 +148,11 @@ def _batches(paths: Sequence[str], work: Work) -> Iterator[_Batch]:
         with opened(path) as source:
             file = pq.ParquetFile(source, pre_buffer=False)
             if not wanted:
-                yield _Batch(file.metadata.num_rows, {})
+                yield Batch(file.metadata.num_rows, {})
                 continue
             for read in file.iter_batches(_BATCH, columns=wanted, use_threads=False):
-                held = {name: read.column(name) for name in wanted}
-                cast = {
-                    name: values if arrow[name] in (None, values.type) else values.cast(arrow[name])
-                    for name, values in held.items()
-                }
-                yield _Batch(read.num_rows, cast)
+                cast = {name: read[name].cast(kind or read[name].type) for name, kind in arrow.items()}
+                yield Batch(read.num_rows, cast)
 
 
 def _arrow(kind: DataType) -> Any:
@@ -182,7 +187,7 @@ def _nothing(question: Question) -> Part:
             return _Tally()
 
 
-def _more(part: Part, question: Question, batch: _Batch) -> Part:
+def _more(part: Part, question: Question, batch: Batch) -> Part:
     """The part with one batch more."""
     import pyarrow.compute as pc
 
@@ -206,7 +211,7 @@ def _more(part: Part, question: Question, batch: _Batch) -> Part:
             return part
 
 
-def _passing(batch: _Batch, column: str, where: Condition | None) -> Any:
+def _passing(batch: Batch, column: str, where: Condition | None) -> Any:
     values = batch.columns[column]
     return values if where is None else values.filter(where.evaluate(batch.columns))
 

@@ -1,0 +1,171 @@
+"""Many small tables in one run: seconds and Spark jobs for each, and the verdicts beside those by Spark.
+
+A registry of contracts, each with a Parquet table of up to some thousand rows: dimensions, events with floats
+and instants, keys of two columns; one table of twenty breaks its contract, and one of fifty has a rule that
+only Spark can test. `dq check` tests them all in one application, and a sample of them once more with
+`--scan`, by Spark alone: every result has to be the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import io
+import json
+import os
+import random
+import resource
+import sys
+import tempfile
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from _report import arguments, finish
+
+from dq.cli.main import run
+from dq.cli.world.environment import here
+from dq.cli.world.spark import session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLES, QUICK_TABLES, SCANNED, QUICK_SCANNED = 2_000, 120, 100, 24
+BROKEN, BY_SPARK = 20, 50
+NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC)
+HEAD = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: {name}
+version: 1.0.0
+status: active
+servers: [{{server: lake, type: local, path: lake/{name}, format: parquet}}]
+schema:
+  - name: {name}
+    quality:
+      - {{id: enough, metric: rowCount, mustBeGreaterThan: 0}}
+{more}    properties:
+      - {{name: id, logicalType: integer, physicalType: bigint, primaryKey: true, primaryKeyPosition: 1}}
+      - {{name: part, logicalType: integer, physicalType: int, primaryKey: true, primaryKeyPosition: 2}}
+      - {{name: state, logicalType: string, required: true, enum: [{{value: open}}, {{value: paid}}]}}
+      - {{name: code, logicalType: string, unique: true, logicalTypeOptions: {{minLength: 3, maxLength: 9}}}}
+      - {{name: mail, logicalType: string, logicalTypeOptions: {{format: email}}}}
+      - {{name: price, logicalType: number, physicalType: 'decimal(9,2)', logicalTypeOptions: {{minimum: 0}}}}
+      - name: share
+        logicalType: number
+        physicalType: double
+        logicalTypeOptions: {{minimum: 0, maximum: 1}}
+      - {{name: day, logicalType: date, required: true, logicalTypeOptions: {{minimum: '2020-01-01'}}}}
+      - {{name: at, logicalType: timestamp, required: true}}
+slaProperties:
+  - {{property: latency, value: 2, unit: d, element: {name}.at}}
+"""
+SQL = "      - {type: sql, query: 'SELECT count(*) FROM ${object} WHERE price > 1e6', mustBe: 0}\n"
+
+
+def main() -> int:
+    args = arguments(__doc__ or "", tables=f"how many, by default {TABLES}")
+    tables = args.tables or (QUICK_TABLES if args.quick else TABLES)
+    scanned = QUICK_SCANNED if args.quick else SCANNED
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        os.environ["DQ_STORE_URL"] = "sqlite:///store.db"
+        for number in range(tables):
+            _deliver(Path(folder), number)
+        begun = time.monotonic()
+        spark = session(here(None, [Path()]))
+        started = time.monotonic() - begun
+        _check(spark, "t0000.odcs.yaml")
+        begun, cpu, before = time.monotonic(), time.process_time(), _jobs(spark)
+        told = _check(spark, ".", "--all")
+        seconds, cpu, jobs = time.monotonic() - begun, time.process_time() - cpu, _jobs(spark) - before
+        # Every kind of table is among the first.
+        names = [f"t{number:04d}.odcs.yaml" for number in range(min(scanned, tables))]
+        begun, before = time.monotonic(), _jobs(spark)
+        alone = _check(spark, *names, "--scan")
+        scan_seconds, scan_jobs = time.monotonic() - begun, _jobs(spark) - before
+        spark.stop()
+    differing = [name for name, results in alone.items() if told[name] != results]
+    for name in differing[:5]:
+        print(f"  {name}: {told[name]} is {alone[name]} by Spark", file=sys.stderr)
+    metrics = {
+        "tables": float(len(told)),
+        "the session, s": started,
+        "all of them, s": seconds,
+        "s per table": seconds / tables,
+        "CPU s of Python per table": cpu / tables,
+        "Spark jobs per table": jobs / tables,
+        "peak memory of Python, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "with --scan, s per table": scan_seconds / len(alone),
+        "with --scan, Spark jobs per table": scan_jobs / len(alone),
+        "compared with --scan": float(len(alone)),
+        "other verdicts": float(len(differing)),
+        "broken among the compared": float(sum("fail" in str(results) for results in alone.values())),
+    }
+    goals = {"s per table": ("<", 0.05), "Spark jobs per table": ("<", 0.2), "other verdicts": ("<", 1.0)}
+    return finish(metrics, goals, args)
+
+
+def _deliver(folder: Path, number: int) -> None:
+    name, chance = f"t{number:04d}", random.Random(number)
+    more = SQL if number % BY_SPARK == BY_SPARK - 1 else ""
+    (folder / f"{name}.odcs.yaml").write_text(HEAD.format(name=name, more=more), "utf-8")
+    rows = chance.choice((10, 200, 1_000, 3_000))
+    table = _rows(rows, chance, broken=number % BROKEN == BROKEN - 1)
+    (folder / "lake" / name).mkdir(parents=True)
+    cut = rows // chance.choice((1, 2, 3)) or 1
+    for part, at in enumerate(range(0, rows, cut)):
+        pq.write_table(table.slice(at, cut), folder / "lake" / name / f"part-{part}.parquet")
+
+
+def _rows(rows: int, chance: random.Random, *, broken: bool) -> pa.Table:
+    numbers = range(rows)
+    share = [None if chance.random() < 0.1 else chance.random() for _ in numbers]
+    code: list[str | None] = [f"c{number:05d}" for number in numbers]
+    state = [chance.choice(("open", "paid")) for _ in numbers]
+    if broken:
+        fault = chance.choice(("share", "code", "state"))
+        if fault == "share":
+            share[-1] = float("nan")
+        elif fault == "code":
+            code[-1] = code[0]
+        else:
+            state[-1] = "lost"
+    columns: dict[str, Any] = {
+        "id": pa.array([number // 2 for number in numbers], pa.int64()),
+        "part": pa.array([number % 2 for number in numbers], pa.int32()),
+        "state": pa.array(state),
+        "code": pa.array(code),
+        "mail": pa.array([f"m{number}@example.org" for number in numbers]),
+        "price": pa.array(
+            [Decimal(chance.randrange(10**6)).scaleb(-2) for _ in numbers], pa.decimal128(9, 2)
+        ),
+        "share": pa.array(share, pa.float64()),
+        "day": pa.array([dt.date(2026, 11, 1)] * rows),
+        "at": pa.array([NOW - dt.timedelta(hours=1, seconds=n) for n in numbers], pa.timestamp("us", "UTC")),
+    }
+    return pa.table(columns)
+
+
+def _check(spark: SparkSession, *words: str) -> dict[str, Any]:
+    """What `dq check` prints of each contract: its results, without what it cost."""
+    spark.sparkContext.setLogLevel("OFF")
+    line = ["check", *words, "--as-of", NOW.isoformat(), "--channel", "console", "--format", "json"]
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+        code = run(line)
+    if code not in (0, 1):
+        raise SystemExit(f"dq check ended with {code}: {said.getvalue()[:2000]}")
+    return {one["contract"]: one["results"] for one in json.loads(said.getvalue())}
+
+
+def _jobs(spark: SparkSession) -> int:
+    """How many jobs the application has begun."""
+    return int(spark.sparkContext._jsc.sc().dagScheduler().nextJobId())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

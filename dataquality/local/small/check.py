@@ -1,0 +1,122 @@
+"""The story of one small table: chosen, looked at, asked and judged, with as little of Spark as it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dq.contracts.shared.errors import MissingTool, UsageError
+from dq.contracts.types import DataType
+from dq.dataquality.clauses.kind import answered, metrics_of, second_of
+from dq.dataquality.local.small.answers import answers
+from dq.dataquality.local.small.table import LeftToSpark, small_table
+from dq.dataquality.model.metric import SCHEMA, Answers, of_users
+from dq.dataquality.object_check import broken_by_rows, report_of
+from dq.dataquality.object_check import check as by_spark
+from dq.dataquality.report import Report
+from dq.dataquality.request import Request, choose, occasion_of
+from dq.dataquality.shortcuts.levers import Lever
+from dq.dataquality.spark.measure import COUNT
+from dq.dataquality.spark.readers.dataset import Dataset, open_folders
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The check whose patterns are dq's own, and take no longer the longer a text is.
+_OWN_PATTERNS = "format"
+# With other values, Spark may read or compare the same files otherwise.
+_SETTINGS = {
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+
+
+def check(request: Request) -> Report:
+    """What `object_check.check` finds; of a small table without Spark, but for what only Spark can tell.
+
+    Only Spark tells what is asked of rows by SQL, by an author's pattern or function, or of another object,
+    which rows break a clause, and everything of data that it may read in another way. Raises what
+    `object_check.check` raises.
+    """
+    near = _near(request)
+    if near is None:
+        return by_spark(request)
+    if near.report is not None:
+        return near.report
+    # The files have one schema, which is known: Spark need not look for it in a job of its own.
+    path = near.data.path or ""
+    frame = open_folders(_session(request), near.data, near.schema, [path])
+    return by_spark(replace(request, data=frame), near.answers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """What this process told of a small table: answers, and the report where these are all."""
+
+    data: Dataset
+    schema: DataType
+    answers: Answers
+    report: Report | None
+
+
+def _near(request: Request) -> _Near | None:
+    data = request.data
+    if (
+        not isinstance(data, Dataset)
+        or Lever.SMALL_TABLES not in request.levers
+        or request.partitions
+        or request.verify_statistics
+        or not _usual(request.spark)
+    ):
+        return None
+    import pyarrow as pa
+
+    try:
+        return _told(request, data)
+    except (
+        LeftToSpark,
+        MissingTool,
+        pa.ArrowException,
+        OSError,
+        ValueError,
+        OverflowError,
+        NotImplementedError,
+    ):
+        return None
+
+
+def _told(request: Request, data: Dataset) -> _Near:
+    table = small_table(data)
+    chosen, occasion = choose(request), occasion_of(request)
+    kinds = chosen.kinds
+    clauses = chosen.on(request, table.schema, occasion)
+    asked = metrics_of(clauses, kinds)
+    theirs = metrics_of((clause for clause in clauses if clause.check != _OWN_PATTERNS), kinds)
+    plain = [metric for metric in asked if metric not in theirs or not of_users(metric)]
+    told = answers([*plain, COUNT], table)
+    if not told.keys() >= asked.keys():
+        return _Near(data, table.schema, told, None)
+    second = second_of(clauses, told, kinds)
+    told |= answers(second, table)
+    if not told.keys() >= set(second):
+        return _Near(data, table.schema, told, None)
+    results = {clause.path: answered(clause, told, kinds) for clause in clauses}
+    if request.samples and broken_by_rows(clauses, results):
+        return _Near(data, table.schema, told, None)
+    passes = int(any(metric is not SCHEMA for metric in asked))
+    report = report_of(request, chosen, clauses, occasion, results, passes, rows=table.rows)
+    return _Near(data, table.schema, told, report)
+
+
+def _session(request: Request) -> SparkSession:
+    if request.spark is None:
+        raise UsageError("a Dataset needs a Spark session to be opened.", "Give spark=….")
+    return request.spark
+
+
+def _usual(spark: SparkSession | None) -> bool:
+    """Whether a session, if there is one, reads files as dq's own does."""
+    return spark is None or all(spark.conf.get(name, value) == value for name, value in _SETTINGS.items())

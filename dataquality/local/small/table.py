@@ -1,0 +1,216 @@
+"""A small Parquet table in memory, with the columns, types and values that Spark reads; or none at all.
+
+What Spark may read in another way is `LeftToSpark`: the caller asks Spark then.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dq.contracts.access.filesystem import is_remote, split
+from dq.contracts.access.filesystem import opened as file_system
+from dq.contracts.types import DataType
+from dq.dataquality.local.offline.arrow import arrow_type
+from dq.dataquality.shortcuts.statistics.dictionary import CERTAIN_FROM
+from dq.dataquality.spark.readers.dataset import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
+from dq.dataquality.spark.schema import data_type
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo
+    from pyarrow.parquet import ColumnChunkMetaData, ColumnSchema, FileMetaData, ParquetFile
+
+# What a few packed bytes may come to in memory.
+MOST_UNPACKED = 64 << 20
+# Both readers unpack and decode these alike.
+_CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"})
+_ENCODINGS = frozenset({
+    "PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY",
+    "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY",
+})  # fmt: skip
+# Beside the data, and no part of it for Spark.
+_NO_DATA = re.compile(r"_SUCCESS|\..*\.crc")
+_SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+
+
+class LeftToSpark(Exception):
+    """It is not certain that Spark would read the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class SmallTable:
+    """The columns and types as Spark has them, how many rows there are, and the files, held in memory."""
+
+    schema: DataType
+    rows: int
+    files: tuple[ParquetFile, ...]
+
+    def columns(self, names: Iterable[str]) -> dict[str, Any]:
+        """These columns as Arrow arrays of the schema's types. Raises LeftToSpark, and Arrow's own errors."""
+        import pyarrow as pa
+
+        wanted = list(names)
+        kinds = dict(zip(self.schema.names, self.schema.parts, strict=True))
+        held: dict[str, list[Any]] = {name: [] for name in wanted}
+        size = 0
+        for file in self.files if wanted else ():
+            for batch in file.iter_batches(_batch_rows(file.metadata), columns=wanted, use_threads=False):
+                size += batch.nbytes
+                if size > MOST_UNPACKED:
+                    raise LeftToSpark
+                for name in wanted:
+                    values = batch.column(batch.schema.get_field_index(name))
+                    held[name].append(values.cast(arrow_type(kinds[name])))
+        made = {
+            name: pa.chunked_array(held[name], arrow_type(kinds[name])).combine_chunks() for name in wanted
+        }
+        for name, values in made.items():
+            _certain(values, kinds[name])
+        return made
+
+
+def small_table(dataset: Dataset) -> SmallTable:
+    """The table at the path of a dataset. Raises LeftToSpark, and Arrow's errors."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if dataset.path is None or dataset.format != "parquet" or dataset.partitions:
+        raise LeftToSpark
+    files = []
+    for content in _contents(dataset.path):
+        file = pq.ParquetFile(pa.BufferReader(content))
+        _plain(file.metadata)
+        files.append(file)
+    schemas = {_schema(file) for file in files}
+    rows = sum(file.metadata.num_rows for file in files)
+    if len(schemas) != 1 or rows > SMALL_ROWS:
+        raise LeftToSpark
+    return SmallTable(schemas.pop(), rows, tuple(files))
+
+
+def _contents(path: str) -> list[Any]:
+    """The bytes of each file at a path, in the order of their names, where they are few and small."""
+    from pyarrow import fs
+
+    # Spark takes a name with one of these for a pattern, or for an escape.
+    if re.search(r"[*?\[\]{}\\%#]", path):
+        raise LeftToSpark
+    if is_remote(path):
+        root, below = split(path)
+        system, before = file_system(root)
+        place = before + below
+    else:
+        system, place = fs.LocalFileSystem(), path.removeprefix("file://")
+    found = system.get_file_info(place)
+    if found.type is fs.FileType.Directory:
+        listed = system.get_file_info(fs.FileSelector(place))
+        found = sorted((each for each in listed if not _NO_DATA.fullmatch(each.base_name)), key=_path)
+    else:
+        found = [found]
+    if not 0 < len(found) <= SMALL_FILES or sum(each.size or 0 for each in found) > SMALL_BYTES:
+        raise LeftToSpark
+    # A folder may be a partition or none; an empty file, and one with a hidden name, Spark may pass over.
+    if any(each.type is not fs.FileType.File or not each.size or each.base_name[0] in "_." for each in found):
+        raise LeftToSpark
+    contents = []
+    for each in found:
+        with system.open_input_file(each.path) as source:
+            contents.append(source.read_buffer(SMALL_BYTES))
+    return contents
+
+
+def _path(info: FileInfo) -> str:
+    return str(info.path)
+
+
+def _plain(meta: FileMetaData) -> None:
+    """Refuses a file whose values the two readers may unpack to others."""
+    groups = [meta.row_group(at) for at in range(meta.num_row_groups)]
+    chunks = [group.column(at) for group in groups for at in range(meta.num_columns)]
+    if (
+        sum(group.num_rows for group in groups) != meta.num_rows
+        or sum(group.total_byte_size for group in groups) > MOST_UNPACKED
+        or not all(map(_read_alike, chunks))
+    ):
+        raise LeftToSpark
+
+
+def _read_alike(chunk: ColumnChunkMetaData) -> bool:
+    return chunk.compression in _CODECS and _ENCODINGS.issuperset(chunk.encodings)
+
+
+def _schema(file: ParquetFile) -> DataType:
+    """The columns of a file as Spark has them; they are flat, and no two differ only by case."""
+    columns = [file.schema.column(at) for at in range(len(file.schema))]
+    names = [column.path for column in columns]
+    if any(column.path != column.name or column.max_repetition_level for column in columns):
+        raise LeftToSpark
+    if not names or len({name.lower() for name in names}) < len(names) or any("." in name for name in names):
+        raise LeftToSpark
+    made = DataType("struct", (), tuple(map(_kind, columns)), tuple(names))
+    told = (file.metadata.metadata or {}).get(_SPARKS_SCHEMA)
+    # Spark believes what it has written there; its own notes on a column may say more than the type.
+    if told is not None:
+        stored = json.loads(told)
+        if data_type(stored) != made or any(field.get("metadata") for field in stored["fields"]):
+            raise LeftToSpark
+    return made
+
+
+# Of a leaf of Parquet: the logical type with what narrows it, and the physical one.
+_KINDS: Mapping[tuple[object, ...], str] = {
+    ("None", "BOOLEAN"): "boolean",
+    ("None", "INT32"): "int",
+    ("None", "INT64"): "bigint",
+    ("None", "FLOAT"): "float",
+    ("None", "DOUBLE"): "double",
+    ("None", "BYTE_ARRAY"): "binary",
+    ("String", "BYTE_ARRAY"): "string",
+    ("Date", "INT32"): "date",
+    ("Int", 8, True, "INT32"): "tinyint",
+    ("Int", 16, True, "INT32"): "smallint",
+    ("Int", 32, True, "INT32"): "int",
+    ("Int", 64, True, "INT64"): "bigint",
+    ("Timestamp", True, "milliseconds", "INT64"): "timestamp",
+    ("Timestamp", True, "microseconds", "INT64"): "timestamp",
+    ("Timestamp", False, "milliseconds", "INT64"): "timestamp_ntz",
+    ("Timestamp", False, "microseconds", "INT64"): "timestamp_ntz",
+}
+_NARROWED = ("bitWidth", "isSigned", "isAdjustedToUTC", "timeUnit")
+
+
+def _kind(column: ColumnSchema) -> DataType:
+    logical = json.loads(column.logical_type.to_json())
+    if logical["Type"] == "Decimal":
+        return DataType("decimal", (logical["precision"], logical["scale"]))
+    told = (logical["Type"], *(logical[name] for name in _NARROWED if name in logical))
+    found = _KINDS.get((*told, column.physical_type))
+    if found is None:
+        raise LeftToSpark
+    return DataType(found)
+
+
+def _batch_rows(meta: FileMetaData) -> int:
+    """So few rows at once that not even the longest text, repeated in each of them, is too much."""
+    groups = [meta.row_group(at) for at in range(meta.num_row_groups)]
+    chunks = [group.column(at) for group in groups for at in range(meta.num_columns)]
+    longest = max((chunk.total_uncompressed_size for chunk in chunks), default=1)
+    return max(1, min(SMALL_ROWS, MOST_UNPACKED // max(longest, 1)))
+
+
+def _certain(values: Any, kind: DataType) -> None:
+    """Refuses days of which writers and readers had several calendars, and those that Python cannot hold."""
+    import pyarrow.compute as pc
+
+    if kind.name not in ("date", "timestamp", "timestamp_ntz"):
+        return
+    bounds = pc.min_max(values)
+    # Raises ValueError or OverflowError beyond the year 9999.
+    for bound in (bounds["min"].as_py(), bounds["max"].as_py()):
+        day = bound.date() if isinstance(bound, dt.datetime) else bound
+        if day is not None and day < CERTAIN_FROM:
+            raise LeftToSpark

@@ -1,0 +1,256 @@
+"""Small tables in this process: the verdicts that Spark gives, no job where none is needed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fakes.reach import anywhere
+
+from dq.contracts.yaml.parse import parse
+from dq.dataquality import Report, Request, check
+from dq.dataquality.local import small
+from dq.dataquality.local.small.table import LeftToSpark, small_table
+from dq.dataquality.shortcuts.levers import NONE
+from dq.dataquality.spark.readers.dataset import locate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOW = dt.datetime(2026, 5, 2, 12, tzinfo=dt.UTC)
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: shop
+version: 1.0.0
+status: active
+servers: [{{server: lake, type: local, path: '{lake}', format: {form}}}]
+schema:
+  - name: orders
+    quality:
+      - {{metric: rowCount, mustBe: 4}}
+      - {{metric: duplicateValues, mustBe: 0, arguments: {{properties: [state, day]}}}}{more}
+    properties:
+      - {{name: id, logicalType: integer, physicalType: bigint, primaryKey: true, primaryKeyPosition: 1}}
+      - {{name: part, logicalType: integer, physicalType: smallint, primaryKey: true, primaryKeyPosition: 2}}
+      - {{name: state, logicalType: string, required: true, enum: [{{value: open}}, {{value: 'pàid'}}]}}
+      - {{name: code, logicalType: string, unique: true, logicalTypeOptions: {{minLength: 2, maxLength: 3}}}}
+      - {{name: mail, logicalType: string, logicalTypeOptions: {{format: email}}}}
+      - name: price
+        logicalType: number
+        physicalType: decimal(9,2)
+        logicalTypeOptions: {{minimum: 0.5}}
+      - {{name: share, logicalType: number, physicalType: double, logicalTypeOptions: {{maximum: 1.5}}}}
+      - {{name: paid, logicalType: boolean}}
+      - {{name: day, logicalType: date, logicalTypeOptions: {{minimum: '2026-05-01'}}}}
+      - name: at
+        logicalType: timestamp
+        quality: [{{metric: nullValues, mustBeLessThan: 30, unit: percent}}]
+      - {{name: gone, logicalType: string}}
+slaProperties:
+  - {{property: latency, value: 1, unit: d, element: orders.at}}
+"""
+KEPT: dict[str, Any] = {
+    "id": pa.array([1, 1, 2, 3], pa.int64()),
+    "part": pa.array([1, 2, 1, 1], pa.int16()),
+    "state": ["open", "pàid", "open", "pàid"],
+    "code": pa.array(["a😀", "bb", "ccc", None]),
+    "mail": ["a@example.org", None, "b@example.org", "c@example.org"],
+    "price": pa.array([Decimal("0.50"), None, Decimal("7"), Decimal("9999999.99")], pa.decimal128(9, 2)),
+    "share": pa.array([-0.0, 1.5, None, float("-inf")], pa.float64()),
+    "paid": pa.array([True, False, None, True]),
+    "day": pa.array([dt.date(2026, 5, day) for day in (1, 2, 3, 4)]),
+    "at": pa.array([NOW, NOW - dt.timedelta(days=1), None, NOW], pa.timestamp("us", "Europe/Berlin")),
+}
+BROKEN: dict[str, Any] = {
+    **KEPT,
+    "id": pa.array([1, 1, 1, 2], pa.int64()),
+    "state": ["open", "lost", None, "open"],
+    "code": pa.array(["a", "bb", "bb", "😀😀😀😀"]),
+    "mail": ["a@example", "b", None, "c@example.org"],
+    "price": pa.array([Decimal("0.49")] * 4, pa.decimal128(9, 2)),
+    "share": pa.array([float("nan"), 1.6, None, 0.0], pa.float64()),
+    "day": pa.array([dt.date(2026, 4, 30)] * 4),
+    "at": pa.array([dt.datetime(2026, 4, 1, tzinfo=dt.UTC), None, None, None], pa.timestamp("ms", "UTC")),
+}
+
+
+def asked(spark: SparkSession | None, lake: Path, more: str = "", form: str = "parquet") -> Request:
+    parsed = parse(CONTRACT.format(lake=lake, more=more, form=form).encode(), "shop.odcs.yaml")
+    assert parsed.contract is not None, parsed.findings
+    data = locate(parsed.contract, parsed.contract.objects[0], None, anywhere())
+    return Request(parsed.contract, data, spark=spark, now=NOW)
+
+
+def write(lake: Path, columns: dict[str, Any], files: int = 2) -> Path:
+    lake.mkdir()
+    table = pa.table(columns)
+    size = max(1, table.num_rows // files)
+    for number in range(files):
+        pq.write_table(table.slice(number * size, size), lake / f"part-{number}.parquet")
+    return lake
+
+
+def jobs(spark: SparkSession, ask: Callable[[Request], Report], request: Request) -> tuple[Report, int]:
+    """The report, and how many jobs Spark began for it."""
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()
+    before = int(scheduler.nextJobId())
+    return ask(request), int(scheduler.nextJobId()) - before
+
+
+def scanned(request: Request) -> Report:
+    return check(Request(request.contract, request.data, spark=request.spark, now=NOW, levers=NONE))
+
+
+@pytest.mark.spark
+def test_what_is_kept_costs_no_job_and_is_the_verdict_of_a_scan(spark, tmp_path):
+    request = asked(spark, write(tmp_path / "lake", KEPT))
+
+    told, begun = jobs(spark, small.check, request)
+
+    by_spark = scanned(request)
+    assert (told.results, told.accounts, told.rows) == (by_spark.results, by_spark.accounts, 4)
+    # One column is missing, so that there is something to be told beside what passes.
+    assert {str(one.status) for one in told.results} == {"pass", "fail"}
+    assert begun == 0
+
+
+SQL = "\n      - {type: sql, query: 'SELECT count(*) FROM ${object} WHERE share > 1', mustBe: 1}"
+
+
+@pytest.mark.spark
+def test_what_breaks_and_what_only_spark_asks_has_the_results_and_the_rows_of_a_scan(spark, tmp_path):
+    request = asked(spark, write(tmp_path / "lake", BROKEN), SQL)
+
+    told, begun = jobs(spark, small.check, request)
+    by_spark, of_a_scan = jobs(spark, scanned, request)
+
+    assert told.results == by_spark.results
+    assert {one.check for one in told.results if one.samples} >= {"enum", "unique", "bounds", "format"}
+    assert begun < of_a_scan
+
+
+def test_a_small_table_needs_no_session(tmp_path):
+    request = asked(None, write(tmp_path / "lake", KEPT))
+
+    told = small.check(request)
+
+    assert {one.check for one in told.failed} == {"columns"}
+
+
+def _loop(lake: Path) -> None:
+    (lake / "loop").symlink_to(lake)
+
+
+def _unreadable(lake: Path) -> None:
+    (lake / "part-1.parquet").write_bytes(b"PAR1 no footer PAR1")
+
+
+def _changed(name: str, values: Any) -> Callable[[Path], None]:
+    """The second file with another column."""
+
+    def change(lake: Path) -> None:
+        columns = {**KEPT, name: values} if values is not None else {**KEPT}
+        if values is None:
+            columns.pop(name)
+        pq.write_table(pa.table(columns), lake / "part-1.parquet")
+
+    return change
+
+
+def _everywhere(name: str, values: Any, **options: Any) -> Callable[[Path], None]:
+    """Both files with another column, or written in another way."""
+
+    def change(lake: Path) -> None:
+        for number in range(2):
+            pq.write_table(pa.table({**KEPT, name: values}), lake / f"part-{number}.parquet", **options)
+
+    return change
+
+
+def _of_spark(note: str) -> Callable[[Path], None]:
+    """Both files with what Spark would believe of its own."""
+
+    def change(lake: Path) -> None:
+        table = pa.table(KEPT)
+        kinds = {"int64": "long", "int16": "short", "bool": "boolean", "date32[day]": "date"}
+        fields = [
+            {"name": one.name, "type": kinds.get(str(one.type), "string"), "nullable": True, "metadata": {}}
+            for one in table.schema
+        ]
+        told = {"org.apache.spark.sql.parquet.row.metadata": json.dumps({"type": note, "fields": fields})}
+        for number in range(2):
+            pq.write_table(table.replace_schema_metadata(told), lake / f"part-{number}.parquet")
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(_loop, id="a link that leads in a circle"),
+        pytest.param(_unreadable, id="a file that is no Parquet"),
+        pytest.param(lambda lake: (lake / "part-1.parquet").write_bytes(b""), id="a file without a byte"),
+        pytest.param(lambda lake: (lake / "_metadata").write_bytes(b"PAR1"), id="a summary beside the data"),
+        pytest.param(lambda lake: (lake / "day=1").mkdir(), id="a folder that may be a partition"),
+        pytest.param(lambda lake: os.mkfifo(lake / "pipe.parquet"), id="a pipe, on which one waits for ever"),
+        pytest.param(lambda lake: (lake / "x.parquet").write_bytes(b"x" * (5 << 20)), id="too many bytes"),
+        pytest.param(
+            lambda lake: [(lake / f"{n}.parquet").write_bytes(b"PAR1") for n in range(5_000)],
+            id="5,000 tiny files",
+        ),
+        pytest.param(_changed("gone", ["x"] * 4), id="a column in one file only"),
+        pytest.param(_changed("state", None), id="a column in the other file only"),
+        pytest.param(_changed("part", pa.array([1] * 4, pa.int32())), id="a column of two types"),
+        pytest.param(_changed("PART", pa.array([1] * 4, pa.int16())), id="two names that differ by case"),
+        pytest.param(_everywhere("more", [{"a": 1}] * 4), id="a struct"),
+        pytest.param(_everywhere("more", [[1]] * 4), id="an array"),
+        pytest.param(_everywhere("more", pa.array([1] * 4, pa.uint32())), id="an unsigned number"),
+        pytest.param(
+            _everywhere("more", pa.array([1] * 4, pa.time32("ms"))), id="a time, which Spark refuses"
+        ),
+        pytest.param(
+            _everywhere("at", pa.array([NOW] * 4, pa.timestamp("ns", "UTC")), version="2.6"), id="nanoseconds"
+        ),
+        pytest.param(
+            _everywhere("at", pa.array([NOW] * 4), use_deprecated_int96_timestamps=True), id="INT96"
+        ),
+        pytest.param(_everywhere("more", ["x"] * 4, compression="brotli"), id="a codec that Spark lacks"),
+        pytest.param(
+            _everywhere(
+                "share",
+                pa.array([1.0] * 4),
+                use_dictionary=False,
+                column_encoding={"share": "BYTE_STREAM_SPLIT"},
+            ),
+            id="an encoding that not every Spark has",
+        ),
+        pytest.param(_of_spark("struct"), id="another schema in Spark's own note"),
+        pytest.param(_of_spark("udt"), id="a note that is no schema"),
+    ],
+)
+def test_what_spark_may_read_in_another_way_is_left_to_spark(tmp_path, change):
+    lake = write(tmp_path / "lake", KEPT)
+    change(lake)
+
+    with pytest.raises((LeftToSpark, ValueError, OSError, KeyError)):
+        small_table(asked(None, lake).data)  # type: ignore[arg-type]  # it is a place
+
+
+def test_old_days_bombs_and_texts_that_are_none_are_left_to_spark(tmp_path):
+    old = write(tmp_path / "old", {"day": pa.array([dt.date(1582, 10, 4)] * 4)})
+    late = write(tmp_path / "late", {"day": pa.array([2**62] * 4, pa.timestamp("us"))})
+    bomb = write(tmp_path / "bomb", {"day": pa.array(["x" * 200_000] * 2_000)})
+
+    for lake in (old, late, bomb):
+        assert sum(file.stat().st_size for file in lake.iterdir()) < 1 << 20
+        with pytest.raises((LeftToSpark, OverflowError, ValueError)):
+            small_table(asked(None, lake).data).columns(["day"])  # type: ignore[arg-type]  # it is a place
