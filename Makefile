@@ -64,7 +64,7 @@ test-lakes: install .venv/spark-classes.jsa  ## the tests on tables of Iceberg a
 	$(RUN) $(TESTS) -m spark $(LAKES)
 
 test-spark35: install-spark35 .venv-spark35/spark-classes.jsa  ## the Spark subset of the tests on Spark 3.5
-	.venv-spark35/bin/$(TESTS) -m "spark and not slow"
+	.venv-spark35/bin/$(TESTS) -m "spark and not slow and not alike"
 
 # Half of what needs no session, so that no part goes on alone when all others have ended.
 CLI = tests/alerts tests/cli tests/store

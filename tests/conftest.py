@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fakes import compiled, jvm, lakehouse, migrated, postgres, stores
+from fakes import compiled, jvm, lakehouse, migrated, postgres, stores, versions
 from fragments import gate
 from hypothesis import settings
 
@@ -56,9 +56,19 @@ def nothing_is_handed_down() -> Iterator[None]:
         os.environ.pop(SAFE_PATH, None)
 
 
+@pytest.fixture(autouse=True)
+def plans_are_compiled_where_they_are_looked_at(request: pytest.FixtureRequest) -> None:
+    if "spark" in request.fixturenames and not _jars(request.node):
+        versions.choose(request.getfixturevalue("spark"), request.node)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    versions.mark(item)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: getattr(item, "callspec", None) is not None and _jars(item))
+    items.sort(key=_jars)
     # Who begins a session decides for all whether it has a metastore: who takes the tests' own goes first.
     first = next((one for one in items if "spark" in getattr(one, "fixturenames", ())), None)
     if first is not None:
@@ -74,7 +84,8 @@ def pytest_collection_finish() -> None:
 
 
 def _jars(item: pytest.Item) -> bool:
-    return item.callspec.params.get("spark") == "lakehouse"  # type: ignore[attr-defined]
+    called = getattr(item, "callspec", None)
+    return called is not None and called.params.get("spark") == "lakehouse"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -125,6 +136,7 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "2g",
+        **versions.INTERPRETED,
     }
     if getattr(request, "param", "") == "lakehouse":
         settings |= lakehouse.settings(home)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fakes.versions import INTERPRETED
 
 from dq.dataquality.model import jars
 
@@ -39,10 +40,8 @@ def settings(home: Path) -> dict[str, str]:
         f"spark.sql.catalog.{CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
         f"spark.sql.catalog.{CATALOG}.type": "hadoop",
         f"spark.sql.catalog.{CATALOG}.warehouse": str(home / "iceberg"),
-        # The plans over logs are large and read once: a quarter of the CPU went into compiling them. The
-        # session of the other tests compiles, as Spark does by default.
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.codegen.wholeStage": "false",
+        # The plans over logs are large and read once: a quarter of the CPU went into compiling them.
+        **INTERPRETED,
         # Delta makes 50 tasks of every look at a log, small as it is.
         "spark.databricks.delta.snapshotPartitions": "2",
         # And 10,000 of a VACUUM, which lists folders with as many tasks as this lets it.

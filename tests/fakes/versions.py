@@ -1,0 +1,161 @@
+"""What the tests of one version of Spark need not say again of another.
+
+On 4.0 every test runs. On 3.5 those stay that ask Spark for something: what it reads, refuses, counts, writes
+and registers. Left out are tests of what dq makes of such answers and of its own files; of those that ask
+Spark in a way of their own, some stay, and are named here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TOLD = "what a command or a message says of results, whoever gave them"
+_STEPS = "the order of dq's own steps around a check, a partition or a branch"
+_OURS = "dq's own arithmetic and memory over answers that other tests of 3.5 ask for"
+_FILES = "what dq itself reads in footers, manifests and logs; the tests that stay read what this Spark wrote"
+
+# A file of tests -> why it says the same on each Spark, and its tests that ask Spark all the same.
+ALIKE: dict[str, tuple[str, frozenset[str]]] = {
+    "cli/test_backtest.py": (_OURS, frozenset()),
+    "cli/test_backtest_base.py": (_OURS, frozenset()),
+    "cli/test_check_many.py": (
+        _TOLD,
+        frozenset(
+            {
+                "test_one_switch_has_everything_read_by_spark",
+                "test_results_are_appended_to_a_folder_for_dashboards_with_a_row_for_what_could_not_be_tested",
+                "test_sparks_pages_tell_which_contract_a_job_is_of",
+            }
+        ),
+    ),
+    "cli/test_first_hour.py": (_TOLD, frozenset({"test_a_file_that_is_no_parquet_is_said_in_words"})),
+    "cli/test_lineage.py": (_TOLD, frozenset()),
+    "cli/test_lineage_audit.py": (_TOLD, frozenset()),
+    "cli/test_oors.py": (_TOLD, frozenset()),
+    "cli/test_outputs.py": (_TOLD, frozenset()),
+    "cli/test_propose.py": (_OURS, frozenset({"test_the_contract_gets_the_rules_that_its_data_keeps"})),
+    "cli/test_publish_audit.py": (
+        _STEPS,
+        frozenset(
+            {
+                "test_what_breaks_it_stays_where_it_is_and_readers_see_what_was_there",
+                "test_what_is_checked_is_the_folder_itself_and_not_what_it_would_match",
+                "test_what_keeps_the_contract_becomes_the_partition",
+            }
+        ),
+    ),
+    "cli/test_publish_branch.py": (
+        _STEPS,
+        frozenset(
+            {
+                "test_a_bad_branch_is_left_as_it_is",
+                "test_a_branch_that_main_has_left_behind_is_refused",
+                "test_a_good_branch_becomes_main",
+            }
+        ),
+    ),
+    "cli/test_publish_python.py": (_STEPS, frozenset({"test_rows_are_those_that_the_gate_counted"})),
+    "dataquality/lakehouse/test_liars.py": (_FILES, frozenset()),
+    "dataquality/lakehouse/test_statistics.py": (
+        _FILES,
+        frozenset(
+            {
+                "test_a_broken_promise_is_told_by_the_scan",
+                "test_deleted_rows_are_counted_by_the_scan",
+                "test_facts_follow_a_column_and_not_its_name",
+                "test_what_the_log_says_proves_bounds_nulls_and_counts",
+            }
+        ),
+    ),
+    "dataquality/shortcuts/statistics/test_parquet.py": (
+        _FILES,
+        frozenset(
+            {
+                "test_a_frame_of_files_is_proven",
+                "test_a_frame_that_is_more_than_files_is_scanned",
+                "test_only_what_is_not_proven_is_read",
+                "test_partitions_are_proven_by_their_own_files",
+                "test_the_age_of_data_is_proven_by_the_extremes_of_its_files",
+            }
+        ),
+    ),
+    "dataquality/shortcuts/statistics/test_writers.py": (_FILES, frozenset()),
+    "dataquality/shortcuts/test_folder_counts.py": (
+        _OURS,
+        frozenset({"test_kept_parts_equal_the_whole_and_only_the_new_one_is_counted"}),
+    ),
+    "dataquality/shortcuts/test_verification.py": (
+        _OURS,
+        frozenset({"test_statistics_that_hold_are_counted_again_and_still_prove"}),
+    ),
+    "dataquality/test_backtest.py": (
+        _OURS,
+        frozenset(
+            {
+                "test_every_kind_of_clause_ends_as_in_a_check_of_the_partition_alone",
+                "test_partitions_of_any_type_are_told_apart_as_spark_does",
+            }
+        ),
+    ),
+    "registry/test_commands.py": (
+        _STEPS,
+        frozenset({"test_partitions_of_the_lake_are_planned_added_once_and_told_when_gone"}),
+    ),
+    # Of the same two tables of metastores, those that Spark itself was told of are read on both.
+    "registry/test_odd_contracts.py": (
+        _STEPS,
+        frozenset(
+            {
+                "test_a_contract_is_registered_or_refused_alone_with_its_reason",
+                "test_a_second_repair_finds_every_partition_where_it_is",
+                "test_a_second_run_has_nothing_to_do",
+                "test_spark_sql_reads_the_data_through_hive",
+            }
+        ),
+    ),
+    "registry/test_text_terms.py": (
+        _STEPS,
+        frozenset(
+            {
+                "test_an_encoding_that_spark_does_not_read_is_refused",
+                "test_spark_sql_reads_through_hive_what_a_check_reads",
+                "test_the_keys_of_json_are_kept_as_the_contract_spells_them",
+            }
+        ),
+    ),
+}
+
+# Where it is looked at what Spark makes of rendered predicates and of users' queries, and how a pass is cut.
+# There its plans are compiled to byte code, as they are for users and in each process that a test starts.
+# Elsewhere that is a fifth of the CPU for plans of three rows; both come to the same by the tests of Spark.
+COMPILED = (
+    "contracts/sql/",
+    "dataquality/checks/test_shelf.py",
+    "dataquality/checks/test_sql_rule.py",
+    "dataquality/model/",
+    "dataquality/sql/",
+    "dataquality/test_object_check.py",
+    "dataquality/test_sql_fold.py",
+    "oracle/test_random_tables.py",
+)
+INTERPRETED = {"spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.sql.codegen.wholeStage": "false"}
+_BY_DEFAULT = {"spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.wholeStage": "true"}
+
+
+def mark(item: pytest.Item) -> None:
+    """Marks what says the same on each Spark."""
+    file, _, rest = item.nodeid.removeprefix("tests/").partition("::")
+    if file in ALIKE and rest.partition("[")[0] not in ALIKE[file][1]:
+        item.add_marker(pytest.mark.alike)
+
+
+def choose(spark: SparkSession, item: pytest.Item) -> None:
+    """Has the session compile the plans of this test, or not."""
+    compiled = item.nodeid.removeprefix("tests/").startswith(COMPILED)
+    for name, value in (_BY_DEFAULT if compiled else INTERPRETED).items():
+        spark.conf.set(name, value)
