@@ -47,6 +47,9 @@ test: install install-spark35  ## lint, types, floors, all tests on Spark 4.0 an
 LAKES = tests/dataquality/lakehouse tests/oracle/test_lakehouse_tables.py tests/registry/iceberg \
     tests/registry/test_lakehouse_tables.py
 
+# Where the mark of Spark stands: to read all others for nothing takes ten seconds of a processor in each part.
+SPARK = $(shell grep -rlE 'mark\.spark|lakehouse\.MARKS' tests --include='test_*.py' | sort)
+
 # What takes long is shown, so that it is seen when it grows.
 TESTS = pytest --durations=30 --durations-min=3
 
@@ -58,13 +61,13 @@ TESTS = pytest --durations=30 --durations-min=3
 	.venv-spark35/bin/python tests/fakes/jvm.py
 
 test-spark40: install .venv/spark-classes.jsa  ## the tests that need a Spark session, on Spark 4.0; those of lakes are apart
-	$(RUN) $(TESTS) -m spark $(LAKES:%=--ignore=%)
+	$(RUN) $(TESTS) -m spark $(filter-out $(LAKES) $(LAKES:%=%/%),$(SPARK))
 
 test-lakes: install .venv/spark-classes.jsa  ## the tests on tables of Iceberg and Delta, on Spark 4.0
 	$(RUN) $(TESTS) -m spark $(LAKES)
 
 test-spark35: install-spark35 .venv-spark35/spark-classes.jsa  ## the Spark subset of the tests on Spark 3.5
-	.venv-spark35/bin/$(TESTS) -m "spark and not slow and not alike"
+	.venv-spark35/bin/$(TESTS) -m "spark and not slow and not alike" $(SPARK)
 
 # Half of what needs no session, so that no part goes on alone when all others have ended.
 CLI = tests/alerts tests/cli tests/store

@@ -44,11 +44,13 @@ def lake(tmp_path_factory):
 
 
 @pytest.mark.spark
-def test_a_kept_promise_is_exit_0_and_a_broken_one_exit_1_with_its_keys(lake):
-    good = run(lake, "check", "--partition", "day=2026-05-10", "--channel", "console")
+def test_a_kept_promise_is_exit_0_and_a_broken_one_exit_1_with_its_keys(spark, desk, lake):
+    write_days(desk.folder)
+    good = desk.dq("check", "--partition", "day=2026-05-10", "--channel", "console")
+    # As a user starts it, with a session of its own.
     bad = run(lake, "check", "--partition", "day=2026-05-11", "--channel", "console")
 
-    assert good.returncode == 0, good.stderr
+    assert good.code == 0, good.err
     assert bad.returncode == 1, bad.stderr
     assert "orders.id: 1 of 3 rows are NULL" in bad.stdout
     assert "orders breaks" in bad.stdout

@@ -23,6 +23,17 @@ _FILES = "what dq itself reads in footers, manifests and logs; the tests that st
 ALIKE: dict[str, tuple[str, frozenset[str]]] = {
     "cli/test_backtest.py": (_OURS, frozenset()),
     "cli/test_backtest_base.py": (_OURS, frozenset()),
+    "cli/test_check.py": (
+        _TOLD,
+        frozenset(
+            {
+                "test_a_kept_promise_is_exit_0_and_a_broken_one_exit_1_with_its_keys",
+                "test_a_relationship_is_looked_up_in_the_other_object_of_the_contract",
+                "test_bad_rows_are_written_apart_and_counted_for_machines",
+                "test_the_default_is_what_was_delivered_and_not_checked_yet",
+            }
+        ),
+    ),
     "cli/test_check_many.py": (
         _TOLD,
         frozenset(
@@ -60,6 +71,15 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
         ),
     ),
     "cli/test_publish_python.py": (_STEPS, frozenset({"test_rows_are_those_that_the_gate_counted"})),
+    "dataquality/clauses/test_foreign_key.py": (
+        _OURS,
+        frozenset(
+            {
+                "test_keys_are_equal_as_values_are",
+                "test_keys_without_a_match_are_counted_and_shown_with_how_many_rows_have_them",
+            }
+        ),
+    ),
     "dataquality/lakehouse/test_liars.py": (_FILES, frozenset()),
     "dataquality/lakehouse/test_statistics.py": (
         _FILES,
@@ -72,6 +92,7 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
             }
         ),
     ),
+    "dataquality/lakehouse/test_writers.py": (_FILES, frozenset()),
     "dataquality/shortcuts/statistics/test_parquet.py": (
         _FILES,
         frozenset(
@@ -85,9 +106,14 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
         ),
     ),
     "dataquality/shortcuts/statistics/test_writers.py": (_FILES, frozenset()),
-    "dataquality/shortcuts/test_folder_counts.py": (
+    "dataquality/shortcuts/test_kept.py": (
         _OURS,
-        frozenset({"test_kept_parts_equal_the_whole_and_only_the_new_one_is_counted"}),
+        frozenset(
+            {
+                "test_all_that_merges_is_the_same_as_from_the_rows",
+                "test_kept_parts_equal_the_whole_and_only_the_new_one_is_counted",
+            }
+        ),
     ),
     "dataquality/shortcuts/test_verification.py": (
         _OURS,
@@ -102,22 +128,13 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
             }
         ),
     ),
+    "dataquality/test_bad_data.py": (_TOLD, frozenset()),
     "registry/test_commands.py": (
         _STEPS,
         frozenset({"test_partitions_of_the_lake_are_planned_added_once_and_told_when_gone"}),
     ),
-    # Of the same two tables of metastores, those that Spark itself was told of are read on both.
-    "registry/test_odd_contracts.py": (
-        _STEPS,
-        frozenset(
-            {
-                "test_a_contract_is_registered_or_refused_alone_with_its_reason",
-                "test_a_second_repair_finds_every_partition_where_it_is",
-                "test_a_second_run_has_nothing_to_do",
-                "test_spark_sql_reads_the_data_through_hive",
-            }
-        ),
-    ),
+    # What Spark's own statements make of each type and format is in `test_catalogs.py` and `test_hive.py`.
+    "registry/test_odd_contracts.py": (_STEPS, frozenset()),
     "registry/test_text_terms.py": (
         _STEPS,
         frozenset(
@@ -128,6 +145,11 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
             }
         ),
     ),
+    "security/test_workers.py": (
+        _STEPS,
+        frozenset({"test_the_tasks_of_a_spark_submit_import_nothing_of_the_working_folder"}),
+    ),
+    "test_examples.py": (_TOLD, frozenset()),
 }
 
 # Where it is looked at what Spark makes of rendered predicates and of users' queries, and how a pass is cut.

@@ -580,11 +580,13 @@ def test_an_alert_in_a_file_is_a_line_of_json_and_on_the_console_it_does_nothing
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_values_of_the_data_and_spark_itself_do_nothing(tmp_path: Path):
+def test_values_of_the_data_and_spark_itself_do_nothing(spark, tmp_path: Path):
     with quiet_environment():
         os.environ.update(jvm.SETTINGS)
         bad = contract("orders", "x")
-        bad["servers"] = [{"server": "lake", "type": "local", "path": "lake/{object}", "format": "parquet"}]
+        # Named in full: the session of the tests began in another folder.
+        place = f"{tmp_path}/lake/{{object}}"
+        bad["servers"] = [{"server": "lake", "type": "local", "path": place, "format": "parquet"}]
         bad["schema"] = [
             {
                 "name": name,
@@ -609,19 +611,17 @@ def test_values_of_the_data_and_spark_itself_do_nothing(tmp_path: Path):
             [*DQ, "check", "--all", "--channel", "console", "--scan"],
             cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
         )  # fmt: skip
-        as_json = subprocess.run(
-            [*DQ, "check", "--all", "--channel", "console", "--format", "json", "--object", "good"],
-            cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
+        words = ("--all", "--channel", "console", "--format", "json", "--object", "good")
+        as_json = said("check", *words, folder=tmp_path)
 
     assert found.returncode == 3, found.stderr
     assert "id=" in found.stdout
     assert steering(found.stdout) == []
     assert steering(found.stderr.replace("\t", " ")) == []
-    assert steering(as_json.stdout) == []
+    assert steering(as_json.out) == []
     samples = [
         sample["id"]
-        for one in json.loads(as_json.stdout)[0]["results"]
+        for one in json.loads(as_json.out)[0]["results"]
         for sample in one["samples"]
         if "id" in sample
     ]
