@@ -86,7 +86,7 @@ def _portal(folder: Path, world: World) -> None:
     """The site, where what it needs is installed; else how to have it."""
     try:
         with output.step("writing the pages"):
-            built = portal.build_site(world, folder / SITE, [world.folder / "registry"], timedelta(hours=12))
+            built = portal.build_site(world, folder / SITE, [folder / "registry"], timedelta(hours=12))
     except MissingTool as error:
         output.problem(error)
         return

@@ -41,16 +41,18 @@ def domain(name: str, rows: Sequence[ProductRow], watcher: Watcher) -> Values:
             ("Products", f"{len(rows):,}", ""),
             ("In time", in_time, f"{good:,} of {good + bad:,} deliveries in their windows"),
             ("Budgets exhausted", f"{sum(one.exhausted for one in summaries):,}", ""),
-            ("To acknowledge", *_median(acknowledged)),
-            ("To resolve", *_median(resolved)),
+            ("To acknowledge", *_median(acknowledged, "acknowledged")),
+            ("To resolve", *_median(resolved, "resolved")),
             ("Enforced", covered, f"{enforced:,} of {counted(clauses, 'clause')} on schema and data"),
         ],
         "worst": [row(one) for one in worst[:_WORST]],
     }  # fmt: skip
 
 
-def _median(minutes: Sequence[float]) -> tuple[str, str]:
-    return length(median(minutes)) if minutes else "-", f"median of {counted(len(minutes), 'incident')}"
+def _median(minutes: Sequence[float], done: str) -> tuple[str, str]:
+    if not minutes:
+        return "-", f"no incident was {done}"
+    return length(median(minutes)), f"median of {counted(len(minutes), 'incident')}"
 
 
 _MATTERS = (ProductState.UNREADABLE, ProductState.BROKEN, ProductState.LATE, ProductState.UNKNOWN)

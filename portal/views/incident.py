@@ -41,6 +41,18 @@ _SENT = {
     "dead": "was refused",
     "dropped": "was not needed any more",
 }
+# What a message says, by its operation in the outbox.
+_MESSAGES = {
+    "create": "the alert",
+    "update": "the alert, brought up to date",
+    "remind": "a reminder",
+    "acked": "who is on it",
+    "worse": "that it is worse",
+    "count": "how many there are now",
+    "flapping": "that it comes and goes",
+    "reopened": "that it broke again",
+    "resolved": "that it ended",
+}
 _SUBJECTS, _STEPS = 50, 200
 
 
@@ -75,14 +87,14 @@ def incident(facts: IncidentFacts, page_of: Link) -> Values:
                 "at": instant(step.at),
                 "said": _KINDS.get(step.kind, step.kind.replace("_", " ")),
                 "subject": cut(_subject(step.subject), 300),
-                "detail": cut(step.detail, 500),
+                "detail": cut(_told(step.detail), 500),
             }
             for step in facts.history[-_STEPS:]
         ],
         "messages": [
             {
                 "place": cut(f"{message.channel}:{message.target}".rstrip(":"), 200),
-                "what": message.operation.removeprefix("reply:"),
+                "what": _message(message.operation),
                 "state": _SENT.get(message.state, message.state),
                 "reason": cut(message.reason, 300),
             }
@@ -132,6 +144,16 @@ def _subject(name: str) -> str:
     except ValueError:
         return name
     return instant(at).text if at.tzinfo else name
+
+
+def _message(operation: str) -> str:
+    return _MESSAGES.get(operation.removeprefix("reply:").partition(":")[0], operation)
+
+
+def _told(detail: str) -> str:
+    """What an alert said and to whom, where a step is about one: `create to console`."""
+    operation, to, place = detail.partition(" to ")
+    return f"{_message(operation)}{to}{place}"
 
 
 def slug_of(facts: IncidentFacts) -> str:

@@ -94,7 +94,9 @@ def today(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts], watche
             (STATES[state], len(by_state[state]), f"lists/{state.value}.html") for state in ProductState
         ],
         "sections": sections,
-        "spent": [{**row(one), "budgets": one.summary.spent[:3]} for one in spent[:SHOWN]],
+        "spent": [
+            {**row(one), "why": "", "since": None, "budgets": one.summary.spent[:3]} for one in spent[:SHOWN]
+        ],
         "spent_more": max(len(spent) - SHOWN, 0),
         "new": [incident_row(one) for one in new[:SHOWN]],
         "new_more": max(len(new) - SHOWN, 0),

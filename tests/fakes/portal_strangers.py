@@ -110,7 +110,7 @@ def world(folder: Path) -> PortalMesh:
 
 def _put(file: Path, value: object) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(yaml.safe_dump(value, allow_unicode=False, sort_keys=False, width=100_000))
+    file.write_text(yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, width=100_000))
 
 
 def fuzzed(seed: int) -> dict[str, Any]:
@@ -118,7 +118,11 @@ def fuzzed(seed: int) -> dict[str, Any]:
     draw = random.Random(seed)
     made, wild = document(seed, draw.choice(list(HOSTILE.values()))), draw.random() < 0.2
     for _ in range(draw.randint(1, 6)):
-        places = [(holder, key) for holder, key in _leaves(made) if wild or key in _PROSE]
+        places = [
+            (holder, key)
+            for holder, key in _leaves(made)
+            if wild or (key in _PROSE and isinstance(holder[key], str))
+        ]
         holder, key = draw.choice(places)
         holder[key] = draw.choice(_values(draw) if wild else _texts(draw))()
     made["id"] = f"fuzzed-{seed}" if draw.random() < 0.8 else made["id"]
@@ -136,7 +140,7 @@ def _leaves(value: Any) -> Iterator[tuple[Any, Any]]:
 # What may say anything: a text there makes no contract unreadable.
 _PROSE = frozenset(
     {"description", "purpose", "usage", "limitations", "name", "businessName", "domain", "dataProduct",
-     "tenant", "username", "role", "channel", "url", "classification", "property", "type", "server"}
+     "tenant", "username", "role", "channel", "url", "classification", "property", "server"}
 )  # fmt: skip
 
 
