@@ -38,13 +38,22 @@ class Site:
     paths: set[str] = field(default_factory=set)
 
     def put(self, path: str, data: bytes) -> None:
-        """Puts a file there, unless it holds these bytes already. Raises OutsideFolder where a link lies."""
+        """Puts a file there, unless it holds these bytes already.
+
+        Raises OutsideFolder where a link lies, and OSError with the name of the file where it cannot be put.
+        """
         self.paths.add(path)
         *below, name = open_beneath.parts(path)
         try:
-            self._put(below, name, data, make=False)
-        except FileNotFoundError:
-            self._put(below, name, data, make=True)
+            try:
+                self._put(below, name, data, make=False)
+            except FileNotFoundError:
+                self._put(below, name, data, make=True)
+        except open_beneath.OutsideFolder:
+            raise
+        except OSError as error:
+            # The system names the file beside, which is written first, or none.
+            raise OSError(error.errno, error.strerror, str(self.root / path)) from error
 
     def _put(self, below: list[str], name: str, data: bytes, *, make: bool) -> None:
         with open_beneath.folder(self.root, below, make=make) as folder:

@@ -58,6 +58,21 @@ def crawl(browser: Browser, site: Path, at: str) -> list[Seen]:
     return seen
 
 
+def read(browser: Browser, site: Path, paths: Sequence[str], *, script: bool) -> dict[str, str]:
+    """What the main part of each of these pages says, with a reader's scripts or without."""
+    context = browser.new_context(java_script_enabled=script)
+    page = context.new_page()
+    ear = Ear(page, site.as_uri())
+    said = {}
+    for path in paths:
+        page.goto((site / path).as_uri())
+        said[path] = page.locator("main").inner_text()
+        assert page.locator("#as-of").inner_text().startswith("As of 20"), path
+    context.close()
+    assert ear.heard() == []
+    return said
+
+
 def lost(site: Path, seen: Sequence[Seen]) -> list[str]:
     """The links that lead nowhere: to a file that is not there, outside, or to no place of a page."""
     ids = {one.path: set(one.facts["ids"]) for one in seen}

@@ -158,6 +158,56 @@ def test_no_link_is_followed_out_of_the_site(place: Place) -> None:
     assert list(outside.iterdir()) == []
 
 
+def test_what_cannot_be_put_there_is_named(place: Place) -> None:
+    built(place)
+    (place.folder / "site" / "find.html").unlink()
+    (place.folder / "site" / "find.html").mkdir()
+
+    ran = built(place)
+
+    assert ran.code == 3
+    assert "site/find.html: Is a directory" in ran.err
+
+
+def test_a_site_inside_of_the_registry_is_none_of_its_contracts(place: Place) -> None:
+    first, again = (
+        place.dq("portal", "build", "registry/site", "registry", "--as-of", NOW, "--format", "json").json
+        for _ in range(2)
+    )
+
+    assert (first["products"], again["products"], again["written"]) == (3, 3, 0)
+
+
+def test_one_bad_contract_stops_no_other_and_fills_no_page(tmp_path: Path) -> None:
+    place, columns = (
+        Place(tmp_path),
+        "".join(
+            f"      - {{name: c{number}, logicalType: string, required: true, description: One of many.}}\n"
+            for number in range(3000)
+        ),
+    )
+    place.put(
+        "registry/wide.odcs.yaml", contract("wide", **{"      - {name: id,": f"{columns}      - {{name: id,"})
+    )
+    place.put(
+        "registry/prose.odcs.yaml",
+        contract("prose") + f"description: {{purpose: {'much to say ' * 80_000}}}\n",
+    )
+    place.put("registry/huge.odcs.yaml", contract("huge") + f"# {'x' * 5_000_000}\n")
+    odd = ("shop", "Shop", "SHOP", "con", "nul.x", "../x", "a/b", ".", "é", "e\u0301", "x" * 300, "%2e%2e")
+    for number, name in enumerate(odd):
+        text = contract(f"t{number}", **{f"id: t{number}\n": f"id: {json.dumps(name)}\n"})
+        place.put(f"registry/{number}.odcs.yaml", f"{text}domain: {json.dumps(name)}\n")
+
+    ran = built(place)
+
+    pages = [one for one in files(place) if one.startswith("products/") and one.endswith("index.html")]
+    assert (ran.code, ran.json["products"], ran.json["states"]["unreadable"]) == (3, len(odd) + 3, 1)
+    assert len({page.lower() for page in pages}) == len(odd) + 3
+    assert max(len(site(place, page)) for page in pages) < 150_000
+    assert {one.name for one in tmp_path.iterdir()} == {"registry", "site", ".dq"}
+
+
 def test_while_another_build_writes_this_one_says_so(place: Place) -> None:
     import fcntl
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from fakes import portal_pages
 from fakes.browser import Ear, axe
 from fakes.command import Place, contract
 from fakes.portal_mesh import AS_OF
@@ -39,9 +40,18 @@ KINDS = {
 }
 
 
+# So many places are reached by keys on pages of some kinds; on the others, as many as there are.
+PLACES = {"today": 400, "find": 400, "product": 400, "incident": 40, "domain": 40, "changes": 40}
+
+
+def path(site: Path, kind: str) -> str:
+    """The first page of a kind, below the site."""
+    return sorted(site.glob(KINDS[kind]))[0].relative_to(site).as_posix()
+
+
 def at(site: Path, kind: str) -> str:
     """The address of the first page of a kind."""
-    return sorted(site.glob(KINDS[kind]))[0].as_uri()
+    return (site / path(site, kind)).as_uri()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -57,10 +67,11 @@ def test_axe_finds_nothing_in_the_light_and_in_the_dark(page: Page, site: Path, 
 
 def test_the_dark_is_dark(page: Page, site: Path) -> None:
     page.emulate_media(color_scheme="dark")
-    page.goto(at(site, "product"))
+    for kind in KINDS:
+        page.goto(at(site, kind))
 
-    ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
-    assert all(int(part) < 60 for part in re.findall(r"\d+", ground)[:3]), ground
+        ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+        assert all(int(part) < 60 for part in re.findall(r"\d+", ground)[:3]), (kind, ground)
 
 
 def test_the_first_key_leads_to_the_content(page: Page, site: Path) -> None:
@@ -78,7 +89,7 @@ def test_the_first_key_leads_to_the_content(page: Page, site: Path) -> None:
     assert inside
 
 
-@pytest.mark.parametrize("kind", ["today", "find", "product"])
+@pytest.mark.parametrize("kind", PLACES)
 def test_keys_reach_everything_in_the_order_of_the_page_and_show_where_they_are(
     page: Page, site: Path, kind: str
 ) -> None:
@@ -90,7 +101,7 @@ def test_keys_reach_everything_in_the_order_of_the_page_and_show_where_they_are(
             (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2) && box.width > 0];
     }"""
     order, unseen = [], []
-    for _ in range(400):
+    for _ in range(PLACES[kind]):
         page.keyboard.press("Tab")
         place, said, visible = page.evaluate(here)
         if order and place <= order[0]:
@@ -105,21 +116,35 @@ def test_keys_reach_everything_in_the_order_of_the_page_and_show_where_they_are(
     )
     assert unseen == []
     assert order == sorted(order)
-    assert len(order) == min(count, 400)
+    assert len(order) == min(count, PLACES[kind])
 
 
 def test_on_paper_everything_is_there_and_nothing_that_is_pressed(page: Page, site: Path) -> None:
-    page.goto(at(site, "product with checks"))
-    inside = page.locator("details td").first
-
     page.emulate_media(media="print")
+    folded = 0
+    for kind in KINDS:
+        page.goto(at(site, kind))
 
-    expect(page.locator("nav").first).to_be_hidden()
-    expect(page.locator("main h1")).to_be_visible()
-    # What is folded on the screen is unfolded on paper, where nobody can press it.
-    expect(inside).to_be_visible()
-    assert page.evaluate("() => document.body.scrollWidth") <= 1200
+        expect(page.locator("nav").first).to_be_hidden()
+        expect(page.locator("main h1")).to_be_visible()
+        expect(page.locator("#as-of")).to_be_visible()
+        # What is folded on the screen is unfolded on paper, where nobody can press it.
+        unseen = "() => [...document.querySelectorAll('details td')].filter(one => !one.checkVisibility())"
+        assert page.evaluate(f"{unseen}.map(one => one.textContent)") == [], kind
+        assert page.evaluate("() => document.body.scrollWidth") <= 1200, kind
+        folded += page.locator("details:not([open]) td").count()
+    assert folded > 20
+    page.goto(at(site, "product with checks"))
     assert len(page.pdf()) > 10_000
+
+
+def test_without_script_every_screen_says_the_same(chromium: Browser, site: Path) -> None:
+    paths = [path(site, kind) for kind in KINDS if kind != "find"]
+
+    without = portal_pages.read(chromium, site, paths, script=False)
+
+    assert without == portal_pages.read(chromium, site, paths, script=True)
+    assert min(map(len, without.values())) > 40
 
 
 def test_without_script_everything_is_there_but_the_search(chromium: Browser, site: Path) -> None:
