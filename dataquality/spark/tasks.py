@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from zipimport import zipimporter
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 Item = TypeVar("Item")
+Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
@@ -26,9 +27,36 @@ def in_tasks(
     return attempt(lambda: context.parallelize(items, len(items)).map(run).collect())
 
 
+def in_exchanging_tasks(
+    context: SparkContext,
+    items: Sequence[Item],
+    work: Callable[[Item], Iterable[tuple[int, Part]]],
+    buckets: int,
+    merge: Callable[[Iterable[Part]], Iterable[Result]],
+) -> list[Result] | Failure:
+    """What is merged of each bucket, one task a bucket, in one job.
+
+    The work gives parts with the numbers of their buckets, one task an item. They travel from task to task by
+    Spark's shuffle, which keeps the parts of one attempt of each task only.
+    """
+
+    def run() -> list[Result]:
+        given = context.parallelize(items, len(items)).flatMap(partial(_each, work=work))
+        return given.partitionBy(buckets, int).values().mapPartitions(partial(_each, work=merge)).collect()
+
+    return attempt(run)
+
+
 def _task(item: Item, work: Callable[[Item], Result]) -> Result:
     try:
         return work(item)
+    finally:
+        forget_archives()
+
+
+def _each(item: Item, work: Callable[[Item], Iterable[Result]]) -> Iterator[Result]:
+    try:
+        yield from work(item)
     finally:
         forget_archives()
 

@@ -183,6 +183,12 @@ def _values(term: t.Term, types: Types, *, types_known: bool = True) -> _Values:
 
 def _length(texts: Any) -> Any:
     """The number of code points. Of bytes that are no UTF-8, Spark and Arrow count different things."""
+    import numpy as np
+
+    data = texts.buffers()[2]
+    # What is all ASCII, as most texts are, has as many code points as bytes: a twentieth of the time.
+    if not data or np.frombuffer(data, np.int8).min() >= 0:
+        return _compute().binary_length(texts)
     texts.validate(full=True)
     return _compute().utf8_length(texts)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,34 +14,34 @@ from dq.dataquality.model.metric import Aggregate, Answer, DistinctKeys, Failure
 from dq.dataquality.model.term import INTEGERS
 from dq.dataquality.shortcuts.kernels.codes import Keys
 from dq.dataquality.shortcuts.kernels.condition import Condition, column, condition
+from dq.dataquality.shortcuts.kernels.overlaps import overlaps
 from dq.dataquality.shortcuts.kernels.task import (
     Batch,
     Count,
-    Distinct,
     Extreme,
+    Keyed,
     Part,
     Question,
-    Repeated,
     Total,
     Work,
+    alone,
     answer,
-    beyond_first,
     columns_of,
+    merged,
     of_batches,
 )
-from dq.dataquality.shortcuts.kernels.units import Unit, joined, units
 from dq.dataquality.shortcuts.statistics.facts import File
 from dq.dataquality.shortcuts.statistics.parquet import folder_columns
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.spark.tasks import in_tasks
+from dq.dataquality.spark.tasks import in_exchanging_tasks, in_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # Below, Spark answers before the Python workers have started (about 0.3 s of CPU each).
 WORTH_ROWS = 1_000_000
-# So many different values of one column come to the driver, over all tasks: 80 MB of integers.
-MOST_DISTINCT = 10_000_000
+# Keys that tasks exchange are counted in buckets of so many rows: at most 32 MB of integers for a task.
+_BUCKET_ROWS = 4_000_000
 _KEYS = INTEGERS | {"decimal", "date", "string", "boolean"}
 # Of these, Spark may have written values in another calendar than it reads; known bounds exclude it.
 _DATED = frozenset({"date"})
@@ -71,33 +71,43 @@ def answers(
     asked = [
         _Asked(metric, question)
         for metric in metrics
-        if (question := _question(metric, types, len(files), keys=keys, values=values)) is not None
+        if (question := _question(metric, types, files, keys=keys, values=values)) is not None
         and columns_of(question) <= types.keys()
     ]
-    grouped: tuple[Unit, ...] = tuple((file,) for file in files)
-    chosen: list[_Asked] = []
-    for one in asked:
-        if isinstance(one.question, Repeated):
-            apart = units(files, [Column((name,)) for name in one.question.columns])
-            both = joined(grouped, apart.units) if apart else None
-            if apart is None or both is None:
-                continue
-            grouped = both
-            split = replace(one.question, column=apart.column, shared=apart.shared)
-            one = replace(one, question=split)
-        chosen.append(one)
-    if not chosen or not grouped:
+    if not asked or not files:
         return {}
-    work = Work(tuple(one.question for one in chosen), {name: types[name] for name in types})
-    addresses = [[file.path for file in unit] for unit in grouped]
-    parts = in_tasks(frame.sparkSession.sparkContext, addresses, partial(answer, work=work))
-    if isinstance(parts, Failure):
+    work = Work(tuple(one.question for one in asked), types)
+    keyed = any(isinstance(one.question, Keyed) for one in asked)
+    buckets = 1 + sum(file.rows for file in files) // _BUCKET_ROWS if keyed else 1
+    told = in_exchanging_tasks(
+        frame.sparkSession.sparkContext,
+        [[file.path] for file in files],
+        partial(answer, work=work, buckets=buckets),
+        buckets,
+        merged,
+    )
+    if isinstance(told, Failure):
         return {}
+    return _answers(asked, told, types)
+
+
+def _answers(
+    asked: Sequence[_Asked],
+    told: Sequence[list[Part] | tuple[int, int | None]],
+    types: Mapping[str, DataType],
+) -> dict[Metric, Answer]:
+    """The answers of which no part is missing, of what tasks tell; see `merged`."""
+    parts = [part for part in told if isinstance(part, list)]
+    different: dict[int, list[int | None]] = {}
+    for part in told:
+        if isinstance(part, tuple):
+            different.setdefault(part[0], []).append(part[1])
     found: dict[Metric, Answer] = {}
-    for number, one in enumerate(chosen):
-        mine = [part[number] for part in parts]
-        if all(part is not None for part in mine):
-            found[one.metric] = _merged(one.question, mine, types)
+    for at, one in enumerate(asked):
+        mine = [part[at] for part in parts]
+        counts = [count for count in different.get(at, ()) if count is not None]
+        if None not in mine and len(counts) == len(different.get(at, ())):
+            found[one.metric] = _joined(one.question, mine, sum(counts), types)
     return found
 
 
@@ -105,7 +115,7 @@ _Told = TypeVar("_Told", Aggregate, Keys)
 
 
 def by_unit(
-    metrics: Sequence[_Told], frame: DataFrame, groups: Sequence[Unit], tasks_from: int
+    metrics: Sequence[_Told], frame: DataFrame, groups: Sequence[Sequence[File]], tasks_from: int
 ) -> dict[_Told, list[Any]]:
     """The answers of each of these groups of files to what can be asked of tasks, in their order.
 
@@ -120,7 +130,7 @@ def by_unit(
         if isinstance(metric, Keys):
             question: Question | None = metric if metric.sound(types) else None
         else:
-            question = _question(metric, types, len(files), keys=False, values=True)
+            question = _question(metric, types, files, keys=False, values=True)
         if question is not None and columns_of(question) <= types.keys():
             asked.append((metric, question))
     if not asked:
@@ -128,13 +138,13 @@ def by_unit(
     work = Work(tuple(question for _, question in asked), types)
     addresses = [[file.path for file in unit] for unit in groups]
     if sum(file.rows for file in files) >= tasks_from:
-        told = in_tasks(frame.sparkSession.sparkContext, addresses, partial(answer, work=work))
+        told = in_tasks(frame.sparkSession.sparkContext, addresses, partial(alone, work=work))
     else:
         told = _here(addresses, work)
     if isinstance(told, Failure):
         return {}
     return {
-        metric: [_merged(question, [part[at]], types) for part in told]
+        metric: [_joined(question, [part[at]], 0, types) for part in told]
         for at, (metric, question) in enumerate(asked)
         if all(part[at] is not None for part in told)
     }
@@ -146,7 +156,7 @@ def _here(addresses: Sequence[Sequence[str]], work: Work) -> list[list[Part]] | 
 
     before = pa.cpu_count()
     try:
-        return [answer(paths, work) for paths in addresses]
+        return [alone(paths, work) for paths in addresses]
     except (OSError, ValueError, NotImplementedError, pa.ArrowException) as error:
         return Failure(type(error).__name__)
     finally:
@@ -161,15 +171,13 @@ def in_memory(
     `columns` are Arrow arrays of the types that the schema gives them, with no date before 1900.
     """
     types = {name: kind for name, kind in zip(schema.names, schema.parts, strict=True) if name in columns}
-    made = ((metric, _question(metric, types, 1, keys=True, values=True)) for metric in metrics)
-    asked = [(metric, one) for metric, one in made if one is not None and columns_of(one) <= types.keys()]
-    work = Work(tuple(question for _, question in asked), types)
-    parts = of_batches([Batch(rows, columns)], work)
-    return {
-        metric: _merged(question, [part], types)
-        for (metric, question), part in zip(asked, parts, strict=True)
-        if part is not None
-    }
+    made = ((metric, _question(metric, types, (), keys=True, values=True)) for metric in metrics)
+    asked = [
+        _Asked(metric, one) for metric, one in made if one is not None and columns_of(one) <= types.keys()
+    ]
+    work = Work(tuple(one.question for one in asked), types)
+    told = merged(part for _, part in of_batches([Batch(rows, columns)], work, 1))
+    return _answers(asked, list(told), types)
 
 
 def _types(frame: DataFrame, files: Sequence[File]) -> dict[str, DataType]:
@@ -193,18 +201,19 @@ def _sure(file: File, column: Column, kind: DataType) -> bool:
 
 
 def _question(
-    metric: Metric, types: Mapping[str, DataType], files: int, *, keys: bool, values: bool
+    metric: Metric, types: Mapping[str, DataType], files: Sequence[File], *, keys: bool, values: bool
 ) -> Question | None:
     """The question to a task; None for a metric that stays with Spark."""
     if isinstance(metric, RepeatedKeys):
         names = _names(metric.keys, types)
-        return Repeated(names) if keys and names and not metric.where else None
+        if not keys or not names or metric.where:
+            return None
+        return Keyed(names, True, overlaps(files, metric.keys))
     if not values:
         return None
     if isinstance(metric, DistinctKeys):
         names = _names(metric.keys, types)
-        plain = names is not None and len(names) == 1 and not metric.where
-        return Distinct(names[0], MOST_DISTINCT // files) if plain and names else None
+        return Keyed(names, False) if names and not metric.where else None
     if not isinstance(metric, Aggregate) or metric.kind is not Kind.ROWS:
         return None
     where: Condition | None = None
@@ -235,19 +244,18 @@ def _aggregate(metric: Aggregate, types: Mapping[str, DataType], where: Conditio
     return None
 
 
-def _merged(question: Question, parts: Sequence[Part], types: Mapping[str, DataType]) -> Any:
+def _joined(question: Question, parts: Sequence[Part], different: int, types: Mapping[str, DataType]) -> Any:
     match question:
         case Count():
             return sum(parts)
         case Keys():
             return parts[0]
-        case Repeated():
-            return sum(count for count, _ in parts) + _across([handed for _, handed in parts])
+        case Keyed(_, repeated, _):
+            # Of the rows whose keys were exchanged, one for each key is no repetition.
+            return sum(parts) - different if repeated else different
         case Extreme(aggregate, _, _):
             found = [value for part in parts for value in part]
             return {"min": min, "max": max}[aggregate](found) if found else None
-        case Distinct():
-            return _different(parts)
         case Total(aggregate, column, _):
             total, number = sum((part[0] for part in parts), Decimal(0)), sum(part[1] for part in parts)
             if aggregate == "sum" or not number:
@@ -259,18 +267,3 @@ def average(total: Decimal, number: int, scale: int) -> Decimal:
     """As Spark divides decimals: to 38 digits, and then to four places more than the column has."""
     with localcontext(prec=38, rounding=ROUND_HALF_UP):
         return (total / number).quantize(Decimal(1).scaleb(-scale - _AVERAGE_PLACES))
-
-
-def _across(handed: Sequence[list[Any]]) -> int:
-    """The repeated keys among those that stand in several units."""
-    import pyarrow as pa
-
-    held = [keys for keys in handed if keys]
-    return beyond_first([pa.concat_arrays(chunks) for chunks in zip(*held, strict=True)]) if held else 0
-
-
-def _different(parts: Sequence[Any]) -> int:
-    import pyarrow as pa
-
-    held = [part for part in parts if len(part)]
-    return len(pa.chunked_array(held).unique()) if held else 0

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from dq.contracts.types import DataType
 from dq.dataquality.shortcuts.kernels.codes import Keys, coded, run_of
 from dq.dataquality.shortcuts.kernels.condition import Condition
+from dq.dataquality.shortcuts.kernels.keys import MOST_HELD, KeysOfFile, KeyTally, cut
+from dq.dataquality.shortcuts.kernels.overlaps import ANYWHERE, Overlaps
 from dq.dataquality.spark.readers.columnar import opened
 
 _BATCH = 131_072
-# So many values that may repeat are held before they are thinned out.
-_HELD = 2_000_000
-# So many rows with values that other units have too are handed on; more are no mere cut between two files.
-_MOST_HANDED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,37 +46,32 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
-    """The different values of a column, as an Arrow array, when there are at most `most` of them."""
+class Keyed:
+    """How many different keys there are, or how many rows stand beyond the first of theirs.
 
-    column: str
-    most: int
-
-
-@dataclass(frozen=True, slots=True)
-class Repeated:
-    """How many rows stand beyond the first of their key, among the files of one unit.
-
-    Rows whose `column` has one of the `shared` values are not counted but handed on, as other units have
-    such rows too.
+    A key with a NULL in it is none. `overlaps` tells which keys other files may have, too.
     """
 
     columns: tuple[str, ...]
-    column: str = ""
-    shared: tuple[Any, ...] = ()
+    repeated: bool
+    overlaps: Overlaps = ANYWHERE
 
 
-Question = Count | Extreme | Total | Distinct | Repeated | Keys
+Question = Count | Extreme | Total | Keyed | Keys
 # None: this task cannot tell, and Spark has to be asked.
 Part = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The questions, and the types of the columns that they read, by exact names."""
+    """The questions, and the types of the columns that they read, by exact names.
+
+    A task holds so many keys of other files, too, before it hands them on.
+    """
 
     questions: tuple[Question, ...]
     types: Mapping[str, DataType]
+    most_keys: int = MOST_HELD
 
 
 def columns_of(question: Question) -> frozenset[str]:
@@ -88,23 +81,20 @@ def columns_of(question: Question) -> frozenset[str]:
             return where.columns if where else frozenset()
         case Extreme(_, column, where) | Total(_, column, where):
             return frozenset({column}) | (where.columns if where else frozenset())
-        case Distinct(column, _):
-            return frozenset({column})
-        case Repeated(columns, _, _) | Keys(columns):
+        case Keyed(columns) | Keys(columns):
             return frozenset(columns)
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What has been seen so far of the values of a distinct count or a key."""
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """Some different keys of one bucket, for the question of this number."""
 
-    parts: list[Any] = field(default_factory=list)
-    rows: int = 0
-    lost: bool = False
+    question: int
+    keys: Any
 
 
-def answer(paths: Sequence[str], work: Work) -> list[Part]:
-    """The parts of all answers that these files give, in the order of the questions.
+def answer(paths: Sequence[str], work: Work, buckets: int) -> Iterator[tuple[int, list[Part] | Exchanged]]:
+    """The parts of all answers that these files give, in the order of the questions, and keys by bucket.
 
     A question whose evaluation fails gives None, and the others are answered all the same. Raises
     OSError and pyarrow's errors when a file cannot be read.
@@ -113,14 +103,23 @@ def answer(paths: Sequence[str], work: Work) -> list[Part]:
 
     # The task has one processor; its neighbours have the others.
     pa.set_cpu_count(1)
-    return of_batches(_batches(paths, work), work)
+    return of_batches(_batches(paths, work), work, buckets)
 
 
-def of_batches(batches: Iterable[Batch], work: Work) -> list[Part]:
-    """The parts of all answers that these rows give; see `answer`."""
+def alone(paths: Sequence[str], work: Work) -> list[Part]:
+    """The parts alone, where no question is about keys that are exchanged; else as `answer`."""
+    ((_, parts),) = answer(paths, work, 1)
+    assert isinstance(parts, list)
+    return parts
+
+
+def of_batches(
+    batches: Iterable[Batch], work: Work, buckets: int
+) -> Iterator[tuple[int, list[Part] | Exchanged]]:
+    """The parts of all answers that these rows give, and their keys; see `answer`."""
     import pyarrow as pa
 
-    parts: list[Part] = [_nothing(question) for question in work.questions]
+    parts: list[Part] = [_nothing(question, work) for question in work.questions]
     for batch in batches:
         for number, question in enumerate(work.questions):
             if parts[number] is not None:
@@ -128,7 +127,42 @@ def of_batches(batches: Iterable[Batch], work: Work) -> list[Part]:
                     parts[number] = _more(parts[number], question, batch)
                 except (pa.ArrowException, ValueError):
                     parts[number] = None
-    return [_done(part, question) for part, question in zip(parts, work.questions, strict=True)]
+            if isinstance(parts[number], KeysOfFile) and parts[number].shared.full:
+                yield from _exchanged(parts[number], number, buckets)
+    for number, part in enumerate(parts):
+        if isinstance(part, KeysOfFile):
+            yield from _exchanged(part, number, buckets)
+    yield 0, [_done(part, question) for part, question in zip(parts, work.questions, strict=True)]
+
+
+def _exchanged(part: KeysOfFile, number: int, buckets: int) -> Iterator[tuple[int, Exchanged]]:
+    keys = part.shared.taken()
+    if keys is not None:
+        for bucket, some in cut(keys, buckets):
+            yield bucket, Exchanged(number, some)
+
+
+def merged(given: Iterable[list[Part] | Exchanged]) -> Iterator[list[Part] | tuple[int, int | None]]:
+    """What the tasks of the files tell, as it is, and for each question how many keys the bucket has.
+
+    None instead of a number where the bucket cannot tell.
+    """
+    import pyarrow as pa
+
+    tallies: dict[int, KeyTally] = {}
+    lost = set()
+    for one in given:
+        if isinstance(one, list):
+            yield one
+            continue
+        try:
+            tallies.setdefault(one.question, KeyTally()).add(one.keys)
+        except pa.ArrowException:
+            # More than 2 GB of texts.
+            lost.add(one.question)
+    for number, tally in tallies.items():
+        keys = None if number in lost else tally.taken()
+        yield number, None if keys is None else len(keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +207,7 @@ def _arrow(kind: DataType) -> Any:
     return made() if made else None
 
 
-def _nothing(question: Question) -> Part:
+def _nothing(question: Question, work: Work) -> Part:
     match question:
         case Count():
             return 0
@@ -184,7 +218,7 @@ def _nothing(question: Question) -> Part:
         case Keys():
             return []
         case _:
-            return _Tally()
+            return KeysOfFile(KeyTally(work.most_keys))
 
 
 def _more(part: Part, question: Question, batch: Batch) -> Part:
@@ -202,12 +236,10 @@ def _more(part: Part, question: Question, batch: Batch) -> Part:
         case Total(_, column, where):
             values = _passing(batch, column, where)
             return part[0] + (pc.sum(values).as_py() or 0), part[1] + len(values) - values.null_count
-        case Distinct(column, most):
-            return _seen(part, [pc.unique(batch.columns[column].drop_null())], most)
         case Keys(columns):
             return [*part, coded([batch.columns[name] for name in columns])]
-        case Repeated(columns, _, _):
-            part.parts.append([batch.columns[name] for name in columns])
+        case Keyed(columns, _, overlaps):
+            part.add(columns, [batch.columns[name] for name in columns], overlaps)
             return part
 
 
@@ -216,84 +248,14 @@ def _passing(batch: Batch, column: str, where: Condition | None) -> Any:
     return values if where is None else values.filter(where.evaluate(batch.columns))
 
 
-def _seen(tally: _Tally, values: list[Any], most: int) -> _Tally:
-    tally.parts += values
-    tally.rows += sum(len(one) for one in values)
-    if tally.rows > _HELD:
-        kept = _unique(tally.parts)
-        tally.parts, tally.rows = [kept], len(kept)
-        tally.lost = tally.lost or len(kept) > most
-        if tally.lost:
-            tally.parts, tally.rows = [], 0
-    return tally
-
-
-def _unique(parts: list[Any]) -> Any:
-    import pyarrow as pa
-
-    return pa.chunked_array(parts).unique()
-
-
 def _done(part: Part, question: Question) -> Part:
     """The part as it travels to the driver."""
     match question:
         case Extreme(aggregate, _, _):
             return part if part is None else ({"min": min, "max": max}[aggregate](part),) if part else ()
-        case Distinct(_, most):
-            if part is None or part.lost:
-                return None
-            kept = _unique(part.parts) if part.parts else []
-            return kept if len(kept) <= most else None
         case Keys():
             return part if part is None else run_of(part)
-        case Repeated():
-            return part if part is None else _repeated(part.parts, question)
+        case Keyed():
+            return part if part is None else part.repeated()
         case _:
             return part
-
-
-def _repeated(parts: list[list[Any]], question: Repeated) -> Part:
-    """Rows beyond the first of each key, those with a NULL in it left out, and the keys to be handed on."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not parts:
-        return 0, []
-    keys = [pa.chunked_array(chunks).combine_chunks() for chunks in zip(*parts, strict=True)]
-    if any(key.null_count for key in keys):
-        present = keys[0].is_valid()
-        for key in keys[1:]:
-            present = pc.and_(present, key.is_valid())
-        keys = [key.filter(present) for key in keys]
-    handed: list[Any] = []
-    if question.shared:
-        split = keys[question.columns.index(question.column)]
-        found = pc.is_in(split, value_set=pa.array(question.shared, split.type))
-        handed = [key.filter(found) for key in keys]
-        if len(handed[0]) > _MOST_HANDED:
-            return None
-        keys = [key.filter(pc.invert(found)) for key in keys]
-    return beyond_first(keys), handed
-
-
-def beyond_first(keys: list[Any]) -> int:
-    """How many rows repeat the key of another one; the columns of the keys are Arrow arrays without NULL."""
-    import pyarrow as pa
-
-    if len(keys[0]) < 2 or _increasing(keys):
-        return 0
-    names = [str(number) for number in range(len(keys))]
-    groups = pa.table(keys, names).group_by(names, use_threads=False).aggregate([([], "count_all")])
-    return len(keys[0]) - int(groups.num_rows)
-
-
-def _increasing(keys: list[Any]) -> bool:
-    """Whether every key is greater than the one before it: sorted data, the usual case, has none twice."""
-    import pyarrow.compute as pc
-
-    found = None
-    for key in reversed(keys):
-        before, after = key[:-1], key[1:]
-        less = pc.less(before, after)
-        found = less if found is None else pc.or_(less, pc.and_(pc.equal(before, after), found))
-    return bool(pc.all(found).as_py())

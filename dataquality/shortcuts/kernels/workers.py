@@ -31,7 +31,7 @@ def _asked(context: SparkContext, _application: str, python: str) -> str | None:
         from importlib.util import find_spec
 
         missing = []
-        for name in ("dq", "dq.dataquality", "pyarrow"):
+        for name in ("dq", "dq.dataquality", "pyarrow", "numpy"):
             try:
                 found = find_spec(name)
             except ImportError:
