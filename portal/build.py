@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
 
+from dq.contracts.shared.errors import DqError
 from dq.portal.facts import incidents as incident_facts
 from dq.portal.facts import touched
 from dq.portal.facts import watcher as watching
@@ -14,6 +15,7 @@ from dq.portal.facts.card import Card, Problem
 from dq.portal.views.lists import ProductRow
 from dq.portal.writing import products, site, state, templates
 from dq.portal.writing.crew import Crew
+from dq.portal.writing.histories import histories
 from dq.portal.writing.plan import SitePlan, plan, read_cards
 from dq.portal.writing.request import PortalRequest, PortalSummary
 from dq.portal.writing.screens import Screens
@@ -37,18 +39,20 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
         # Pages are made otherwise now; what was there is known, so that it can be removed.
         before = SiteState(paths=before.paths, changes=before.changes, seen=before.seen)
     read = read_cards(request, before, crew)
+    told = histories(held, request, read.files, read.cards, crew)
     with request.store.read() as tx:
         watcher = watching.watcher(tx, request.now, request.tick)
         incidents = incident_facts.incidents(tx, request.now - KEPT_FOR)
         marks = touched.marks(tx)
         moved = touched.touched(tx, before.marks, marks)
-    made = plan(held, read, incidents, moved, before, request)
+    made = plan(held, read, incidents, moved, before, request, told.of)
     held.plan([*made.kept_paths, *(path for job in made.jobs for path in products.paths_of(job.card))])
     rows = _written(held, crew, made, read.cards, request)
     cards = [row.card for row in rows]
     noted = state.changed(before, cards, request.now.isoformat())
     shown = Screens(held, rows, incidents, watcher, before)
-    shown.write(noted, None if request.waivers is None else [asdict(one) for one in request.waivers])
+    waivers = None if request.waivers is None else [asdict(one) for one in request.waivers]
+    shown.write(noted, told.of, waivers)
     held.clear([*before.paths, *unfinished])
     after = SiteState(
         templates.digest(),
@@ -61,7 +65,7 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
         state.seen(before, cards),
     )
     state.save(held, after)
-    return _summary(request, held, rows, made, stale=watcher.stale)
+    return _summary(request, held, rows, made, told.problems, stale=watcher.stale)
 
 
 def _written(
@@ -87,7 +91,13 @@ def _kept(row: ProductRow, made: SitePlan, before: SiteState, look: str) -> Kept
 
 
 def _summary(
-    request: PortalRequest, held: Site, rows: Sequence[ProductRow], made: SitePlan, *, stale: bool
+    request: PortalRequest,
+    held: Site,
+    rows: Sequence[ProductRow],
+    made: SitePlan,
+    untold: Sequence[DqError],
+    *,
+    stale: bool,
 ) -> PortalSummary:
     return PortalSummary(
         request.out,
@@ -99,4 +109,5 @@ def _summary(
         stale,
         Counter(one.summary.state for one in rows),
         tuple(problem for one in rows for problem in one.card.problems),
+        tuple(f"{one.message} {one.mend}" for one in untold),
     )

@@ -153,6 +153,8 @@ def describe(done: PortalSummary) -> None:
     output.line(f"{done.rendered:,} made anew; {files}.")
     for problem in done.problems:
         output.note(f"{problem.at}: {problem.rule}: {problem.message} {problem.mend}")
+    for said in done.unjudged:
+        output.note(f"dq: what versions broke is not known: {said}")
     if done.stale:
         output.note(
             "dq: the watcher is silent, and the pages say so. Run dq watch, or name its pace with --tick."

@@ -189,6 +189,7 @@ OUTPUTS: dict[str, Schema] = {
         "out": TEXT, "products": WHOLE, "rendered": WHOLE, "written": WHOLE, "same": WHOLE, "removed": WHOLE,
         "stale": YES_NO, "states": keyed(WHOLE),
         "problems": many(row({"at": TEXT, "rule": TEXT, "message": TEXT, "mend": TEXT})),
+        "unjudged": many(TEXT),
     }),
     "propose": many(row({
         "contract": TEXT, "object": TEXT, "rows": WHOLE, "partitions": WHOLE, "present": WHOLE,

@@ -22,6 +22,7 @@ from dq.dataquality.results.check_runs import GROUP
 from dq.portal.facts.card import Card, Problem
 from dq.portal.facts.incidents import IncidentFacts
 from dq.portal.facts.quality import NOTHING, ObjectQuality
+from dq.portal.facts.versions import NOT_ASKED, VersionHistory
 
 Key = tuple[str, str, str]
 Edge = tuple[str, str, str]
@@ -65,6 +66,7 @@ class ProductFacts:
     made_from: tuple[Edge, ...]
     used_by: tuple[Edge, ...]
     consumers: tuple[Subscription, ...]
+    versions: VersionHistory
 
     @property
     def in_force(self) -> bool:
@@ -97,6 +99,7 @@ def product(
     neighbours: Neighbours,
     edges: tuple[tuple[Edge, ...], tuple[Edge, ...]],
     consumers: Sequence[Subscription] = (),
+    versions: VersionHistory = NOT_ASKED,
 ) -> ProductFacts:
     """The facts of one product as of an instant."""
     ready: list[Slo] = []
@@ -115,6 +118,7 @@ def product(
         edges[0],
         edges[1],
         tuple(consumers),
+        versions,
     )
 
 

@@ -16,6 +16,7 @@ from dq.portal.facts.product import ProductFacts
 from dq.portal.views.objects import object_values
 from dq.portal.views.schedules import in_words
 from dq.portal.views.strip import strip
+from dq.portal.views.versions import versions
 from dq.portal.views.words import STATES, Values, cut, instant, link, said_state
 
 PAST_INCIDENTS = 20
@@ -81,7 +82,7 @@ def product(facts: ProductFacts, page_of: Link) -> Values:
         ],
         "made_from": [_edge(one, page_of) for one in facts.made_from[:_EDGES]],
         "used_by": [_edge(one, page_of) for one in facts.used_by[:_EDGES]],
-        "versions": list(_versions(facts)),
+        "versions": versions(facts),
         "open_incidents": [incident_row(one) for one in facts.open_incidents],
         "past_incidents": [
             incident_row(one) for one in facts.incidents if one.incident.state.closed
@@ -208,20 +209,3 @@ def _reading(contract: Contract, server: Server) -> Values:
 def _edge(edge: tuple[str, str, str], page_of: Link) -> Values:
     own, other, theirs = edge
     return {"own": own, "contract": other, "object": theirs, "page": page_of(other)}
-
-
-def _versions(facts: ProductFacts) -> Iterator[Values]:
-    """The versions that the store has seen, the newest first, with when each was first judged or checked."""
-    seen: dict[str, Any] = {facts.contract.version: None}
-    for one in facts.objects:
-        for line in one.quality.lines:
-            first = seen.get(line.version)
-            seen[line.version] = line.at if first is None else min(first, line.at)
-    for version, at in sorted(
-        seen.items(), key=lambda pair: (pair[1] is not None, pair[1] or 0), reverse=False
-    ):
-        yield {
-            "version": version,
-            "at": instant(at) if at else None,
-            "now": version == facts.contract.version,
-        }

@@ -17,6 +17,7 @@ from dq.portal.facts.card import Card, Problem
 from dq.portal.facts.graph import Graph
 from dq.portal.facts.incidents import IncidentFacts
 from dq.portal.facts.summary import Summary
+from dq.portal.facts.versions import NOT_ASKED, VersionHistory
 from dq.portal.writing.crew import Crew
 from dq.portal.writing.products import PageJob, paths_of
 from dq.portal.writing.request import PortalRequest
@@ -101,13 +102,14 @@ def plan(
     moved: set[str] | None,
     before: SiteState,
     request: PortalRequest,
+    versions: Mapping[str, VersionHistory],
 ) -> SitePlan:
     """What to do. `moved` are the keys of which the store may know something new, None for all."""
     jobs: list[PageJob] = []
     kept: dict[str, Summary] = {}
     paths: list[str] = []
     inputs: dict[str, str] = {}
-    for job in _jobs(read.cards, read.files, incidents, request):
+    for job in _jobs(read.cards, read.files, incidents, request, versions):
         name = job.card.file
         inputs[name] = _hash(job)
         old = before.contracts.get(name)
@@ -138,7 +140,16 @@ def _hash(job: PageJob) -> str:
     beside = [(str(file), digest) for file, digest in job.beside]
     incidents = [(one.incident.id, one.incident.revision, one.messages) for one in job.incidents]
     consumers = [one.model_dump_json() for one in job.consumers]
-    said = (job.card.digest, job.card.key, job.card.problems, job.edges, beside, incidents, consumers)
+    said = (
+        job.card.digest,
+        job.card.key,
+        job.card.problems,
+        job.edges,
+        beside,
+        incidents,
+        consumers,
+        job.versions,
+    )
     return sha256(repr((said, sorted(job.linked.items()))).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -147,6 +158,7 @@ def _jobs(
     files: Mapping[str, Found],
     incidents: Sequence[IncidentFacts],
     request: PortalRequest,
+    versions: Mapping[str, VersionHistory],
 ) -> Iterator[PageJob]:
     edges: Graph = lineage.graph(cards)
     by_key: dict[str, list[IncidentFacts]] = defaultdict(list)
@@ -169,6 +181,7 @@ def _jobs(
             tuple(subscribed[identity(card.id, card.version)]) if card.readable and subscribed else (),
             tuple(by_key.get(card.key, ())) if card.key else (),
             {other: pages[other] for side in around for _, other, _ in side if other in pages},
+            versions.get(card.file, NOT_ASKED),
         )
 
 

@@ -24,6 +24,7 @@ from dq.portal.facts.names import slug
 from dq.portal.facts.product import Edge, Known, ProductFacts, ProductState, product
 from dq.portal.facts.quality import quality
 from dq.portal.facts.summary import Summary, summary
+from dq.portal.facts.versions import NOT_ASKED, VersionHistory
 from dq.portal.views import incident, machines
 from dq.portal.views import product as screen
 from dq.portal.views.product import incident_row
@@ -48,6 +49,7 @@ class PageJob:
     consumers: tuple[Subscription, ...] = ()
     incidents: tuple[IncidentFacts, ...] = ()
     linked: Mapping[str, str] = field(default_factory=dict)
+    versions: VersionHistory = NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ def _product(
     site: Site, job: PageJob, contract: Contract, beside: list[Contract], known: Known, now: datetime
 ) -> Summary:
     neighbours = _neighbours(contract, beside)
-    facts = product(job.card, contract, known, now, neighbours, job.edges, job.consumers)
+    facts = product(job.card, contract, known, now, neighbours, job.edges, job.consumers, job.versions)
     _write(site, job, facts)
     return summary(facts)
 

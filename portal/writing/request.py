@@ -48,7 +48,8 @@ class PortalRequest:
 @dataclass(frozen=True, slots=True)
 class PortalSummary:
     """What a build did: how many products there are, how many pages were made anew, and what of the site's
-    files was written, left as it was and removed. `problems` are why contracts could not be read."""
+    files was written, left as it was and removed. `problems` are why contracts could not be read, and
+    `unjudged` why Git cannot tell what versions broke, with mends."""
 
     out: Path
     products: int
@@ -59,6 +60,7 @@ class PortalSummary:
     stale: bool
     states: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    unjudged: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """As JSON values."""
@@ -75,4 +77,5 @@ class PortalSummary:
                 {"at": one.at, "rule": one.rule, "message": one.message, "mend": one.mend}
                 for one in self.problems
             ],
+            "unjudged": list(self.unjudged),
         }

@@ -11,6 +11,7 @@ from typing import Any
 from dq.portal.facts.incidents import IncidentFacts
 from dq.portal.facts.names import domain_page
 from dq.portal.facts.product import ProductState
+from dq.portal.facts.versions import VersionHistory
 from dq.portal.facts.watcher import Watcher
 from dq.portal.views import changes, domains, find, incident, lists, search
 from dq.portal.views.changes import NotedChange
@@ -33,10 +34,17 @@ class Screens:
     before: SiteState
     hashes: dict[str, str] = field(default_factory=dict)
 
-    def write(self, noted: Sequence[NotedChange], waivers: Sequence[Any] | None) -> None:
+    def write(
+        self,
+        noted: Sequence[NotedChange],
+        histories: Mapping[str, VersionHistory],
+        waivers: Sequence[Any] | None,
+    ) -> None:
         """All of them."""
         self._incidents()
-        self._overview(noted, waivers)
+        self._overview()
+        told = changes.changes(noted, self.rows, histories, waivers, self.watcher)
+        self.site.put("changes.html", render("changes.html", "", **told))
         self._states()
         self._domains()
         self._search()
@@ -61,12 +69,11 @@ class Screens:
         }
         self.site.put("as-of.js", f"window.dqAsOf = {json.dumps(facts)};\n".encode())
 
-    def _overview(self, noted: Sequence[NotedChange], waivers: Sequence[Any] | None) -> None:
+    def _overview(self) -> None:
         rows, as_of = self.rows, instant(self.watcher.now)
         put = self.site.put
         put("index.html", render("today.html", "", **lists.today(rows, self.incidents, self.watcher)))
         put("find.html", render("find.html", "", as_of=as_of, **find.find(rows, search.filter_shelf)))
-        put("changes.html", render("changes.html", "", **changes.changes(noted, rows, waivers, self.watcher)))
         feed = incident.feed("Incidents", "all", list(self.incidents), "")
         put("incidents.xml", render("feed.xml", "", **feed))
 

@@ -109,6 +109,10 @@ class Site:
             return _read(folder, name)
         return b""
 
+    def keep_for_later(self, name: str, data: bytes) -> None:
+        """Keeps something for the next build while this one goes on."""
+        self._own(name, data)
+
     def keep_for_next(self, name: str, data: bytes) -> None:
         """Keeps something for the next build, and forgets what was planned: this build has ended."""
         self._own(name, data)

@@ -84,18 +84,15 @@ def objects(repo: Repository, ids: Iterable[str], kind: str) -> dict[str, bytes]
     `kind` is `commit`, `tree` or `blob`. Raises BaseUnavailable for what is missing or damaged, with the
     command that brings it.
     """
-    wanted = sorted(set(ids))
-    if not wanted:
-        return {}
-    given = "".join(f"{one}\n" for one in wanted).encode()
-    try:
-        return converse(
-            repo, ("cat-file", "--batch"), given, lambda output: dict(_objects(output, wanted, kind))
-        )
-    except _Missing as missing:
-        message = f"{missing.args[0]} is {missing.args[1]} in this clone, so the base cannot be read."
-        remote = _remotes(repo)[0]
-        raise BaseUnavailable(message, f"Run: git fetch --refetch --no-filter {remote}") from missing
+    return _batch(repo, ids, kind)
+
+
+def blobs(repo: Repository, ids: Iterable[str], largest: int) -> dict[str, bytes]:
+    """The files of these ids that this clone has and that are no larger; all others are left out.
+
+    Raises BaseUnavailable where Git cannot answer, or an object is damaged.
+    """
+    return _batch(repo, ids, "blob", largest)
 
 
 def commits_of(repo: Repository, commit: str, path: str, most: int) -> list[tuple[str, int]]:
@@ -165,17 +162,40 @@ def _kinds(repo: Repository, names: Sequence[str]) -> dict[str, str]:
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and _ID.fullmatch(pair[0])}
 
 
+def _batch(repo: Repository, ids: Iterable[str], kind: str, largest: int | None = None) -> dict[str, bytes]:
+    wanted = sorted(set(ids))
+    if not wanted:
+        return {}
+    given = "".join(f"{one}\n" for one in wanted).encode()
+    try:
+        return converse(
+            repo, ("cat-file", "--batch"), given, lambda output: dict(_objects(output, wanted, kind, largest))
+        )
+    except _Missing as missing:
+        message = f"{missing.args[0]} is {missing.args[1]} in this clone, so the base cannot be read."
+        remote = _remotes(repo)[0]
+        raise BaseUnavailable(message, f"Run: git fetch --refetch --no-filter {remote}") from missing
+
+
 class _Missing(Exception):
     """An object that cannot be had, and how it fails."""
 
 
-def _objects(output: IO[bytes], wanted: Sequence[str], kind: str) -> Iterator[tuple[str, bytes]]:
+def _objects(
+    output: IO[bytes], wanted: Sequence[str], kind: str, largest: int | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """The objects in order; with `largest`, without those that are larger or missing."""
     total = 0
     for id_ in wanted:
         head = output.readline(1_000).decode("utf-8", "replace").split()
+        if largest is not None and head == [id_, "missing"]:
+            continue
         if len(head) != 3 or head[0] != id_:
             raise _Missing(f"{kind} {id_}", "missing")
         size = int(head[2])
+        if largest is not None and size > largest:
+            _skip(output, size + 1)
+            continue
         total += size
         if size > MAX_OBJECT or total > MAX_ANSWER:
             raise BaseUnavailable(f"{kind} {id_} has {size:,} bytes, more than are read.", "Make it smaller.")
@@ -184,6 +204,11 @@ def _objects(output: IO[bytes], wanted: Sequence[str], kind: str) -> Iterator[tu
         if head[1] != kind or id_of(data, kind, id_) != id_:
             raise _Missing(f"{kind} {id_}", "damaged")
         yield id_, data
+
+
+def _skip(output: IO[bytes], size: int) -> None:
+    while size > 0 and (read := output.read(min(size, 1 << 20))):
+        size -= len(read)
 
 
 def _remotes(repo: Repository) -> list[str]:

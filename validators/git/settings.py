@@ -25,6 +25,7 @@ class GitSetting(NamedTuple):
 # Command -> what it reads. None of them writes, or looks at a file of the work tree but for `.gitignore`.
 COMMANDS: Mapping[str, str] = {
     "cat-file": "objects, by their ids and by the full names of references",
+    "diff-tree": "the trees of two commits, as the ids of what differs; no bytes of a file",
     "for-each-ref": "the names of references",
     "merge-base": "commits",
     "rev-parse": "which objects an abbreviated id may stand for",
