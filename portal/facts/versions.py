@@ -77,7 +77,7 @@ CUT_OFF = "the history of this clone is cut off before it"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FileStep:
     """What one commit made of a contract's file: ids of its bytes, and when (Unix time, as Git has it).
 
     `before` is empty where there was no file, and None where the history is cut off.
@@ -89,13 +89,13 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class FileSteps:
     """The steps of one file that are to be judged; `last` is what HEAD has of it, where the file itself is
     to be held against that. `version` is the one that it says."""
 
     file: Found
     version: str
-    steps: tuple[Step, ...]
+    steps: tuple[FileStep, ...]
     last: str = ""
 
 
@@ -107,19 +107,19 @@ class JudgedSteps:
     uncommitted: VersionChange | None = None
 
 
-def judged(repo: Repository, today: date, jobs: Sequence[Steps]) -> list[JudgedSteps]:
+def judged(repo: Repository, today: date, jobs: Sequence[FileSteps]) -> list[JudgedSteps]:
     """The judgement of each step, in order. Raises BaseUnavailable where Git cannot answer."""
     ids = {id_ for job in jobs for step in job.steps for id_ in (step.before, step.after)}
     held = blobs(repo, (id_ for id_ in ids | {job.last for job in jobs} if id_), MAX_BYTES)
     return [_judged(held, today, job) for job in jobs]
 
 
-def unjudged(step: Step) -> VersionChange:
+def unjudged(step: FileStep) -> VersionChange:
     """What is said of a step whose bytes Git does not have, or that are too many."""
     return _unknown(None, None, "Git cannot give its bytes here", _instant(step.time).isoformat())
 
 
-def _judged(held: dict[str, bytes], today: date, job: Steps) -> JudgedSteps:
+def _judged(held: dict[str, bytes], today: date, job: FileSteps) -> JudgedSteps:
     known: dict[str, Contract | None] = {}
 
     def contract(id_: str) -> Contract | None:

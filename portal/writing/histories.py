@@ -22,7 +22,7 @@ from dq.contracts.shared.errors import DqError
 from dq.contracts.yaml.parse import parse
 from dq.portal.facts import versions
 from dq.portal.facts.card import Card
-from dq.portal.facts.versions import JudgedSteps, Step, Steps, VersionChange, VersionHistory
+from dq.portal.facts.versions import FileStep, FileSteps, JudgedSteps, VersionChange, VersionHistory
 from dq.portal.writing.crew import Crew
 from dq.portal.writing.request import PortalRequest
 from dq.portal.writing.site import Site
@@ -38,10 +38,10 @@ _BATCH = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainLink:
     """One step of a chain, and what it broke; None where it is not judged yet."""
 
-    step: Step
+    step: FileStep
     change: VersionChange | None = None
 
 
@@ -50,23 +50,23 @@ class Chain:
     """The last changes of one file, oldest first. `older`: there were more. `settled` is the digest of the
     file when it was last what HEAD has; else `uncommitted` is what it changes beyond that."""
 
-    links: list[Link] = field(default_factory=list)
+    links: list[ChainLink] = field(default_factory=list)
     older: bool = False
     settled: str = ""
     uncommitted: VersionChange | None = None
     line: str = ""
     """It as it stands in the file, as long as it is that."""
 
-    def grow(self, step: Step) -> None:
+    def grow(self, step: FileStep) -> None:
         """Adds what one commit did."""
-        self.links.append(Link(step))
+        self.links.append(ChainLink(step))
         self.older = self.older or len(self.links) > _MOST
         del self.links[:-_MOST]
         self.settled = self.line = ""
 
 
 @dataclass(slots=True)
-class Registry:
+class RegistryChains:
     """What is known of one folder of contracts in Git: up to which commit, and each file's chain."""
 
     head: Head | None = None
@@ -85,7 +85,7 @@ def histories(
     held: Site, request: PortalRequest, files: Mapping[str, Found], cards: Sequence[Card], crew: Crew
 ) -> Histories:
     """What each version of these contracts broke, as far as Git can tell."""
-    before, after = _load(held), dict[str, Registry]()
+    before, after = _load(held), dict[str, RegistryChains]()
     found: dict[str, VersionHistory] = {}
     problems: list[DqError] = []
     roots: dict[Path, list[Card]] = {}
@@ -100,7 +100,7 @@ def histories(
             if repo is None:
                 reason = versions.NO_REPOSITORY
             else:
-                after[place] = _updated(repo, place, before.get(place, Registry()))
+                after[place] = _updated(repo, place, before.get(place, RegistryChains()))
                 found |= _judged(repo, after[place], place, files, some, request, crew)
                 continue
         except DqError as error:
@@ -110,7 +110,7 @@ def histories(
     return Histories(found, problems)
 
 
-def _updated(repo: Repository, place: str, known: Registry) -> Registry:
+def _updated(repo: Repository, place: str, known: RegistryChains) -> RegistryChains:
     """The chains as of HEAD."""
     now = head(repo)
     if known.head == now:
@@ -123,7 +123,7 @@ def _updated(repo: Repository, place: str, known: Registry) -> Registry:
     identities = _identities(repo, new)
     for commit in new:
         _apply(chains, commit, identities)
-    return Registry(now, chains)
+    return RegistryChains(now, chains)
 
 
 def _folder(repo: Repository, place: str) -> str:
@@ -145,9 +145,9 @@ def _apply(chains: dict[str, Chain], commit: CommitChanges, identities: Mapping[
             chains[one.path] = left[source.path]
             chains[one.path].line = ""
             if source.before != one.after:
-                chains[one.path].grow(Step(source.before, one.after, commit.time))
+                chains[one.path].grow(FileStep(source.before, one.after, commit.time))
             continue
-        chains.setdefault(one.path, Chain()).grow(Step(one.before, one.after, commit.time))
+        chains.setdefault(one.path, Chain()).grow(FileStep(one.before, one.after, commit.time))
 
 
 def _moved(
@@ -200,7 +200,7 @@ def _identities(repo: Repository, new: Sequence[CommitChanges]) -> Mapping[str, 
 
 def _judged(
     repo: Repository,
-    registry: Registry,
+    registry: RegistryChains,
     place: str,
     files: Mapping[str, Found],
     cards: Sequence[Card],
@@ -211,7 +211,7 @@ def _judged(
     folder = _folder(repo, place)
     above = f"{folder}/" if folder else ""
     chains: dict[str, Chain | None] = {}
-    todo: list[tuple[Card, Chain, Steps]] = []
+    todo: list[tuple[Card, Chain, FileSteps]] = []
     for card in cards:
         chain = chains[card.file] = registry.chains.get(above + files[card.file].name)
         if chain is not None:
@@ -230,12 +230,12 @@ def _judged(
     return {file: _history(one) for file, one in chains.items()}
 
 
-def _job(file: Found, card: Card, chain: Chain) -> Steps:
+def _job(file: Found, card: Card, chain: Chain) -> FileSteps:
     last = chain.links[-1].step.after if chain.settled != card.digest else ""
-    return Steps(file, card.version, tuple(one.step for one in chain.links if one.change is None), last)
+    return FileSteps(file, card.version, tuple(one.step for one in chain.links if one.change is None), last)
 
 
-def _note(chain: Chain, job: Steps, digest_: str, result: JudgedSteps) -> None:
+def _note(chain: Chain, job: FileSteps, digest_: str, result: JudgedSteps) -> None:
     found = iter(result.changes)
     chain.links = [one if one.change else replace(one, change=next(found)) for one in chain.links]
     chain.line = ""
@@ -253,18 +253,18 @@ def _history(chain: Chain | None) -> VersionHistory:
     return VersionHistory(tuple(found), chain.older)
 
 
-def _load(held: Site) -> dict[str, Registry]:
+def _load(held: Site) -> dict[str, RegistryChains]:
     """What the last build knew; nothing where another dq judged, or the file is damaged."""
-    found: dict[str, Registry] = {}
+    found: dict[str, RegistryChains] = {}
     try:
         lines = held.kept(_NAME).decode().splitlines()
         if not lines or json.loads(lines[0]) != {"made_by": digest()}:
             return {}
-        registry = Registry()
+        registry = RegistryChains()
         for line in lines[1:]:
             one = json.loads(line)
             if "root" in one:
-                registry = found[one["root"]] = Registry(Head(one["head"], frozenset(one["cut"])))
+                registry = found[one["root"]] = RegistryChains(Head(one["head"], frozenset(one["cut"])))
             else:
                 registry.chains[one["path"]] = _chain(one, line)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -273,11 +273,13 @@ def _load(held: Site) -> dict[str, Registry]:
 
 
 def _chain(one: dict[str, Any], line: str) -> Chain:
-    links = [Link(Step(*step), versions.loaded(made) if made else None) for step, made in one["links"]]
+    links = [
+        ChainLink(FileStep(*step), versions.loaded(made) if made else None) for step, made in one["links"]
+    ]
     return Chain(links, one["older"], one["settled"], line=line)
 
 
-def _lines(registries: Mapping[str, Registry]) -> Iterator[str]:
+def _lines(registries: Mapping[str, RegistryChains]) -> Iterator[str]:
     yield json.dumps({"made_by": digest()})
     for root, one in registries.items():
         if one.head is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dq.validators.git.objects import commit_of
-from dq.validators.git.repository import BaseUnavailable, Repository, run
+from dq.validators.git.repository import BaseUnavailable, Repository, cut_off, run
 
 # So many commits are asked for at a time: one answer must not grow with the age of a registry.
 _AT_ONCE = 5_000
@@ -46,9 +46,7 @@ class Head:
 
 def head(repo: Repository) -> Head:
     """The history that HEAD has now. Raises BaseUnavailable where there is no commit."""
-    shallow = repo.common / "shallow"
-    cut = shallow.read_text("ascii", "replace").split() if shallow.is_file() else ()
-    return Head(commit_of(repo, "HEAD"), frozenset(cut))
+    return Head(commit_of(repo, "HEAD"), cut_off(repo))
 
 
 def changes(

@@ -103,6 +103,14 @@ def tracked(path: Path) -> bool:
     return any(one == wanted or one.startswith(f"{wanted}/") for one in names)
 
 
+def cut_off(repo: Repository) -> frozenset[str]:
+    """The commits of a shallow clone before which it has none; nothing for a whole one."""
+    try:
+        return frozenset((repo.common / "shallow").read_bytes().decode("ascii", "replace").split())
+    except FileNotFoundError:
+        return frozenset()
+
+
 def run(
     repo: Repository,
     command: Sequence[str],
