@@ -12,6 +12,7 @@ from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, second_of
+from dq.dataquality.model.classification import classified
 from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers, Metric
 from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.report import Report
@@ -126,7 +127,8 @@ def _shortcut(clauses: Sequence[Clause], prepared: Prepared, request: Request, r
     lasting = metrics_of([one for one in clauses if one.extent.window is None], prepared.kinds)
     rest = [one for one in lasting if one not in told.answers]
     # Rows that Spark keeps are not those of the files that answers are kept for.
-    kept = recalled(rest, table, source, memory, now, levers, tasks_from, limit_seconds)
+    secret = classified(prepared.one)
+    kept = recalled(rest, table, source, memory, now, levers, tasks_from, limit_seconds, secret)
     known = {**told.answers, **kept.answers}
     rest = [one for one in metrics if one not in known]
     more = shortcut(rest, table, source, parts, last, tasks_from, limit_seconds) if rest else Shortcut()

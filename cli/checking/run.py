@@ -99,7 +99,7 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
         rules=given.rules,
         levers=given.levers,
         # Whether a file has settled can be told by the real time only.
-        memory=None if world.as_of else PartLedger(given.store, world.now()),
+        memory=None if world.as_of else PartLedger(given.store, world.now(), world.settings.keep_keys),
         limit_seconds=world.settings.rule_seconds,
         neighbours=given.neighbours,
         verify_statistics=given.verify_statistics,

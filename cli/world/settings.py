@@ -85,6 +85,12 @@ class Settings:
         "How long a tick may wait for channels that ask it to, before it leaves that to the next.",
     )
     rule_seconds: int = _is(1800, SECONDS, "How long one rule may run on Spark.")
+    keep_keys: int = _is(
+        0,
+        COUNT,
+        "How many keys of one rule dq keeps, so that repeated and different values of a table are told "
+        "without reading all of it: 8 bytes a key in the store. By default none.",
+    )
     store_url: str = _is(
         "", TEXT, "The state store. By default an SQLite file in `.dq` of the working folder."
     )

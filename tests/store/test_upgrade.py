@@ -22,6 +22,7 @@ from sqlalchemy import (
     DateTime,
     Float,
     Integer,
+    LargeBinary,
     MetaData,
     Numeric,
     Table,
@@ -64,6 +65,8 @@ def value(table: Table, column: Column[object], number: int) -> object:
         return datetime(2026, 5, 1) + timedelta(days=number)  # noqa: DTZ001  # as the columns are
     if isinstance(kind, JSON):
         return []
+    if isinstance(kind, LargeBinary):
+        return bytes([number])
     return f"{number}"
 
 
@@ -99,7 +102,8 @@ def test_no_upgrade_loses_a_row(url: str, begin: str, tmp_path: Path) -> None:
 
     with engine.begin() as tx:
         assert version.current(tx) == next_release.SCHEMA
-        assert counts(tx) == before
+        after = counts(tx)
+        assert {name: number for name, number in after.items() if number or name in before} == before
     engine.dispose()
 
 

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.dataquality.delivery.lake.files import Files, Seen, files_for
 from dq.dataquality.model.metric import Failure
+from dq.dataquality.shortcuts.kept.questions import Circumstances, circumstances
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.readers.dataset import Dataset, open_folders
@@ -35,7 +36,23 @@ class Folder:
     names: set[str] = field(default_factory=set)
 
 
-def listed(table: DataFrame) -> dict[str, Folder] | None:
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """The folders of a table, their prints (None: not settled), and all else that its answers depend on."""
+
+    listed: Mapping[str, Folder]
+    prints: Mapping[str, str | None]
+    around: Circumstances
+
+
+def folders_of(table: DataFrame, dataset: Dataset, now: datetime) -> Folders | None:
+    """All of it, as it is now; None where something cannot be known."""
+    around, found = circumstances(table, dataset), _listed(table)
+    seen = _prints(found, now) if found else None
+    return None if around is None or not found or seen is None else Folders(found, seen, around)
+
+
+def _listed(table: DataFrame) -> dict[str, Folder] | None:
     """What Spark found, by the folder's place; None where there are too many files."""
     files = attempt(table.inputFiles)
     if isinstance(files, Failure) or len(files) > MOST_FILES:
@@ -47,7 +64,7 @@ def listed(table: DataFrame) -> dict[str, Folder] | None:
     return found
 
 
-def prints(folders: Mapping[str, Folder], now: datetime) -> dict[str, str | None] | None:
+def _prints(folders: Mapping[str, Folder], now: datetime) -> dict[str, str | None] | None:
     """The print of each folder, None for one that has not settled; None when one cannot be known."""
     schemes = {urlsplit(one).scheme for one in folders}
     if len(schemes) != 1:

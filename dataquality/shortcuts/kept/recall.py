@@ -7,20 +7,27 @@ again costs time, and a wrong one would be a promise that looks kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote
 
-from dq.dataquality.model.metric import Aggregate, Answer, Failure, Metric, of_users
-from dq.dataquality.shortcuts.kept.folders import Folder, listed, place, prints, rows_of
-from dq.dataquality.shortcuts.kept.questions import circumstances, combined, parts_of, read, whole, written
+from dq.dataquality.model.metric import (
+    Aggregate,
+    Answer,
+    DistinctKeys,
+    Failure,
+    Metric,
+    RepeatedKeys,
+    of_users,
+)
+from dq.dataquality.shortcuts.kept.folders import Folder, Folders, folders_of, place, rows_of
+from dq.dataquality.shortcuts.kept.keys import KeyMemory, different
+from dq.dataquality.shortcuts.kept.questions import combined, parts_of, read, whole, written
+from dq.dataquality.shortcuts.kept.tasks import by_tasks
 from dq.dataquality.shortcuts.kernels import run as kernels
-from dq.dataquality.shortcuts.kernels.workers import unfit
 from dq.dataquality.shortcuts.levers import Lever
-from dq.dataquality.shortcuts.statistics import parquet
-from dq.dataquality.shortcuts.statistics.facts import File, Wanted
 from dq.dataquality.shortcuts.statistics.relation import cached
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
@@ -45,7 +52,12 @@ class Part:
 
 
 class Memory(Protocol):
-    """Where parts are kept, by the dataset's path and their folder."""
+    """Where parts are kept, by the dataset's path and their folder; and keys, where they are."""
+
+    @property
+    def keys(self) -> KeyMemory | None:
+        """Where keys are kept, None where none are."""
+        ...
 
     def recall(self, dataset: str) -> Mapping[str, Part]:
         """Every part of a dataset."""
@@ -69,7 +81,7 @@ class Recalled:
 
 
 def recalled(
-    metrics: Iterable[Metric],
+    metrics: Collection[Metric],
     table: DataFrame,
     dataset: Dataset | None,
     memory: Memory,
@@ -77,11 +89,12 @@ def recalled(
     levers: Set[Lever],
     tasks_from: int = kernels.WORTH_ROWS,
     limit_seconds: float | None = None,
+    secret: Set[str] = frozenset(),
 ) -> Recalled:
     """The answers over the whole table that kept ones of unchanged folders and new ones of the rest give.
 
     Only for partitioned tables of plain files. What cannot be told for certain is left out. `now` must be
-    the real time: it says which files have settled.
+    the real time: it says which files have settled. Keys of a `secret` column, in lower case, are not kept.
     """
     if dataset is None or not dataset.path or dataset.format not in FILES or not dataset.partitions:
         return Recalled()
@@ -92,13 +105,45 @@ def recalled(
         for one in metrics
         if isinstance(one, Aggregate) and one not in failing and (parts := parts_of(one, schema))
     }
-    if not asked or cached(table):
+    keyed = [
+        one
+        for one in metrics
+        if isinstance(one, RepeatedKeys | DistinctKeys) and one not in failing
+        if not secret & {str(key.steps[0]).lower() for key in one.keys}
+    ]
+    keyed = keyed if memory.keys is not None and Lever.KERNELS in levers else []
+    if not (asked or keyed) or cached(table):
         return Recalled()
-    around, folders = circumstances(table, dataset), listed(table)
-    seen = prints(folders, now) if folders else None
-    if around is None or not folders or seen is None:
+    folders = folders_of(table, dataset, now)
+    if folders is None:
         return Recalled()
-    names = {part: around.of(part) for parts in asked.values() for part in parts}
+    found = (
+        _added(asked, table, dataset, folders, memory, levers, tasks_from, limit_seconds)
+        if asked
+        else Recalled()
+    )
+    told = dict(found.answers)
+    for one in keyed:
+        assert memory.keys is not None
+        for answer in different(one, table, dataset, folders, memory.keys, tasks_from):
+            told[one] = answer
+    return Recalled(told, found.kept | {one for one in keyed if one in told}, found.passes)
+
+
+def _added(
+    asked: Mapping[Aggregate, tuple[Aggregate, ...]],
+    table: DataFrame,
+    dataset: Dataset,
+    found: Folders,
+    memory: Memory,
+    levers: Set[Lever],
+    tasks_from: int,
+    limit_seconds: float | None,
+) -> Recalled:
+    """What adds up."""
+    assert dataset.path is not None
+    folders, seen, schema = found.listed, found.prints, found.around.schema
+    names = {part: found.around.of(part) for parts in asked.values() for part in parts}
     before = memory.recall(dataset.path)
     same = {folder: before[folder].counts for folder in folders if _same(before.get(folder), seen[folder])}
     answers = {
@@ -125,10 +170,10 @@ def recalled(
             before.keys() - folders.keys(),
         )
     told: dict[Metric, Answer] = {
-        metric: found
+        metric: answer
         for metric, parts in asked.items()
         if all(part in answers[folder] for folder in folders for part in parts)
-        for found in whole(
+        for answer in whole(
             metric, [combined(part, (answers[one][part] for one in folders)) for part in parts], schema
         )
     }
@@ -168,7 +213,12 @@ def _counted(
     found: _Answers = {folder: {} for folder in folders}
     passes = 0
     if Lever.KERNELS in levers:
-        passes += _by_tasks(found, parts, frame, tasks_from)
+        columns = frozenset(need.column for part in parts for need in part.needs)
+        told = by_tasks(parts, columns, frame, found.keys(), tasks_from)
+        passes += bool(told)
+        for part, answers in told.items():
+            for folder, answer in answers.items():
+                found[folder][part] = answer
     rest = [part for part in parts if any(part not in one for one in found.values())]
     for each in plan(rest, schema_of(frame)).passes:
         asked = [metric for metric in each.metrics if isinstance(metric, Aggregate)]
@@ -182,27 +232,6 @@ def _counted(
             nothing = [0 if part.name == "count" else None for part in asked]
             mine |= dict(zip(asked, new.get(folder, nothing), strict=True))
     return found, passes
-
-
-def _by_tasks(found: _Answers, parts: Sequence[Aggregate], frame: DataFrame, tasks_from: int) -> int:
-    """Adds what tasks over Parquet files tell; the number of passes that it took."""
-    columns = frozenset(need.column for part in parts for need in part.needs if len(need.column.steps) == 1)
-    files = parquet.SOURCE(frame, None, (), Wanted(bounds=columns))
-    if files is None:
-        return 0
-    groups: dict[str, list[File]] = {folder: [] for folder in found}
-    for one in files:
-        groups.setdefault(place(one.path.rpartition("/")[0]), []).append(one)
-    if groups.keys() != found.keys():
-        return 0
-    many = sum(file.rows for file in files) >= tasks_from
-    if many and unfit(frame.sparkSession.sparkContext) is not None:
-        return 0
-    told = kernels.by_unit(parts, frame, [tuple(one) for one in groups.values()], tasks_from)
-    for part, answers in told.items():
-        for folder, answer in zip(groups, answers, strict=True):
-            found[folder][part] = answer
-    return 1 if told else 0
 
 
 def _by_folder(

@@ -19,6 +19,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
+from dq.dataquality.shortcuts.kept.keys import KeyMemory
 from dq.dataquality.shortcuts.kept.questions import lasting
 from dq.dataquality.shortcuts.kept.recall import Part
 from dq.dataquality.shortcuts.levers import ALL, NONE, Lever
@@ -56,6 +57,7 @@ class Kept:
 
     parts: dict[str, Part] = field(default_factory=dict)
     last: list[str] = field(default_factory=list)
+    keys: KeyMemory | None = None
 
     def recall(self, dataset: str) -> Mapping[str, Part]:
         return self.parts
