@@ -45,7 +45,7 @@ test: install install-spark35  ## lint, types, floors, all tests on Spark 4.0 an
 
 # Tables of Iceberg and Delta have a session of their own in any case (tests/fakes/lakehouse.py).
 LAKES = tests/dataquality/lakehouse tests/oracle/test_lakehouse_tables.py tests/registry/iceberg \
-    tests/registry/test_lakehouse_tables.py
+    tests/registry/test_lakehouse_tables.py tests/cli/test_publish_branch.py tests/cli/test_publish_killed.py
 
 # Where the mark of Spark stands: to read all others for nothing takes ten seconds of a processor in each part.
 SPARK = $(shell grep -rlE 'mark\.spark|lakehouse\.MARKS' tests --include='test_*.py' | sort)
