@@ -24,7 +24,10 @@ _SMALL = (
 _ROOM = "-Xmn400m -XX:MetaspaceSize=400m"
 # The log goes to stdout, and would say that an archive does not fit.
 ARCHIVE = Path(sys.prefix, "spark-classes.jsa")
-_ARCHIVED = f'"-XX:SharedArchiveFile={ARCHIVE}" -Xlog:disable'
+# Airflow's environment has none: it takes that of the same jars in the environment beside it.
+_BESIDE = Path(sys.prefix).with_name(".venv") / ARCHIVE.name
+_FOUND = _BESIDE if _BESIDE.exists() and not ARCHIVE.exists() else ARCHIVE
+_ARCHIVED = f'"-XX:SharedArchiveFile={_FOUND}" -Xlog:disable'
 # For a program that says nothing of them: a bar is drawn over its output, and 200 tasks do little work.
 _QUIET = "-Dspark.ui.showConsoleProgress=false -Dspark.sql.shuffle.partitions=2"
 # Python workers that do not read pyspark.zip anew before each task: most of their time went into that.
