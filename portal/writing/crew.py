@@ -7,10 +7,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
 from types import MappingProxyType, TracebackType
 from typing import Any, TypeVar
+
+from dq.contracts.shared.errors import Unreadable
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -57,7 +60,10 @@ class Crew:
             self._pool.shutdown(wait=kind is None, cancel_futures=True)
 
     def each(self, work: Callable[[T], R], pieces: Sequence[T]) -> Iterator[R]:
-        """What `work` gives for each piece, in order. Both must be picklable."""
+        """What `work` gives for each piece, in order. Both must be picklable.
+
+        Raises Unreadable where one of the processes is killed.
+        """
         if self._workers < 2 or (self._pool is None and len(pieces) < _WORTH_IT):
             yield from map(work, pieces)
             return
@@ -66,7 +72,13 @@ class Crew:
             context = get_context("spawn")
             self._pool = ProcessPoolExecutor(self._workers, mp_context=context, initializer=_end_with_parent)
         started = [self._pool.submit(work, piece) for piece in pieces]
-        for number, one in enumerate(started):
-            yield one.result()
-            # What was given is not held: there may be a hundred thousand of them.
-            started[number] = one.__class__()
+        try:
+            for number, one in enumerate(started):
+                yield one.result()
+                # What was given is not held: there may be a hundred thousand of them.
+                started[number] = one.__class__()
+        except BrokenProcessPool:
+            raise Unreadable(
+                "A process that helps to build the portal was ended from outside.",
+                "The system may have lacked memory. Build with one process: taskset -c 0 dq portal build …",
+            ) from None

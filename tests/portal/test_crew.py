@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from types import MappingProxyType
 
+import pytest
+
+from dq.contracts.shared.errors import Unreadable
 from dq.portal.writing import crew
 
 
@@ -12,3 +16,8 @@ def test_what_is_frozen_goes_to_other_processes() -> None:
     # The subjects of an incident are: a build of several processes that had one failed.
     assert crew.Crew
     assert pickle.loads(pickle.dumps(MappingProxyType({"a": 1}))) == MappingProxyType({"a": 1})
+
+
+def test_a_process_that_is_killed_is_no_bug_of_dq() -> None:
+    with crew.Crew(2) as two, pytest.raises(Unreadable, match="ended from outside"):
+        list(two.each(os._exit, [1, 1, 1, 1]))
