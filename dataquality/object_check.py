@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.shared.outcome import AnsweredBy, CheckResult, Status
 from dq.contracts.types import DataType
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.kind import Shelf, answered, asked_by, metrics_of, second_of
 from dq.dataquality.model.classification import classified
-from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers, Metric
+from dq.dataquality.model.metric import SCHEMA, Aggregate, Answers
 from dq.dataquality.model.run_context import Occasion
 from dq.dataquality.report import Report
 from dq.dataquality.request import Chosen, Prepared, Request, prepare
@@ -43,7 +43,8 @@ def check(request: Request, given: Answers | None = None) -> Report:
     prepared = prepare(request)
     scoped = only(prepared.table, request.partitions) if request.partitions else prepared.table
     results: dict[str, CheckResult] = {}
-    passes = proven = kept = 0
+    sources: dict[str, AnsweredBy] = {}
+    passes = 0
     hearings: list[Hearing] = []
     counted: object = None
     for rows, frame in ((RowScope.PARTITION, scoped), (RowScope.TABLE, prepared.table)):
@@ -61,24 +62,17 @@ def check(request: Request, given: Answers | None = None) -> Report:
             judged = _sampled(few, clauses, judged, prepared, request.limit_seconds)
         results |= judged
         passes += ran + known.passes
-        proven += sum(_told_by(clause, known.proven, prepared.kinds) for clause in clauses)
-        kept += sum(
-            _told_by(clause, known.proven | known.kept, prepared.kinds)
-            and not _told_by(clause, known.proven, prepared.kinds)
-            for clause in clauses
-        )
+        sources |= {clause.path: found_in(clause, known, prepared.kinds) for clause in clauses}
     results = with_notes(
         results, prepared.table, prepared.one, partial(by_schema, prepared.clauses, prepared.kinds)
     )
     errors = tuple(error for hearing in hearings for error in hearing.errors)
     report = report_of(
-        request, prepared, prepared.clauses, prepared.occasion, results, passes, errors,
+        request, prepared, prepared.clauses, prepared.occasion, results, sources, passes, errors,
         rows=counted if isinstance(counted, int) else None,
     )  # fmt: skip
     return replace(
         report,
-        proven=proven,
-        kept=kept,
         notes=tuple(dict.fromkeys(note for hearing in hearings for note in hearing.known.notes)),
         verification=verification(request.verify_statistics, hearings),
     )
@@ -90,12 +84,14 @@ def report_of(
     clauses: Sequence[Clause],
     occasion: Occasion,
     results: Mapping[str, CheckResult],
+    sources: Mapping[str, AnsweredBy],
     passes: int,
     errors: Sequence[CheckResult] = (),
     *,
     rows: int | None,
 ) -> Report:
-    """What the results of these clauses, by their paths, come to; `errors` stand after them."""
+    """What the results of these clauses come to; `sources` are where their answers were found. Both are by
+    the clauses' paths. `errors` stand after them."""
     name = namer(asked.one)
     given = (*(results[clause.path] for clause in clauses), *errors)
     return Report(
@@ -103,9 +99,13 @@ def report_of(
         version=request.contract.version,
         object=asked.one.name,
         partitions=occasion.partitions,
-        results=tuple(replace(result, name=name(result.clause)) for result in given),
+        results=tuple(
+            replace(one, name=name(one.clause), answered_by=_answered_by(one, sources)) for one in given
+        ),
         accounts=asked.accounts,
         passes=passes,
+        proven=sum(one is AnsweredBy.STATISTICS for one in sources.values()),
+        kept=sum(one is AnsweredBy.KEPT for one in sources.values()),
         at=request.now,
         rules=tuple(request.rules),
         rows=rows,
@@ -147,9 +147,18 @@ def by_schema(clauses: Iterable[Clause], kinds: Shelf, schema: DataType) -> dict
     }
 
 
-def _told_by(clause: Clause, known: frozenset[Metric], kinds: Shelf) -> bool:
+def found_in(clause: Clause, known: Shortcut, kinds: Shelf) -> AnsweredBy:
+    """Where the answer to a clause is found, by what is known before the rows are read."""
     asked = asked_by(clause, kinds)
-    return bool(asked) and known.issuperset(asked)
+    if asked == (SCHEMA,):
+        return AnsweredBy.SCHEMA
+    if asked and known.proven.issuperset(asked):
+        return AnsweredBy.STATISTICS
+    return AnsweredBy.KEPT if asked and (known.proven | known.kept).issuperset(asked) else AnsweredBy.SCAN
+
+
+def _answered_by(result: CheckResult, found: Mapping[str, AnsweredBy]) -> AnsweredBy | None:
+    return None if result.status is Status.ERROR else found.get(result.clause)
 
 
 def _measured(

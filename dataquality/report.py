@@ -162,6 +162,7 @@ def _result(result: CheckResult) -> JsonObject:
         "target": {"object": result.object, "property": result.property or None},
         "clause": result.clause,
         "name": result.name,
+        "answered_by": result.answered_by,
         "measure": {"value": result.value, "observed": result.observed},
         "threshold": result.allowed,
         "message": result.message,

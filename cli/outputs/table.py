@@ -17,7 +17,7 @@ from dq.cli.outputs.form import (
     row,
     words,
 )
-from dq.contracts.shared.outcome import CycleStatus, Severity, Status
+from dq.contracts.shared.outcome import AnsweredBy, CycleStatus, Severity, Status
 
 SEVERITY = words(*Severity)
 STATUS = words(*Status)
@@ -38,6 +38,7 @@ CLAUSE = row({
 RESULT = row({
     "status": STATUS, "severity": SEVERITY, "check": TEXT,
     "target": row({"object": TEXT, "property": maybe(TEXT)}), "clause": TEXT, "name": TEXT,
+    "answered_by": maybe(words(*AnsweredBy)),
     "measure": row({"value": maybe(NUMBER), "observed": TEXT}), "threshold": TEXT, "message": TEXT,
     "at": TEXT, "samples": many(keyed(ANY)), "groups?": many(keyed(ANY)),
 })  # fmt: skip
@@ -239,9 +240,12 @@ OUTPUTS: dict[str, Schema] = {
         "groups": many(row({"name": TEXT, "products": WHOLE, "promises": WHOLE, "good": WHOLE, "bad": WHOLE,
                             "attainment": maybe(NUMBER), "exhausted": WHOLE})),
         "deliveries": many(PROMISE),
-        "checks": many(row({"contract": TEXT, "object": TEXT, "scope": TEXT, "check": TEXT, "property": TEXT,
-                            "clause": TEXT, "name": TEXT, "status": STATUS, "severity": SEVERITY,
-                            "observed": TEXT, "allowed": TEXT, "samples": many(keyed(ANY))})),
+        "checks": many(row({
+            "contract": TEXT, "object": TEXT, "version": TEXT, "scope": TEXT, "check": TEXT, "property": TEXT,
+            "clause": TEXT, "name": TEXT, "answered_by": maybe(words(*AnsweredBy)),
+            "status": STATUS, "severity": SEVERITY, "observed": TEXT, "allowed": TEXT,
+            "samples": many(keyed(ANY)),
+        })),
         "incidents": many(row({"id": TEXT, "key": TEXT, "severity": SEVERITY, "title": TEXT,
                                "opened_at": INSTANT, "subjects": many(TEXT)})),
         "audits": many(AUDIT),

@@ -87,6 +87,16 @@ class GroupResult:
     value: float | None = None
 
 
+class AnsweredBy(StrEnum):
+    """Where the answer to a clause was found: in the schema, in statistics that prove it, in what earlier
+    runs kept of files that are as they were (only the others were read), or in the rows."""
+
+    SCHEMA = "schema"
+    STATISTICS = "statistics"
+    KEPT = "kept"
+    SCAN = "scan"
+
+
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """The answer to one clause of a contract on one scope of data.
@@ -99,7 +109,7 @@ class CheckResult:
     later runs compare with it. `rows` is how many rows were looked at and `failed_rows` how many of them
     break the clause, where that is known. `threshold` is what `value` must be, as ODCS writes it, such as
     `{"mustBeLessThan": 5}`, and `unit` what both count: `rows`, `percent`, or nothing that is the same for
-    all checks.
+    all checks. `answered_by` is None where there is no answer, or nobody noted it.
     """
 
     check: str
@@ -123,6 +133,8 @@ class CheckResult:
     unit: str = ""
     # It follows from the clause and its contract, and makes no other result.
     name: str = field(default="", compare=False)
+    # The answer is the same, wherever it was found.
+    answered_by: AnsweredBy | None = field(default=None, compare=False)
 
 
 class CycleStatus(StrEnum):

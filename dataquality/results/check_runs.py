@@ -8,7 +8,16 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select
 
-from dq.contracts.shared.outcome import Breach, CheckResult, IncidentKey, Recovery, Row, Severity, Status
+from dq.contracts.shared.outcome import (
+    AnsweredBy,
+    Breach,
+    CheckResult,
+    IncidentKey,
+    Recovery,
+    Row,
+    Severity,
+    Status,
+)
 from dq.dataquality.results.tables import check_result, check_run
 
 JsonObject = dict[str, object]
@@ -42,17 +51,20 @@ class Line:
     message: str
     samples: list[Row]
     name: str = ""
+    answered_by: AnsweredBy | None = None
 
     def as_dict(self) -> JsonObject:
         """As JSON values."""
         return {
             "contract": self.contract,
             "object": self.object,
+            "version": self.version,
             "scope": self.scope,
             "check": self.check,
             "property": self.property,
             "clause": self.clause,
             "name": self.name,
+            "answered_by": self.answered_by,
             "status": self.status,
             "severity": self.severity,
             "observed": self.observed,
@@ -110,6 +122,7 @@ def save(
             "samples": [{key: _plain(value) for key, value in row.items()} for row in one.samples],
             "measured": _measured(one),
             "name": one.name or None,
+            "answered_by": one.answered_by,
         }
         for one in results
     ]
@@ -224,6 +237,7 @@ def _standing(tx: Connection, contract: str, object: str) -> list[tuple[int, Lin
             row.message,
             row.samples,
             row.name or "",
+            AnsweredBy(row.answered_by) if row.answered_by else None,
         )
         # A path may mean something else in another version of the contract.
         same = (line.scope, line.version, line.clause, line.check, line.property)

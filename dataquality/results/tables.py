@@ -55,4 +55,6 @@ check_result = Table(
     Column("measured", Json),
     # The clause by ids and names, by which later versions find it; NULL in results of before 0034.
     Column("name", Text),
+    # Where the answer was found; NULL where there is none, and in results of before 0036.
+    Column("answered_by", String(10)),
 )

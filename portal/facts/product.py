@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -12,14 +12,16 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CycleStatus, Severity, Status
 from dq.contracts.slo import NOT_IN_FORCE, Slo
 from dq.contracts.subscriptions.subscription import Subscription
+from dq.contracts.yaml.clause_name import namer
 from dq.dataquality.checks import built_in
-from dq.dataquality.clauses.coverage import Account, State, accounts
+from dq.dataquality.clauses.coverage import accounts
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.preparation import foreseen
 from dq.dataquality.delivery.history.standing import Standing, standing
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.results.check_runs import GROUP
 from dq.portal.facts.card import Card, Problem
+from dq.portal.facts.clauses import ClauseFate, Fate, fates
 from dq.portal.facts.incidents import IncidentFacts
 from dq.portal.facts.quality import NOTHING, ObjectQuality
 from dq.portal.facts.versions import NOT_ASKED, VersionHistory
@@ -46,10 +48,8 @@ class ObjectFacts:
     """One object: its schema, what becomes of each of its clauses, and what is known of its data."""
 
     object: SchemaObject
-    accounts: tuple[Account, ...]
+    clauses: tuple[ClauseFate, ...]
     quality: ObjectQuality
-    answered_by: Mapping[str, str] = field(default_factory=dict)
-    """From the path of a clause to that of the one whose check tests it too, where that is another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,9 @@ def _object(contract: Contract, one: SchemaObject, known: Known, neighbours: Nei
     clauses = foreseen(contract, one, built_in(), neighbours)
     covered = {path: clause.path for clause in reversed(clauses) for path in clause.covers}
     quality = known.quality.get((contract.key, one.name), NOTHING)
-    return ObjectFacts(one, accounts(contract, one, clauses), quality, covered)
+    accounted = accounts(contract, one, clauses)
+    known_of = fates(accounted, covered, quality.newest, contract.version, namer(one))
+    return ObjectFacts(one, tuple(known_of), quality)
 
 
 def state(facts: ProductFacts) -> ProductState:
@@ -163,20 +165,13 @@ def _spent(facts: ProductFacts) -> bool:
 
 
 def _unchecked(facts: ProductFacts) -> bool:
-    """Whether clauses on the data could be enforced, and nobody ever checked them."""
-    return any(one.quality.at is None and any(map(on_data, one.accounts)) for one in facts.objects)
-
-
-def on_data(account: Account) -> bool:
-    """Whether `dq check` enforces a clause; deliveries are the watcher's."""
-    return account.state is State.ENFORCED and account.reason != "dq watch"
+    """Whether clauses on the data could be enforced, and nobody checked them in this version."""
+    return any(clause.fate is Fate.UNCHECKED for one in facts.objects for clause in one.clauses)
 
 
 def _promises_nothing(facts: ProductFacts) -> bool:
-    enforced = (
-        account for one in facts.objects for account in one.accounts if account.state is State.ENFORCED
-    )
-    return not facts.promises and not any(enforced)
+    idle = all(clause.fate is Fate.DOCUMENTED for one in facts.objects for clause in one.clauses)
+    return not facts.promises and idle
 
 
 def _last(one: Standing) -> CycleStatus | None:

@@ -11,6 +11,7 @@ from dq.alerts.incident import Incident
 from dq.contracts.shared.outcome import CycleStatus, Status
 from dq.dataquality.clauses.coverage import State
 from dq.dataquality.results.check_runs import GROUP
+from dq.portal.facts.clauses import Fate
 from dq.portal.facts.product import ProductFacts, ProductState
 
 _NEAR = 0.8
@@ -56,7 +57,7 @@ def summary(facts: ProductFacts) -> Summary:
     """The row of a product that can be read."""
     why, since = _why(facts)
     budgets = [one.budget for one in facts.promises]
-    accounts = [account for one in facts.objects for account in one.accounts]
+    accounts = [clause.account for one in facts.objects for clause in one.clauses]
     ended = [one.incident for one in facts.incidents]
     return Summary(
         facts.state.value,
@@ -110,12 +111,24 @@ def _why(facts: ProductFacts) -> tuple[str, datetime | None]:
             spent = next(one for one in facts.promises if one.budget.exhausted)
             return f"{spent.slo.id}: {spent.budget.line()}", None
         case ProductState.UNCHECKED:
-            return "its data was never checked", None
+            return _unchecked(facts), None
         case ProductState.RESTING if not facts.in_force:
             return f"the contract is {facts.contract.status}", None
         case ProductState.RESTING:
             return "it promises nothing that could be watched or checked", None
     return "", None
+
+
+def _unchecked(facts: ProductFacts) -> str:
+    """What of its data nobody checked in this version."""
+    clauses = [clause for one in facts.objects for clause in one.clauses if clause.fate is Fate.UNCHECKED]
+    if all(one.quality.at is None for one in facts.objects):
+        return "its data was never checked"
+    lines = (line for one in facts.objects for line in one.quality.newest)
+    if not any(line.version == facts.contract.version for line in lines):
+        return f"its data was not checked since version {facts.contract.version} came"
+    said = "clause on its data was" if len(clauses) == 1 else "clauses on its data were"
+    return f"{len(clauses):,} {said} never checked"
 
 
 def _first_incident(facts: ProductFacts) -> Incident:

@@ -7,22 +7,26 @@ from collections.abc import Iterator
 from dq.contracts.columns import catalog_type
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.shared.outcome import Status
-from dq.dataquality.clauses.coverage import Account, State
 from dq.dataquality.results.check_runs import Line
-from dq.portal.facts.product import ObjectFacts, on_data
+from dq.portal.facts.clauses import Fate
+from dq.portal.facts.product import ObjectFacts
 from dq.portal.views.strip import row_line
 from dq.portal.views.words import Values, counted, cut, instant
 
 _COLUMNS, _CLAUSES, _FAILS = 400, 60, 50
 _DEEPEST = 12
-_WORST = (Status.FAIL, Status.ERROR, Status.SKIPPED, Status.PASS)
-# Of what is told of a clause: the kind in the style sheet, and the word.
-_CLAUSE_STATES = {
-    "broken": "checked, and broken",
-    "untold": "of which nobody can tell",
-    "kept": "checked, and kept",
-    "watched": "watched with the deliveries",
-    "documented": "not enforced",
+# In the order of the page.
+_TITLES = {
+    Fate.BROKEN: "checked, and broken",
+    Fate.UNTOLD: "of which nobody can tell",
+    Fate.UNCHECKED: "of which nobody can tell",
+    Fate.PROVEN: "proven by statistics, and kept",
+    Fate.SCANNED: "scanned, and kept",
+    Fate.COUNTED: "scanned where files are new, and kept",
+    Fate.SCHEMA: "read off the schema, and kept",
+    Fate.KEPT: "checked, and kept; how is not recorded",
+    Fate.WATCHED: "watched with the deliveries",
+    Fate.DOCUMENTED: "not enforced",
 }
 
 
@@ -39,7 +43,7 @@ def object_values(facts: ObjectFacts) -> Values:
         "keys": [prop.column for prop in one.primary_key()],
         "partitions": [prop.column for prop in one.partition_keys()],
         "groups": groups,
-        "clauses": len(facts.accounts),
+        "clauses": len(facts.clauses),
         "rows": row_line(quality.rows) if quality.rows else None,
         "checked": instant(quality.at) if quality.at else None,
         "scope": quality.newest[0].scope if quality.newest else "",
@@ -63,39 +67,21 @@ def _failed(line: Line) -> Values:
 
 def _clauses(facts: ObjectFacts) -> list[Values]:
     """The clauses by what is known of them, as they stand in the scope that was checked last."""
-    answered: dict[str, Status] = {}
-    for line in facts.quality.newest:
-        before = answered.get(line.clause)
-        # Several checks may test one clause: the worst of their answers counts.
-        answered[line.clause] = min((one for one in (before, line.status) if one), key=_WORST.index)
-    sorted_out: dict[str, list[tuple[str, str, str]]] = {kind: [] for kind in _CLAUSE_STATES}
-    for account in facts.accounts:
-        other = facts.answered_by.get(account.path, "")
-        kind, how = _fate(account, answered.get(account.path) or answered.get(other))
-        sorted_out[kind].append((account.property or account.object, cut(account.clause, 200), cut(how, 300)))
+    sorted_out: dict[str, list[tuple[str, str, str]]] = {title: [] for title in _TITLES.values()}
+    for one in facts.clauses:
+        account = one.account
+        row = (account.property or account.object, cut(account.clause, 200), cut(one.how, 300))
+        sorted_out[_TITLES[one.fate]].append(row)
     return [
         {
-            "kind": kind,
-            "title": f"{counted(len(found), 'clause')} {_CLAUSE_STATES[kind]}",
+            "open": title == _TITLES[Fate.BROKEN],
+            "title": f"{counted(len(found), 'clause')} {title}",
             "rows": found[:_CLAUSES],
             "left_out": max(len(found) - _CLAUSES, 0),
         }
-        for kind, found in sorted_out.items()
+        for title, found in sorted_out.items()
         if found
     ]
-
-
-def _fate(account: Account, status: Status | None) -> tuple[str, str]:
-    if account.state is not State.ENFORCED:
-        return "documented", f"{account.state.value}: {account.reason}"
-    if not on_data(account):
-        return "watched", "see the deliveries above"
-    if status is Status.PASS:
-        return "kept", account.reason
-    if status is Status.FAIL:
-        return "broken", account.reason
-    said = "there was nothing to measure" if status is Status.SKIPPED else "the check had no answer"
-    return "untold", f"{account.reason}: {'never checked' if status is None else said}"
 
 
 def _columns(one: SchemaObject) -> Iterator[Values]:

@@ -22,7 +22,7 @@ from dq.alerts.record import acknowledge, record
 from dq.alerts.route import CONSOLE
 from dq.contracts import slo as promises
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import CheckResult, Severity, Status
+from dq.contracts.shared.outcome import AnsweredBy, CheckResult, Severity, Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.coverage import State, accounts
@@ -213,6 +213,10 @@ def _check(mesh: PortalMesh, store: Store, first: datetime) -> None:
 _ENDS = (Status.PASS, Status.PASS, Status.FAIL, Status.PASS, Status.ERROR, Status.SKIPPED)
 
 
+# None is what an older dq has kept.
+_FOUND_IN = (*AnsweredBy, None)
+
+
 def _results(contract: Contract, one: SchemaObject, turn: int, *, kept: bool) -> Iterator[CheckResult]:
     """A result for each clause that a check enforces; those of some products always pass."""
     clauses = foreseen(contract, one, built_in(), Neighbours.of([contract]))
@@ -227,4 +231,5 @@ def _results(contract: Contract, one: SchemaObject, turn: int, *, kept: bool) ->
             message=f"{account.clause} ended as {status}", at=account.at,
             value=1000.0 + turn if counts else None,
             samples=({"id": SAMPLE},) if status is Status.FAIL else (),
+            answered_by=_FOUND_IN[(turn + place) % len(_FOUND_IN)] if status is not Status.ERROR else None,
         )  # fmt: skip

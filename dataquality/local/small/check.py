@@ -11,11 +11,12 @@ from dq.dataquality.clauses.kind import answered, metrics_of, second_of
 from dq.dataquality.local.small.answers import answers
 from dq.dataquality.local.small.table import LeftToSpark, small_table
 from dq.dataquality.model.metric import SCHEMA, Answers, of_users
-from dq.dataquality.object_check import broken_by_rows, report_of
+from dq.dataquality.object_check import broken_by_rows, found_in, report_of
 from dq.dataquality.object_check import check as by_spark
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, choose, occasion_of
 from dq.dataquality.shortcuts.levers import Lever
+from dq.dataquality.shortcuts.shortcut import Shortcut
 from dq.dataquality.spark.measure import COUNT
 from dq.dataquality.spark.readers.dataset import Dataset, open_folders
 
@@ -107,7 +108,8 @@ def _told(request: Request, data: Dataset) -> _Near:
     if request.samples and broken_by_rows(clauses, results):
         return _Near(data, table.schema, told, None)
     passes = int(any(metric is not SCHEMA for metric in asked))
-    report = report_of(request, chosen, clauses, occasion, results, passes, rows=table.rows)
+    sources = {clause.path: found_in(clause, Shortcut(), kinds) for clause in clauses}
+    report = report_of(request, chosen, clauses, occasion, results, sources, passes, rows=table.rows)
     return _Near(data, table.schema, told, report)
 
 

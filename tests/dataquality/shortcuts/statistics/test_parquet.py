@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -95,6 +96,7 @@ def test_healthy_data_is_proven_without_a_pass(spark: SparkSession, tmp_path: Pa
     assert {result.status for result in report.results} == {Status.PASS}
     # The four columns' presence is told by the schema alone.
     assert (report.passes, report.proven, len(report.results)) == (0, 11, 16)
+    assert Counter(one.answered_by for one in report.results) == {"statistics": 11, "schema": 5}
 
 
 def test_only_what_is_not_proven_is_read(spark: SparkSession, tmp_path: Path) -> None:
@@ -106,6 +108,8 @@ def test_only_what_is_not_proven_is_read(spark: SparkSession, tmp_path: Path) ->
     broken = {(result.property, result.check) for result in report.of(Status.FAIL)}
     assert broken == {("id", "bounds"), ("state", "enum")}
     assert (report.passes, report.proven) == (1, 9)
+    assert {one.property for one in report.results if one.answered_by == "scan"} == {"id", "state"}
+    assert Counter(one.answered_by for one in report.results) == {"statistics": 9, "schema": 5, "scan": 2}
 
 
 def test_partitions_are_proven_by_their_own_files(spark: SparkSession, tmp_path: Path) -> None:
