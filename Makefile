@@ -37,7 +37,7 @@ SHOWN_WHOLE = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 # The longest first; nothing is installed again before them, so that they begin in this order. Each waits at
 # times, for Spark or for a child: a third one fills what two leave idle.
-PARTS = test-spark40 test-spark35 test-cli test-plain test-lakes lint $(MORE)
+PARTS = test-spark40 test-spark35 test-cli test-portal test-plain test-lakes lint $(MORE)
 
 test: install install-spark35  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
 	@echo "Three parts run at a time, for about half an hour on two cores; each is shown when it has ended."
@@ -69,14 +69,18 @@ test-lakes: install .venv/spark-classes.jsa  ## the tests on tables of Iceberg a
 test-spark35: install-spark35 .venv-spark35/spark-classes.jsa  ## the Spark subset of the tests on Spark 3.5
 	.venv-spark35/bin/$(TESTS) -m "spark and not slow and not alike" $(SPARK)
 
-# Half of what needs no session, so that no part goes on alone when all others have ended.
+# Thirds of what needs no session, so that no part goes on alone when all others have ended.
 CLI = tests/alerts tests/cli tests/store
+PORTAL = tests/portal tests/registry
 
 test-cli: install  ## the tests of alerts, the store and the command line that no session is made for
 	$(RUN) $(TESTS) -m "not spark" $(CLI)
 
+test-portal: install  ## the tests of the portal and the catalogs that no session is made for
+	$(RUN) $(TESTS) -m "not spark" $(PORTAL)
+
 test-plain: install  ## all other tests, which no session is made for
-	$(RUN) $(TESTS) -m "not spark" $(CLI:%=--ignore=%)
+	$(RUN) $(TESTS) -m "not spark" $(addprefix --ignore=,$(CLI) $(PORTAL))
 
 install-spark35: $(UV)
 	@$(if $(INSTALLED),,UV_PROJECT_ENVIRONMENT=.venv-spark35 $(UV) sync --quiet --frozen --all-extras --no-extra airflow --no-group spark40 --group spark35)
@@ -136,4 +140,4 @@ bench: install  ## the quick form of every benchmark
 clean:  ## remove what the other targets made
 	rm -rf .venv .venv-airflow .venv-spark35 .uv build $(DIST) dq-demo .dq $(SBOM)
 
-.PHONY: kit test-dbt dist docs goldens pictures help light lock sbom install install-spark35 demo lint format test test-airflow test-cli test-lakes test-plain test-spark35 test-spark40 bench clean
+.PHONY: kit test-dbt dist docs goldens pictures help light lock sbom install install-spark35 demo lint format test test-airflow test-cli test-lakes test-plain test-portal test-spark35 test-spark40 bench clean
