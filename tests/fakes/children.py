@@ -21,7 +21,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _PRELOADED = (
     *("pytest", "sqlalchemy.dialects.sqlite", "psycopg", "alembic.command", "slack_sdk"),
     *("dq.alerts.channels.slack", "dq.alerts.sending.deliver", "dq.contracts.yaml.parse", "dq.store"),
-    "dq.registry.publishing.publish",
+    *("dq.registry.publishing.publish", "dq.cli.commands.register"),
 )
 _CONTEXT.set_forkserver_preload(list(_PRELOADED))
 
@@ -44,24 +44,31 @@ class Child:
         return self.process.exitcode, said
 
 
-def start(program: Path | str, *words: object) -> Child:
-    """Runs a file, or the text of a program, with these words for its arguments."""
+def start(program: Path | str, *words: object, folder: Path | None = None) -> Child:
+    """Runs a file, or the text of a program, with these words for its arguments.
+
+    In a folder it has no setting of dq; without one it is where the first of them began, with what was set.
+    """
     number, output = tempfile.mkstemp(prefix="dq-child-")
     os.close(number)
-    process = _CONTEXT.Process(target=_run, args=(program, [str(word) for word in words], output))
+    process = _CONTEXT.Process(target=_run, args=(program, [str(word) for word in words], output, folder))
     process.start()
     return Child(process, Path(output))
 
 
-def run(program: Path | str, *words: object) -> tuple[int | None, str]:
+def run(program: Path | str, *words: object, folder: Path | None = None) -> tuple[int | None, str]:
     """The same, to its end."""
-    return start(program, *words).end()
+    return start(program, *words, folder=folder).end()
 
 
-def _run(program: Path | str, words: list[str], output: str) -> None:
+def _run(program: Path | str, words: list[str], output: str, folder: Path | None) -> None:
     number = os.open(output, os.O_WRONLY | os.O_APPEND)
     os.dup2(number, 1)
     os.dup2(number, 2)
+    if folder is not None:
+        os.chdir(folder)
+        for name in [name for name in os.environ if name.startswith("DQ_")]:
+            del os.environ[name]
     sys.argv = [str(program) if isinstance(program, Path) else "-c", *words]
     if isinstance(program, Path):
         runpy.run_path(str(program), run_name="__main__")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import children
 from fakes.command import Place, Ran, contract, replaced
 from sqlalchemy import Row, create_engine, text
 
@@ -339,12 +337,8 @@ main()
 """
 
 
-def killed(place: Place, at: int) -> int:
-    command = [sys.executable, "-c", DIES, "register", "--apply", "--prune", str(at)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("DQ_")}
-    return subprocess.run(
-        command, cwd=place.folder, env=environment, check=False, capture_output=True
-    ).returncode
+def killed(place: Place, at: int) -> int | None:
+    return children.run(DIES, "register", "--apply", "--prune", at, folder=place.folder)[0]
 
 
 def test_a_kill_between_any_two_steps_loses_nothing_and_the_next_run_ends_the_same(tmp_path: Path) -> None:
