@@ -13,7 +13,8 @@ from dq.dataquality.clauses.kind import Shelf, asked_by
 from dq.dataquality.model.verification import Disagreement, Tally, Verification
 from dq.dataquality.request import Request
 from dq.dataquality.shortcuts.shortcut import Shortcut
-from dq.dataquality.shortcuts.verification import Trial, drawn, tried
+from dq.dataquality.shortcuts.verification import Trial, drawn, measured_again, tried
+from dq.dataquality.spark.readers.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,10 +43,15 @@ def heard(
     seed = f"{request.contract.id} {request.object} {request.now}"
     picked = drawn(sorted(known.proven, key=repr), frame, request.verify_statistics, seed)
     trial = tried(frame, picked, known, request.limit_seconds) if picked else Trial()
+    held = drawn(sorted(known.kept, key=repr), frame, request.verify_statistics, seed)
+    again = measured_again(frame, held, known, request.limit_seconds) if held else Trial()
+    if again.wrong and request.memory is not None and isinstance(request.data, Dataset):
+        request.memory.forget(str(request.data.path))
+    trial = Trial({**trial.answers, **again.answers}, trial.wrong + again.wrong, trial.passes + again.passes)
     wrong = _disagreements(trial, clauses, kinds)
     return Hearing(
         _believed(known, trial),
-        len(known.proven),
+        len(known.proven) + len(known.kept),
         len(trial.answers),
         tuple(one for one, _ in wrong),
         tuple(_error(one, clause) for one, clause in wrong),
@@ -62,12 +68,14 @@ def verification(share: float, hearings: Sequence[Hearing]) -> Verification | No
 
 
 def _believed(known: Shortcut, trial: Trial) -> Shortcut:
-    """What is known after the trial: after one lie, nothing that statistics prove, but what the rows gave."""
+    """What is known after the trial: after one lie, nothing proven or kept, but what the rows gave."""
     passes = known.passes + trial.passes
     if not trial.wrong:
         return replace(known, passes=passes)
-    others = {metric: answer for metric, answer in known.answers.items() if metric not in known.proven}
-    return replace(known, answers={**others, **trial.answers}, proven=frozenset(), passes=passes)
+    doubted = known.proven | known.kept
+    others = {metric: answer for metric, answer in known.answers.items() if metric not in doubted}
+    answers = {**others, **trial.answers}
+    return replace(known, answers=answers, proven=frozenset(), kept=frozenset(), passes=passes)
 
 
 def _disagreements(
@@ -80,7 +88,7 @@ def _disagreements(
         clause = next((one for one in asking if one.path not in found), None)
         if clause is not None:
             paths = (clause.path, *(one.path for one in asking if one is not clause))
-            said = Disagreement(paths, wrong.proven, wrong.found, wrong.files, wrong.suspects)
+            said = Disagreement(paths, wrong.proven, wrong.found, wrong.files, wrong.suspects, wrong.kept)
             found[clause.path] = (said, clause)
     return list(found.values())
 

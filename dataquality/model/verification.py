@@ -31,7 +31,7 @@ class Disagreement:
 
     `clauses` are the paths of those that ask it. `proven` and `found` are texts without any value of the
     data. `files` are at most twenty of the suspects, `suspects` is the number of all; none where no file
-    could be told from the others.
+    could be told from the others. `kept`: it is no proof, but was made with what earlier runs kept.
     """
 
     clauses: tuple[str, ...]
@@ -39,10 +39,17 @@ class Disagreement:
     found: str
     files: tuple[SuspectFile, ...]
     suspects: int
+    kept: bool = False
 
     @property
     def said(self) -> str:
         """What is wrong, where, and what to do."""
+        if self.kept:
+            return (
+                f"what earlier checks kept of its folders is wrong: with it there are {self.proven}, its rows"
+                f" give {self.found}. It is forgotten, and the next check counts all folders anew. A file may"
+                " have changed and kept its name, size and time: ask who writes the table"
+            )
         shown = "; ".join(str(file) for file in self.files[:3]) or "no single file"
         more = f"; {self.suspects - 3} more" if self.suspects > 3 else ""
         return (

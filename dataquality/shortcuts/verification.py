@@ -15,7 +15,7 @@ from dq.dataquality.model.verification import SuspectFile
 from dq.dataquality.shortcuts.shortcut import Shortcut
 from dq.dataquality.shortcuts.statistics.facts import File
 from dq.dataquality.spark.error_redaction import attempt
-from dq.dataquality.spark.measure import schema_of
+from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan
 from dq.dataquality.spark.time_limit import time_limit
 from dq.dataquality.sql.spark_predicate import question
@@ -28,13 +28,17 @@ MOST_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class WrongProof:
-    """A metric whose rows give another answer than was proven, and the files that are the reason."""
+    """A metric whose rows give another answer than was proven, and the files that are the reason.
+
+    `kept`: the answer was made with what earlier runs kept.
+    """
 
     metric: Metric
     proven: str
     found: str
     files: tuple[SuspectFile, ...]
     suspects: int
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,27 @@ def tried(frame: DataFrame, metrics: Sequence[Metric], known: Shortcut, limit_se
     return Trial(answers, tuple(wrong), passes)
 
 
+def measured_again(
+    frame: DataFrame, metrics: Sequence[Metric], known: Shortcut, limit_seconds: float | None
+) -> Trial:
+    """These metrics, told with kept answers, measured on all rows that they are about."""
+    made = plan(metrics, schema_of(frame))
+    found = measure(frame, made, limit_seconds=limit_seconds)
+    answers = {one: found[one] for one in metrics if not isinstance(found[one], Failure)}
+    wrong = [one for one, answer in answers.items() if not _same(answer, known.answers[one])]
+    told = tuple(
+        WrongProof(one, *_shown(one, known.answers[one], answers[one]), (), 0, True) for one in wrong
+    )
+    return Trial(answers, told, len(made.passes))
+
+
+def _shown(metric: Metric, proven: Answer, found: Answer) -> tuple[str, str]:
+    """Both answers, where they are no values of the data."""
+    counted = not isinstance(metric, Aggregate) or metric.name == "count"
+    name = "" if counted else metric.name  # type: ignore[union-attr]  # an aggregate
+    return (str(proven), str(found)) if counted else (f"a {name}", "another one")
+
+
 _MERGES: dict[str, Callable[[list[Any]], Any]] = {"count": sum, "min": min, "max": max}
 
 
@@ -112,9 +137,7 @@ def _wrong(metric: Aggregate, known: Shortcut, found: Any, by_file: Mapping[str,
     proven = known.answers[metric]
     named = _by_path(known.files, by_file)
     suspects = [SuspectFile(path, _writer(file)) for path, file in _suspects(metric, proven, named, by_file)]
-    counted = metric.name == "count"
-    said = (str(proven), str(found)) if counted else (f"a {metric.name}", "another one")
-    return WrongProof(metric, *said, tuple(suspects[:MOST_FILES]), len(suspects))
+    return WrongProof(metric, *_shown(metric, proven, found), tuple(suspects[:MOST_FILES]), len(suspects))
 
 
 def _suspects(

@@ -67,6 +67,10 @@ class Memory(Protocol):
         """Keeps parts in the place of earlier ones of the same folders, and forgets folders that are gone."""
         ...
 
+    def forget(self, dataset: str) -> None:
+        """Forgets all that is kept of a dataset."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Recalled:

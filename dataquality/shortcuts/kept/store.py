@@ -50,6 +50,12 @@ class PartLedger:
                     )
                 )
 
+    def forget(self, dataset: str) -> None:
+        """Forgets all that is kept of a dataset, keys too."""
+        with self.store.write() as tx:
+            for table in (part_count, kept_keys):
+                tx.execute(delete(table).where(table.c.dataset == dataset))
+
 
 @dataclass(frozen=True, slots=True)
 class KeyLedger:

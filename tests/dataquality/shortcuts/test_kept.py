@@ -66,6 +66,9 @@ class Kept:
         self.last = sorted(folder.rpartition("=")[2] for folder in parts)
         self.parts |= parts
 
+    def forget(self, dataset: str) -> None:
+        self.parts = {}
+
 
 def write(folder: Path, day: str, ids: list[str], minutes_old: float = 60) -> None:
     """A day as CSV, which keeps no statistics beside its values."""
@@ -97,11 +100,21 @@ def run(
     memory: Kept | None,
     levers: Set[Lever] = ALL,
     partitions: Sequence[Mapping[str, str]] = LAST,
+    verify: float = 0.0,
 ) -> Report:
     data = locate(made, made.objects[0], None, anywhere())
     now = datetime.now(UTC)
     return check(
-        Request(made, data, spark=spark, partitions=partitions, now=now, memory=memory, levers=levers)
+        Request(
+            made,
+            data,
+            spark=spark,
+            partitions=partitions,
+            now=now,
+            memory=memory,
+            levers=levers,
+            verify_statistics=verify,
+        )
     )
 
 
@@ -171,6 +184,26 @@ def test_without_levers_nothing_is_taken_from_what_is_kept(spark: SparkSession, 
     assert observed(believed) == ["27 rows", "27 of 27 rows"]
     assert believed.kept == 2
     assert (observed(read), read.kept) == (["6 rows", "1 of 6 rows"], 0)
+
+
+def test_a_kept_answer_that_is_wrong_is_caught_by_a_trial_and_forgotten(
+    spark: SparkSession, lake: Path
+) -> None:
+    made, memory = contract(lake), Kept()
+    run(spark, made, memory)
+    memory.parts = {
+        folder: Part(part.print, dict.fromkeys(part.counts, 0)) for folder, part in memory.parts.items()
+    }
+
+    trial = run(spark, made, memory, verify=1.0)
+
+    caught = [one for one in trial.results if one.check == "statistics"]
+    assert observed(trial) == ["6 rows", "1 of 6 rows"]
+    assert trial.exit_code == 3
+    assert (
+        "what earlier checks kept of its folders is wrong: with it there are 0, its rows" in caught[0].message
+    )
+    assert memory.parts == {}
 
 
 MERGED = """\
