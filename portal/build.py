@@ -35,7 +35,8 @@ def build(request: PortalRequest) -> PortalSummary:
 
 def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
     before, unfinished = state.load(held), held.planned()
-    if before.made_by != templates.digest():
+    made_by = f"{templates.digest()} {request.tick}"
+    if before.made_by != made_by:
         # Pages are made otherwise now; what was there is known, so that it can be removed.
         before = SiteState(paths=before.paths, changes=before.changes, seen=before.seen)
     read = read_cards(request, before, crew)
@@ -55,7 +56,7 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
     shown.write(noted, told.of, waivers)
     held.clear([*before.paths, *unfinished])
     after = SiteState(
-        templates.digest(),
+        made_by,
         request.now.isoformat(),
         marks,
         {row.card.file: _kept(row, made, before, read.looks[row.card.file]) for row in rows},
@@ -74,7 +75,7 @@ def _written(
     """The rows of all products, once the pages of those that changed are there."""
     held.keep(made.kept_paths)
     summaries, changed = dict(made.kept), dict[str, Problem]()
-    for some in products.write(held, made.jobs, request.store_url, request.now, crew):
+    for some in products.write(held, made.jobs, request.store_url, request.now, request.tick, crew):
         summaries |= some.rows
         changed |= some.changed
         request.progress("pages of products", len(summaries) - len(made.kept), len(made.jobs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from dq.contracts import slo as promise
@@ -67,6 +67,16 @@ class ProductFacts:
     used_by: tuple[Edge, ...]
     consumers: tuple[Subscription, ...]
     versions: VersionHistory
+    tick: timedelta
+
+    def judged_until(self, promise: Standing) -> datetime | None:
+        """Until when what is judged of a promise is all there is to judge: two ticks of the watcher after the
+        next cycle would be missing. It may be past, when nobody watches; None where nothing is judged."""
+        last = newest_judged(promise, self.now)
+        if last is None:
+            return None
+        following = next(iter(promise.slo.schedule.after(last.cycle.due_at)), None)
+        return following.at + promise.slo.grace + 2 * self.tick if following else None
 
     @property
     def in_force(self) -> bool:
@@ -100,6 +110,7 @@ def product(
     edges: tuple[tuple[Edge, ...], tuple[Edge, ...]],
     consumers: Sequence[Subscription] = (),
     versions: VersionHistory = NOT_ASKED,
+    tick: timedelta = timedelta(minutes=15),
 ) -> ProductFacts:
     """The facts of one product as of an instant."""
     ready: list[Slo] = []
@@ -119,6 +130,7 @@ def product(
         edges[1],
         tuple(consumers),
         versions,
+        tick,
     )
 
 
@@ -150,13 +162,14 @@ def _newest_has(facts: ProductFacts, status: Status) -> bool:
 
 def _late(facts: ProductFacts) -> bool:
     missing = (kept for one in facts.promises for kept in one.cycles if kept.status is CycleStatus.MISSING)
-    return any(missing) or any(_last(one) is CycleStatus.NEVER for one in facts.promises)
+    return any(missing) or any(_last(one, facts.now) is CycleStatus.NEVER for one in facts.promises)
 
 
 def _unknown(facts: ProductFacts) -> bool:
     """Whether a promise cannot be understood or judged, or what was asked of the data was not answered."""
-    unjudged = any(_last(one) in (None, CycleStatus.UNKNOWN) for one in facts.promises)
-    return bool(facts.wrong) or unjudged or _newest_has(facts, Status.ERROR)
+    unjudged = any(_last(one, facts.now) in _UNJUDGED for one in facts.promises)
+    overdue = any(at is not None and at <= facts.now for at in map(facts.judged_until, facts.promises))
+    return bool(facts.wrong) or unjudged or overdue or _newest_has(facts, Status.ERROR)
 
 
 def _spent(facts: ProductFacts) -> bool:
@@ -174,12 +187,19 @@ def _promises_nothing(facts: ProductFacts) -> bool:
     return not facts.promises and idle
 
 
-def _last(one: Standing) -> CycleStatus | None:
-    """The status of the newest cycle that is judged."""
-    judged = (kept.status for kept in reversed(one.cycles) if kept.status not in _AHEAD)
-    return next(judged, None)
+def newest_judged(one: Standing, now: datetime) -> Kept | None:
+    """The newest cycle that was due and is judged; one may be excused before it is due."""
+    judged = (kept for kept in reversed(one.cycles) if kept.status not in _AHEAD)
+    return next((kept for kept in judged if kept.cycle.due_at <= now), None)
 
 
+def _last(one: Standing, now: datetime) -> CycleStatus | None:
+    kept = newest_judged(one, now)
+    return kept.status if kept else None
+
+
+# What was withdrawn while a contract was out of force says nothing of it in force.
+_UNJUDGED = (None, CycleStatus.UNKNOWN, CycleStatus.WITHDRAWN)
 _AHEAD = (CycleStatus.SCHEDULED, CycleStatus.PENDING)
 _LADDER: tuple[tuple[ProductState, Callable[[ProductFacts], bool]], ...] = (
     (ProductState.BROKEN, _breaks_quality),

@@ -12,7 +12,7 @@ from dq.contracts.shared.outcome import CycleStatus, Status
 from dq.dataquality.clauses.coverage import State
 from dq.dataquality.results.check_runs import GROUP
 from dq.portal.facts.clauses import Fate
-from dq.portal.facts.product import ProductFacts, ProductState
+from dq.portal.facts.product import ProductFacts, ProductState, newest_judged
 
 _NEAR = 0.8
 """A budget of which so much is used is nearly spent."""
@@ -116,7 +116,16 @@ def _why(facts: ProductFacts) -> tuple[str, datetime | None]:
             return f"the contract is {facts.contract.status}", None
         case ProductState.RESTING:
             return "it promises nothing that could be watched or checked", None
+        case ProductState.FINE:
+            return _excused(facts), None
     return "", None
+
+
+def _excused(facts: ProductFacts) -> str:
+    """Which of its newest deliveries nobody had to make, so that the data is older than the promise."""
+    newest = (newest_judged(one, facts.now) for one in facts.promises)
+    found = [kept.cycle.slo for kept in newest if kept is not None and kept.status is CycleStatus.EXCUSED]
+    return f"the newest delivery of {found[0]} was excused" if found else ""
 
 
 def _unchecked(facts: ProductFacts) -> str:
@@ -147,10 +156,15 @@ def _unknown(facts: ProductFacts) -> str:
     if facts.wrong:
         return facts.wrong[0].message
     for one in facts.promises:
-        if not any(kept.status not in (CycleStatus.SCHEDULED, CycleStatus.PENDING) for kept in one.cycles):
+        last, until = newest_judged(one, facts.now), facts.judged_until(one)
+        if last is None or last.status is CycleStatus.WITHDRAWN:
             return f"{one.slo.id} was not judged yet"
-        if one.cycles[-1].status is CycleStatus.UNKNOWN:
-            return one.cycles[-1].reason or f"{one.slo.id} could not be judged"
+        if last.status is CycleStatus.UNKNOWN:
+            return last.reason or f"{one.slo.id} could not be judged"
+        if until is not None and until <= facts.now:
+            return (
+                f"{one.slo.id} was last judged for {last.cycle.due_at:%Y-%m-%d %H:%M} UTC, and was due since"
+            )
     errors = [line for one in facts.objects for line in one.quality.newest if line.status is Status.ERROR]
     return errors[0].message if errors else "it could not be judged"
 
@@ -164,4 +178,6 @@ def right_until(facts: ProductFacts) -> datetime:
             times += [at for at in (breach, breach + one.slo.window, breach + 2 * one.slo.window) if at > now]
         following = next(iter(one.slo.schedule.after(now)), None)
         times += [following.at] if following else []
+        until = facts.judged_until(one)
+        times += [until] if until is not None and until > now else []
     return min(times)

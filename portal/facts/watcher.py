@@ -21,8 +21,13 @@ class Watcher:
 
     @property
     def stale(self) -> bool:
-        """Whether it was not heard for longer than two ticks."""
-        return self.heard is None or self.now - self.heard > 2 * self.tick
+        """Whether it was not heard for longer than two ticks, or its clock and ours cannot both be right."""
+        return self.heard is None or abs(self.now - self.heard) > 2 * self.tick
+
+    @property
+    def ahead(self) -> bool:
+        """Whether it was heard at an instant that is still to come: then nobody can tell how old that is."""
+        return self.heard is not None and self.heard - self.now > 2 * self.tick
 
 
 def watcher(tx: Connection, now: datetime, tick: timedelta) -> Watcher:

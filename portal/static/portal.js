@@ -33,7 +33,10 @@
       said = "No watcher has run: how deliveries stand is not known.";
     } else {
       var silent = Date.now() / 1000 - Date.parse(facts.heard) / 1000;
-      if (silent > 2 * facts.tick) {
+      if (silent < -2 * facts.tick) {
+        said = "Two clocks disagree: the watcher was last heard " + utc(facts.heard) + ", which is still to come by" +
+          " this clock. How old this page is cannot be told.";
+      } else if (silent > 2 * facts.tick) {
         said = "Out of date: the watcher was last heard " + utc(facts.heard) + ", " + age(silent) +
           " ago. What has happened since is not known here.";
       }

@@ -88,6 +88,7 @@ def today(rows: Sequence[ProductRow], incidents: Sequence[IncidentFacts], watche
         "as_of": instant(watcher.now),
         "heard": instant(watcher.heard) if watcher.heard else None,
         "stale": watcher.stale,
+        "ahead": watcher.ahead,
         "tick": length(watcher.tick.total_seconds() / 60),
         "total": len(rows),
         "tally": [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -70,17 +70,19 @@ def paths_of(card: Card) -> tuple[str, ...]:
     return tuple(f"products/{card.slug}/{name}" for name in names)
 
 
-def write(site: Site, jobs: Sequence[PageJob], store_url: str, now: datetime, crew: Crew) -> Iterator[Made]:
+def write(
+    site: Site, jobs: Sequence[PageJob], store_url: str, now: datetime, tick: timedelta, crew: Crew
+) -> Iterator[Made]:
     """Writes the pages of these products; gives what came of some of them at a time."""
     batches = [jobs[start : start + _BATCH] for start in range(0, len(jobs), _BATCH)]
-    for made in crew.each(partial(_batch, site.root, store_url, now), batches):
+    for made in crew.each(partial(_batch, site.root, store_url, now, tick), batches):
         site.paths |= made.paths
         site.written += made.written
         site.same += made.same
         yield made
 
 
-def _batch(root: Path, store_url: str, now: datetime, jobs: Sequence[PageJob]) -> Made:
+def _batch(root: Path, store_url: str, now: datetime, tick: timedelta, jobs: Sequence[PageJob]) -> Made:
     site, rows, changed = Site(root), {}, {}
     store = open_as_it_is(store_url)
     try:
@@ -93,7 +95,7 @@ def _batch(root: Path, store_url: str, now: datetime, jobs: Sequence[PageJob]) -
         if contract is None:
             rows[job.card.file] = _unreadable(site, job, now)
         else:
-            rows[job.card.file] = _product(site, job, contract, beside, known, now)
+            rows[job.card.file] = _product(site, job, contract, beside, known, now, tick)
         if one is not job:
             changed[job.card.file] = job.card.problems[-1]
     return Made(rows, changed, frozenset(site.paths), site.written, site.same)
@@ -126,10 +128,16 @@ def _known(tx: Connection, jobs: Sequence[PageJob], now: datetime) -> Known:
 
 
 def _product(
-    site: Site, job: PageJob, contract: Contract, beside: list[Contract], known: Known, now: datetime
+    site: Site,
+    job: PageJob,
+    contract: Contract,
+    beside: list[Contract],
+    known: Known,
+    now: datetime,
+    tick: timedelta,
 ) -> Summary:
     neighbours = _neighbours(contract, beside)
-    facts = product(job.card, contract, known, now, neighbours, job.edges, job.consumers, job.versions)
+    facts = product(job.card, contract, known, now, neighbours, job.edges, job.consumers, job.versions, tick)
     _write(site, job, facts)
     return summary(facts)
 

@@ -117,7 +117,7 @@ class Late:
 
 @pytest.fixture
 def store(place: Place) -> Store:
-    return open_store(f"sqlite:///{place.folder}/.dq/state.db")
+    return open_store(f"sqlite:///{place.folder}/.dq/store.db")
 
 
 def meanwhile(place: Place, store: Store, late: Late, names: tuple[str, ...] = NAMES) -> PortalSummary:
@@ -130,7 +130,7 @@ def meanwhile(place: Place, store: Store, late: Late, names: tuple[str, ...] = N
             place.folder / "site",
             (place.folder / "registry",),
             store,
-            f"sqlite:///{place.folder}/.dq/state.db",
+            f"sqlite:///{place.folder}/.dq/store.db",
             datetime.fromisoformat(NOW).astimezone(UTC),
             timedelta(minutes=15),
             settle=lambda _: (),
