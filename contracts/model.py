@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from dq.contracts import versions
 from dq.contracts.identity import Identity, identity, key
-from dq.contracts.node import Node
+from dq.contracts.node import Node, no_items
 from dq.contracts.schema import (
     OPERATORS,
     Element,
@@ -83,7 +83,7 @@ class Server(Extensible):
     id: str | None = None
     description: str | None = None
     environment: str | None = None
-    roles: list[Role] = Field(default_factory=list)
+    roles: list[Role] = Field(default_factory=no_items)
 
     def get(self, key: str) -> str | None:
         """One of the type's own keys (`location`, `path`, `database` …) as written, or None."""
@@ -122,7 +122,7 @@ class Member(Described):
 class Team(Described):
     name: str | None = None
     description: str | None = None
-    members: list[Member] = Field(default_factory=list)
+    members: list[Member] = Field(default_factory=no_items)
 
 
 # ODCS 3.0 lists the members; 3.1 made the team an object and keeps the list as deprecated.
@@ -144,7 +144,7 @@ class SlaProperty(Extensible):
     description: str | None = None
     scheduler: str | None = None
     schedule: str | None = None
-    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=list)
+    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=no_items)
 
 
 class Contract(Extensible):
@@ -159,18 +159,18 @@ class Contract(Extensible):
     tenant: str | None = None
     domain: str | None = None
     data_product: str | None = None
-    tags: list[str] = Field(default_factory=list)
+    tags: list[str] = Field(default_factory=no_items)
     description: Description | None = None
     context: Context | None = None
-    servers: list[Server] = Field(default_factory=list)
-    objects: list[SchemaObject] = Field(default_factory=list, alias="schema")
-    support: list[SupportChannel] = Field(default_factory=list)
+    servers: list[Server] = Field(default_factory=no_items)
+    objects: list[SchemaObject] = Field(default_factory=no_items, alias="schema")
+    support: list[SupportChannel] = Field(default_factory=no_items)
     price: Price | None = None
     team: TeamForm | None = None
-    roles: list[Role] = Field(default_factory=list)
+    roles: list[Role] = Field(default_factory=no_items)
     sla_default_element: str | None = None
-    sla_properties: list[SlaProperty] = Field(default_factory=list)
-    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=list)
+    sla_properties: list[SlaProperty] = Field(default_factory=no_items)
+    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=no_items)
     contract_created_ts: str | None = None
 
     @property

@@ -66,3 +66,11 @@ class Node(BaseModel):
 
 # A value that ODCS leaves open. Mappings inside still carry their places; see `place.plain`.
 Open = Any
+
+
+def no_items() -> list[Any]:
+    """What a list is that is not written.
+
+    Not `[]`, which pydantic would copy deeply for every element, nor `list`, whose signature it has to parse.
+    """
+    return []

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from dq.contracts.node import Node, Open
+from dq.contracts.node import Node, Open, no_items
 from dq.contracts.shared_nodes import Context, Described, Extensible, Scalar, shape
 
 LogicalType = Literal[
@@ -137,9 +137,9 @@ class Element(Described):
     description: str | None = None
     business_name: str | None = None
     deprecated: bool | None = None
-    synonyms: list[Synonym] = Field(default_factory=list)
-    relationships: list[Relationship] = Field(default_factory=list)
-    quality: list[Quality] = Field(default_factory=list)
+    synonyms: list[Synonym] = Field(default_factory=no_items)
+    relationships: list[Relationship] = Field(default_factory=no_items)
+    quality: list[Quality] = Field(default_factory=no_items)
 
     @property
     def column(self) -> str:
@@ -172,7 +172,7 @@ class Property(Element):
     transform_description: str | None = None
     examples: list[Open] | None = None
     enum: list[EnumValue] | None = None
-    properties: list[Property] = Field(default_factory=list)
+    properties: list[Property] = Field(default_factory=no_items)
     items: Property | None = None
     map: MapTypes | None = None
 
@@ -192,7 +192,7 @@ class SchemaObject(Element):
     name: str
     logical_type: Literal["object", "blob"] | None = None
     data_granularity_description: str | None = None
-    properties: list[Property] = Field(default_factory=list)
+    properties: list[Property] = Field(default_factory=no_items)
     context: Context | None = None
 
     def walk(self) -> Iterator[Property]:

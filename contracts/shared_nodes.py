@@ -1,7 +1,4 @@
-"""What many elements of a contract share: custom properties, definitions, context.
-
-Lists default to a factory and not to `[]`, which pydantic would copy deeply for every element.
-"""
+"""What many elements of a contract share: custom properties, definitions, context."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from dq.contracts.node import Node, Open
+from dq.contracts.node import Node, Open, no_items
 
 
 def _one_value(value: object) -> object:
@@ -43,7 +40,7 @@ class AuthoritativeDefinition(Node):
 class Extensible(Node):
     """What may carry custom properties."""
 
-    custom_properties: list[CustomProperty] = Field(default_factory=list)
+    custom_properties: list[CustomProperty] = Field(default_factory=no_items)
 
     def custom(self, name: str) -> CustomProperty | None:
         """The first custom property of this name."""
@@ -54,15 +51,15 @@ class Described(Extensible):
     """What may carry tags and definitions besides."""
 
     id: str | None = None
-    tags: list[str] = Field(default_factory=list)
-    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=list)
+    tags: list[str] = Field(default_factory=no_items)
+    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=no_items)
 
 
 class Description(Extensible):
     usage: str | None = None
     purpose: str | None = None
     limitations: str | None = None
-    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=list)
+    authoritative_definitions: list[AuthoritativeDefinition] = Field(default_factory=no_items)
 
 
 class VerifiedStatement(Described):
@@ -76,8 +73,8 @@ class Constraint(Described):
 
 class Instructions(Node):
     instructions: str | None = None
-    verified_statements: list[VerifiedStatement] = Field(default_factory=list)
-    constraints: list[Constraint] = Field(default_factory=list)
+    verified_statements: list[VerifiedStatement] = Field(default_factory=no_items)
+    constraints: list[Constraint] = Field(default_factory=no_items)
 
 
 def shape(value: object) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from dq.contracts.identity import Identity
-from dq.contracts.node import Node
+from dq.contracts.node import Node, no_items
 from dq.contracts.shared.extension_values import Date
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.typed import typed
@@ -76,11 +76,11 @@ class Subscription(Node):
     consumer: Consumer = Field(description="Who consumes.")
     purpose: Filled = Field(description="What the data is used for.")
     columns: Named = Field(
-        default_factory=list,
+        default_factory=no_items,
         description="The columns that are used, as object.column; an object alone means all of its columns.",
     )
     tags: Named = Field(
-        default_factory=list, description="Columns and objects with one of these tags are used too."
+        default_factory=no_items, description="Columns and objects with one of these tags are used too."
     )
     row_filter: Given[str] = Field(
         None, description="A SQL predicate: only rows for which it is true are used. Needs a single object."
@@ -88,7 +88,8 @@ class Subscription(Node):
     start_date: Date = Field(description="The first day, in UTC.")
     end_date: Given[Date] = Field(None, description="The last day, in UTC; without it there is no end.")
     approvers: list[Filled] = Field(
-        default_factory=list, description="Who agreed to it for the producer, and is asked before it changes."
+        default_factory=no_items,
+        description="Who agreed to it for the producer, and is asked before it changes.",
     )
 
     @property
