@@ -19,7 +19,7 @@ from _report import finish
 from spark import verdict
 from spark.parts import PARTS, Effort, Part, lines, names, run
 
-FULL = Effort(scales=(1, 3), largest=10, runs=3, warmups=2, budget=60, memory="4g")
+FULL = Effort(scales=(1, 3), largest=10, runs=3, warmups=5, budget=60, memory="4g")
 QUICK = Effort(scales=(0.1,), largest=None, runs=2, warmups=1, budget=10, memory="2g")
 _BEGIN, _END = "<!-- figures: written by benchmarks/spark_checks.py -->", "<!-- end of figures -->"
 

@@ -1,4 +1,4 @@
-"""dq itself, through its public door. The variant names the levers that may be used: none, all, or some."""
+"""dq itself, through its public door. The variant names the levers that are used: none, all, all but one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def build(
     covers = {
         clause_of(made, each.check, each.property, each.path) for each in clauses_of(made, one, built_in())
     }
-    levers = {"none": NONE, "all": ALL} | {one.value: frozenset({one}) for one in Lever}
+    levers = {"none": NONE, "all": ALL} | {f"but-{one}": ALL - {one} for one in Lever}
     # On the small broken tables, too, the tasks must find what is broken.
     least = 0 if scale == BROKEN_SCALE else WORTH_ROWS
     now = dt.datetime.fromisoformat(terms.NOW).replace(tzinfo=dt.UTC)
