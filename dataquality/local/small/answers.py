@@ -24,7 +24,10 @@ from dq.dataquality.model.metric import (
 from dq.dataquality.model.term import Path, Since1970
 from dq.dataquality.shortcuts.kernels.run import in_memory
 from dq.dataquality.spark.plan import plan
+from dq.dataquality.sql.spark_predicate import question
 
+# Comparisons that Python makes for the questions to one table: about half a second of them.
+MOST_STEPS = 500_000
 _FLOATS = frozenset({"float", "double"})
 # Of floats, these depend on the order in which the rows are added up.
 _EXACT = frozenset({"count", "min", "max", "rank_below", "rank_above", "rank_near"})
@@ -44,7 +47,7 @@ def answers(metrics: Iterable[Metric], table: SmallTable) -> dict[Metric, Answer
     columns = table.columns(_names(plain, table.schema))
     told |= _since_1970(plain, columns)
     told |= in_memory([one for one in plain if one not in told], table.schema, columns, table.rows)
-    rest = [one for one in plain if one not in told]
+    rest = _within_reason([one for one in plain if one not in told], table)
     return told | _by_rows(rest, table.schema, columns) if rest else told
 
 
@@ -92,6 +95,19 @@ def _since_1970(metrics: Sequence[Metric], columns: dict[str, Any]) -> dict[Metr
 def _aware(moment: dt.datetime) -> dt.datetime:
     """A civil time counts as if it were one of UTC."""
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
+
+
+def _within_reason(metrics: Sequence[Metric], table: SmallTable) -> list[Metric]:
+    """Of these the ones that rows of Python answer at once: nobody could stop them, as Spark's jobs are."""
+    left, found = MOST_STEPS, []
+    for metric in metrics:
+        # About a node of the predicate, or a value of a list, for each of so many characters.
+        size = len(question(metric, table.schema)) if isinstance(metric, Aggregate) else 0
+        steps = table.rows * (1 + size // 20)
+        if steps <= left:
+            left -= steps
+            found.append(metric)
+    return found
 
 
 def _by_rows(metrics: Sequence[Metric], schema: DataType, columns: dict[str, Any]) -> dict[Metric, Answer]:

@@ -18,7 +18,11 @@ from fakes.reach import anywhere
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
 from dq.dataquality.local import small
+from dq.dataquality.local.small.answers import answers
 from dq.dataquality.local.small.table import LeftToSpark, small_table
+from dq.dataquality.model.metric import count
+from dq.dataquality.model.predicate import In
+from dq.dataquality.model.term import Path as Path_
 from dq.dataquality.shortcuts.levers import NONE
 from dq.dataquality.spark.readers.dataset import locate
 
@@ -254,3 +258,16 @@ def test_old_days_bombs_and_texts_that_are_none_are_left_to_spark(tmp_path):
         assert sum(file.stat().st_size for file in lake.iterdir()) < 1 << 20
         with pytest.raises((LeftToSpark, OverflowError, ValueError)):
             small_table(asked(None, lake).data).columns(["day"])  # type: ignore[arg-type]  # it is a place
+
+
+def test_a_list_of_very_many_numbers_is_left_to_spark_whose_jobs_can_be_stopped(tmp_path):
+    lake = write(tmp_path / "lake", {"share": pa.array([0.5] * 40_000)})
+    table = small_table(asked(None, lake).data)  # type: ignore[arg-type]  # it is a place
+    long, short = (
+        count(In(Path_(("share",)), tuple(float(number) for number in range(size)))) for size in (5_000, 2)
+    )
+
+    told = answers([long, short], table)
+
+    assert told.get(short) == 0
+    assert long not in told
