@@ -80,6 +80,7 @@ LINES = [
     ("watch", "registry", "--as-of", "2026-05-12T07:00:00Z", "--channel", "console"),
     ("watch", "registry", "--as-of", BEGIN, "--channel", "console"),
     ("status", "registry", "--as-of", MISSED),
+    ("tables", "registry"),
     ("incidents", "--as-of", MISSED),
     ("ack", "orders", "--by", "ana", "--as-of", MISSED),
     ("silence", "orders", "--for", "2h", "--reason", "known", "--as-of", MISSED),

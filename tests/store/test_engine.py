@@ -19,6 +19,7 @@ from dq.alerts import tables
 from dq.contracts.shared.errors import StoreError, UsageError
 from dq.dataquality.delivery.sources import tables as of_commits
 from dq.dataquality.delivery.state import tables as of_deliveries
+from dq.dataquality.local.metadata import tables as of_metadata
 from dq.dataquality.results import tables as of_results
 from dq.dataquality.shortcuts import tables as of_counts
 from dq.registry import tables as of_registry
@@ -46,6 +47,7 @@ def test_the_migrations_make_what_the_rooms_declare(url):
             of_commits.table_commit,
             of_results.check_run,
             of_counts.part_count,
+            of_metadata.table_metadata,
             of_registry.catalog_table,
         )
     }

@@ -1,0 +1,71 @@
+"""dq tables"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import typer
+
+from dq.cli.loading.contracts import PATHS
+from dq.cli.terminal import output
+from dq.cli.world.environment import here
+from dq.contracts.shared.errors import MissingTool, Unreadable
+from dq.contracts.shared.install import install_command
+from dq.contracts.shared.outcome import Finding
+
+
+def command(
+    paths: list[Path] = PATHS,
+    server: str = typer.Option(None, "--server", help="The server, where a contract has several."),
+    format: output.Format = output.FORMAT,
+) -> None:
+    """Look at the metadata of every table: files, rows, NULLs, newest file, columns and types.
+
+    Without Spark, and without a read of any row: rows, NULLs and columns come from the footers of Parquet
+    files, and of other files only how many they are and when the newest was written. What was seen is kept in
+    the store, so that a table whose files and contract are the same costs a listing. What cannot be read is
+    unknown, and never fine.
+
+    Exit codes: 0 all columns and types are as promised, 1 some are not, 3 something is unknown.
+
+    Example: dq tables registry --format json
+    """
+    try:
+        import pyarrow  # noqa: F401  # before any table is looked at
+    except ImportError as error:
+        raise MissingTool(
+            "Footers are read with pyarrow, which is not installed.", install_command("s3")
+        ) from error
+    from dq.cli.monitoring.table_metadata import looks
+
+    places = paths or [Path()]
+    world = here(None, places)
+    states: Counter[str] = Counter()
+    rows = files = changed = 0
+    told = []
+    for one in looks(world, world.store(), places, server):
+        if isinstance(one, Finding):
+            states["refused"] += 1
+            output.note(str(one))
+            continue
+        states[one.state] += 1
+        changed += one.changed
+        files += one.table.facts.files
+        rows += one.table.facts.rows or 0
+        if format is output.Format.JSON:
+            told.append(one.as_dict())
+            continue
+        said = one.table.facts.problem
+        for text in (said,) if said else one.table.facts.broken:
+            output.line(f"{one.state}: {one.table.contract}/{one.table.object}: {text}")
+    if format is output.Format.JSON:
+        output.as_json(told)
+    else:
+        tables = states.total() - states["refused"]
+        output.line(
+            f"{tables:,} tables: {states['kept']:,} as promised, {states['broken']:,} broken,"
+            f" {states['unknown']:,} unknown; {rows:,} rows in {files:,} files; {changed:,} looked at anew."
+        )
+    unknown = states["unknown"] or states["refused"]
+    raise typer.Exit(Unreadable.exit_code if unknown else 1 if states["broken"] else 0)

@@ -1,0 +1,166 @@
+"""A table's files by their names, sizes and times, and what their footers say: rows, NULLs, columns."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from dq.contracts.access.filesystem import is_remote
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.types import DataType
+from dq.dataquality.delivery.lake.files import Files, Seen
+from dq.dataquality.local.offline.arrow import data_type
+from dq.dataquality.spark.readers.columnar import NOT_OPENED, opened
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
+
+MOST_FILES = 20_000
+# A file that is younger may be written once more within the resolution of its time.
+SETTLED_AFTER = timedelta(minutes=1)
+_PATTERN = frozenset("*?[{")
+_CHECK = "Ask 'dq check' about it."
+# Of these, the files that are there are not those that are read: their logs say which.
+_LOGGED = frozenset({"delta", "iceberg", "hudi"})
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """Where a table lies and in which format; `keys` are the columns that the names of its folders hold."""
+
+    path: str
+    format: str
+    keys: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFacts:
+    """What metadata says. `newest` is when the newest file was written, in UTC as ISO 8601.
+
+    `rows` and each number of `nulls`, by column, are None where it is not known; `broken` are the promises
+    about columns and types that are not kept; `problem` is why nothing is known.
+    """
+
+    files: int = 0
+    bytes: int = 0
+    newest: str | None = None
+    rows: int | None = None
+    nulls: Mapping[str, int | None] = field(default_factory=dict)
+    broken: Sequence[str] = ()
+    problem: str = ""
+
+
+NOTHING = MetadataFacts()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The files of a table by their paths, and a print of them; it is empty while they are being written."""
+
+    print: str
+    files: tuple[tuple[str, Seen], ...]
+
+
+# From the columns and types that some files have to the promises about them that are not kept.
+Judge = Callable[[DataType], Sequence[str]]
+
+
+def listed(files: Files, place: TablePlace, now: datetime) -> Listed:
+    """What lies there. Raises Unreadable where that cannot be told."""
+    if place.format in _LOGGED:
+        raise Unreadable(f"{place.path} is a table of {place.format}, whose log is not read here.", _CHECK)
+    if _PATTERN & set(place.path):
+        raise Unreadable(f"{place.path} is a pattern of paths, and not one table.", _CHECK)
+    seen: list[tuple[str, Seen]] = []
+    for each in _walk(files, place.path, len(place.keys)):
+        seen.append(each)
+        if len(seen) > MOST_FILES:
+            raise Unreadable(f"{place.path} has more than {MOST_FILES:,} files.", _CHECK)
+    if not seen:
+        # An address that ends so may be the one file of its table.
+        alone = files.stat(place.path) if place.path.endswith(f".{place.format}") else None
+        if alone is not None:
+            seen = [(place.path, alone)]
+        elif not files.holds(place.path):
+            raise Unreadable(f"{place.path} is not there.", "Check the path, and what should write there.")
+    told = sorted(f"{path}\n{one.size}\n{one.modified_at.isoformat()}" for path, one in seen)
+    young = any(now - one.modified_at < SETTLED_AFTER for _, one in seen)
+    made = "" if young else hashlib.sha256("\n\n".join(told).encode("utf-8", "surrogateescape")).hexdigest()
+    return Listed(made, tuple(seen))
+
+
+def _walk(files: Files, path: str, depth: int) -> Iterator[tuple[str, Seen]]:
+    """The files of a table, in folders that are as deep as it has partition columns."""
+    for one in files.inside(path):
+        if one.name[0] not in "_.":
+            yield f"{path.rstrip('/')}/{one.name}", one
+    for name in files.folders(path) if depth else ():
+        if "=" in name:
+            yield from _walk(files, f"{path.rstrip('/')}/{name}", depth - 1)
+
+
+def facts(found: Listed, place: TablePlace, judge: Judge) -> MetadataFacts:
+    """What the files and, of Parquet, their footers say. Raises Unreadable for what is no footer."""
+    newest = max((one.modified_at for _, one in found.files), default=None)
+    told = MetadataFacts(
+        len(found.files), sum(one.size for _, one in found.files), newest.isoformat() if newest else None
+    )
+    if place.format != "parquet":
+        return told
+    rows, nulls, schemas = 0, _Nulls(), dict[DataType, None]()
+    for path, one in found.files:
+        # Readers pass over a file without a byte.
+        if one.size:
+            meta, schema = _footer(path)
+            rows += meta.num_rows
+            nulls.add(meta)
+            schemas[schema] = None
+    broken = dict.fromkeys(said for schema in schemas for said in judge(schema))
+    return replace(told, rows=rows, nulls=nulls.told(rows), broken=tuple(broken))
+
+
+def _footer(path: str) -> tuple[FileMetaData, DataType]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with opened(path if is_remote(path) else quote(path.removeprefix("file://"))) as source:
+            meta = pq.read_metadata(source)
+            fields = list(meta.schema.to_arrow_schema())
+    except (*NOT_OPENED, pa.ArrowException) as error:
+        raise Unreadable(f"{path} has no footer that can be read.", "Deliver this file again.") from error
+    kinds = tuple(data_type(one.type) for one in fields)
+    return meta, DataType("struct", (), kinds, tuple(one.name for one in fields))
+
+
+@dataclass(slots=True)
+class _Nulls:
+    """The NULLs of plain columns, added up over files."""
+
+    counts: dict[str, int | None] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+
+    def add(self, meta: FileMetaData) -> None:
+        """One file more."""
+        for at in range(meta.num_columns):
+            leaf = meta.schema.column(at)
+            if leaf.path != leaf.name or leaf.max_repetition_level:
+                continue
+            known = self.counts.get(leaf.name, 0)
+            self.rows[leaf.name] = self.rows.get(leaf.name, 0) + meta.num_rows
+            for group in range(meta.num_row_groups):
+                told = meta.row_group(group).column(at).statistics
+                absent = told.null_count if told is not None and told.has_null_count else None
+                known = None if known is None or absent is None else known + absent
+            self.counts[leaf.name] = known
+
+    def told(self, rows: int) -> dict[str, int | None]:
+        """By column; a file that lacks a column has NULL in each of its rows."""
+        return {
+            name: None if count is None else count + rows - self.rows[name]
+            for name, count in self.counts.items()
+        }

@@ -1,0 +1,158 @@
+"""`dq tables`: what metadata says of every table, kept, and never fine where it cannot be read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+OLD = 1_700_000_000
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: {name}
+version: 1.0.0
+status: active
+servers: [{{server: lake, type: local, path: lake/{name}, format: {form}}}]
+schema:
+  - name: {name}
+    properties:
+      - {{name: id, logicalType: integer, physicalType: bigint}}
+      - {{name: note, logicalType: string}}
+{more}"""
+DAY = "      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DQ_STORE_URL", f"sqlite:///{tmp_path}/state/store.db")
+    return tmp_path
+
+
+def promise(folder: Path, name: str, form: str = "parquet", more: str = "") -> Path:
+    (folder / f"{name}.odcs.yaml").write_text(CONTRACT.format(name=name, form=form, more=more))
+    place = folder / "lake" / name
+    place.mkdir(parents=True)
+    return place
+
+
+def deliver(file: Path, **columns: Any) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), file)
+    os.utime(file, (OLD, OLD))
+
+
+def look(dq) -> tuple[int, dict[str, dict[str, object]]]:
+    ran = dq("tables", "--format", "json")
+    return ran.code, {one["contract"]: one for one in ran.json}
+
+
+def test_rows_nulls_columns_and_the_newest_file_come_from_footers(folder, dq):
+    place = promise(folder, "good", more=DAY)
+    deliver(place / "day=2026-05-01" / "a.parquet", id=[1, 2], note=["x", None])
+    deliver(place / "day=2026-05-02" / "b.parquet", id=[3], note=pa.array([None], pa.string()))
+    wrong = promise(folder, "wrong")
+    deliver(wrong / "a.parquet", id=["1"])
+    promise(folder, "none")
+
+    code, told = look(dq)
+
+    good = told["good"]
+    assert (good["state"], good["rows"], good["nulls"]) == ("kept", 3, {"id": 0, "note": 2})
+    assert (good["files"], good["newest"]) == (2, "2023-11-14T22:13:20+00:00")
+    assert (told["none"]["state"], told["none"]["rows"], told["none"]["newest"]) == ("kept", 0, None)
+    assert told["wrong"]["state"] == "broken"
+    assert told["wrong"]["broken"] == [
+        "wrong.id: type is string; allowed: bigint",
+        "wrong.note: column 'note' is missing",
+    ]
+    assert code == 1
+
+
+def test_what_did_not_change_is_not_looked_at_anew_and_what_did_is(folder, dq):
+    for name in ("same", "more", "text"):
+        deliver(promise(folder, name) / "a.parquet", id=[1], note=["x"])
+    look(dq)
+
+    second = look(dq)[1]
+    deliver(folder / "lake" / "more" / "b.parquet", id=[2], note=["y"])
+    file = folder / "text.odcs.yaml"
+    file.write_text(file.read_text().replace("name: note", "name: memo"))
+    third = look(dq)[1]
+
+    assert {one["changed"] for one in second.values()} == {False}
+    assert {name: one["changed"] for name, one in third.items()} == {
+        "same": False,
+        "more": True,
+        "text": True,
+    }
+    assert (third["more"]["rows"], third["text"]["state"]) == (2, "broken")
+
+
+def test_a_file_that_is_still_written_is_looked_at_again(folder, dq):
+    place = promise(folder, "young")
+    pq.write_table(pa.table({"id": [1], "note": ["x"]}), place / "a.parquet")
+    look(dq)
+
+    assert look(dq)[1]["young"]["changed"] is True
+
+
+def _unreadable(folder: Path) -> None:
+    (promise(folder, "odd") / "a.parquet").write_bytes(b"PAR1 no footer PAR1")
+
+
+def _absent(folder: Path) -> None:
+    promise(folder, "odd").rmdir()
+
+
+def _leads_out(folder: Path) -> None:
+    deliver(folder.parent / "outside.parquet", id=[1], note=["x"])
+    (promise(folder, "odd") / "a.parquet").symlink_to(folder.parent / "outside.parquet")
+
+
+def _circle(folder: Path) -> None:
+    place = promise(folder, "odd", more=DAY)
+    (place / "day=1").symlink_to(place / "day=1")
+
+
+@pytest.mark.parametrize("change", [_unreadable, _absent, _leads_out, _circle])
+def test_what_cannot_be_read_is_unknown_stops_no_other_and_is_seen_when_it_can(folder, dq, change):
+    deliver(promise(folder, "good") / "a.parquet", id=[1], note=["x"])
+    change(folder)
+
+    first, second = look(dq), look(dq)
+    place = folder / "lake" / "odd"
+    for file in place.iterdir() if place.is_dir() else ():
+        file.unlink()
+    deliver(place / "a.parquet", id=[1], note=["x"])
+    mended = look(dq)
+
+    for code, told in (first, second):
+        assert (code, told["good"]["state"], told["odd"]["state"], told["odd"]["rows"]) == (
+            3,
+            "kept",
+            "unknown",
+            None,
+        )
+        assert told["odd"]["problem"]
+    assert (mended[0], mended[1]["odd"]["state"]) == (0, "kept")
+
+
+def test_people_get_a_line_for_each_table_that_is_not_fine_and_one_for_all(folder, dq):
+    deliver(promise(folder, "good") / "a.parquet", id=[1, 2], note=["x", None])
+    (promise(folder, "text", form="csv") / "a.csv").write_text("id,note\n1,x\n")
+    promise(folder, "log", form="delta")
+    (folder / "bad.odcs.yaml").write_text("kind: DataContract\nid: [\n")
+
+    ran = dq("tables")
+
+    lines = ran.out.splitlines()
+    assert ran.code == 3
+    assert lines[0].startswith("unknown: log/log: ")
+    assert lines[-1].startswith("3 tables: 2 as promised, 0 broken, 1 unknown; 2 rows in 2 files; ")
+    assert "bad.odcs.yaml" in ran.err
