@@ -23,11 +23,11 @@ def command(
     """Look at the metadata of every table: files, rows, NULLs, newest file, columns and types.
 
     Without Spark, and without a read of any row: rows, NULLs and columns come from the footers of Parquet
-    files, and of other files only how many they are and when the newest was written. What was seen is kept in
-    the store, so that a table whose files and contract are the same costs a listing. What cannot be read is
-    unknown, and never fine.
+    files. Of other formats, and where no file is, the files are only listed: how many they are and when the
+    newest was written. What was seen is kept in the store, so that a table whose files and contract are the
+    same costs a listing. What cannot be read is unknown, and never fine.
 
-    Exit codes: 0 all columns and types are as promised, 1 some are not, 3 something is unknown.
+    Exit codes: 0 no column or type that was seen is other than promised, 1 some are, 3 something is unknown.
 
     Example: dq tables registry --format json
     """
@@ -51,8 +51,9 @@ def command(
             continue
         states[one.state] += 1
         changed += one.changed
-        files += one.table.facts.files
-        rows += one.table.facts.rows or 0
+        if one.table.facts.rows is not None:
+            files += one.table.facts.files
+            rows += one.table.facts.rows
         if format is output.Format.JSON:
             told.append(one.as_dict())
             continue
@@ -65,7 +66,8 @@ def command(
         tables = states.total() - states["refused"]
         output.line(
             f"{tables:,} tables: {states['kept']:,} as promised, {states['broken']:,} broken,"
-            f" {states['unknown']:,} unknown; {rows:,} rows in {files:,} files; {changed:,} looked at anew."
+            f" {states['listed']:,} only listed, {states['unknown']:,} unknown;"
+            f" rows in Parquet: {rows:,}, in files: {files:,}; looked at anew: {changed:,}."
         )
     unknown = states["unknown"] or states["refused"]
     raise typer.Exit(Unreadable.exit_code if unknown else 1 if states["broken"] else 0)

@@ -44,9 +44,11 @@ class TableLook:
 
     @property
     def state(self) -> str:
-        """`kept`, `broken` or `unknown`: what is promised of columns and types."""
+        """`kept` or `broken`, what is promised of columns and types; `listed` where nothing tells them."""
         facts = self.table.facts
-        return "unknown" if facts.problem else "broken" if facts.broken else "kept"
+        if facts.problem:
+            return "unknown"
+        return "listed" if not facts.judged else "broken" if facts.broken else "kept"
 
     def as_dict(self) -> dict[str, object]:
         """As JSON values."""

@@ -261,9 +261,10 @@ OUTPUTS: dict[str, Schema] = {
     "store upgrade": row({"before": maybe(TEXT), "after": TEXT}),
     "subscriptions": row({"subscriptions": many(LISTED), "findings": FINDINGS}),
     "tables": many(row({
-        "contract": TEXT, "object": TEXT, "state": words("kept", "broken", "unknown"), "path": TEXT,
-        "format": TEXT, "files": WHOLE, "bytes": WHOLE, "newest": maybe(INSTANT), "rows": maybe(WHOLE),
-        "nulls": keyed(maybe(WHOLE)), "broken": many(TEXT), "problem": maybe(TEXT), "changed": YES_NO,
+        "contract": TEXT, "object": TEXT, "state": words("kept", "broken", "listed", "unknown"),
+        "path": TEXT, "format": TEXT, "files": WHOLE, "bytes": WHOLE, "newest": maybe(INSTANT),
+        "rows": maybe(WHOLE), "nulls": keyed(maybe(WHOLE)), "broken": many(TEXT), "problem": maybe(TEXT),
+        "changed": YES_NO,
     })),
     "test-alert": many(row({
         "channel": TEXT, "target": TEXT, "arrived": YES_NO, "said": TEXT, "mend?": TEXT})),

@@ -65,7 +65,7 @@ def test_rows_nulls_columns_and_the_newest_file_come_from_footers(folder, dq):
     good = told["good"]
     assert (good["state"], good["rows"], good["nulls"]) == ("kept", 3, {"id": 0, "note": 2})
     assert (good["files"], good["newest"]) == (2, "2023-11-14T22:13:20+00:00")
-    assert (told["none"]["state"], told["none"]["rows"], told["none"]["newest"]) == ("kept", 0, None)
+    assert (told["none"]["state"], told["none"]["rows"], told["none"]["newest"]) == ("listed", 0, None)
     assert told["wrong"]["state"] == "broken"
     assert told["wrong"]["broken"] == [
         "wrong.id: type is string; allowed: bigint",
@@ -154,5 +154,7 @@ def test_people_get_a_line_for_each_table_that_is_not_fine_and_one_for_all(folde
     lines = ran.out.splitlines()
     assert ran.code == 3
     assert lines[0].startswith("unknown: log/log: ")
-    assert lines[-1].startswith("3 tables: 2 as promised, 0 broken, 1 unknown; 2 rows in 2 files; ")
+    assert lines[-1].startswith(
+        "3 tables: 1 as promised, 0 broken, 1 only listed, 1 unknown; rows in Parquet: 2, in files: 1; "
+    )
     assert "bad.odcs.yaml" in ran.err

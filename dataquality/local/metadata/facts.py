@@ -42,7 +42,8 @@ class MetadataFacts:
     """What metadata says. `newest` is when the newest file was written, in UTC as ISO 8601.
 
     `rows` and each number of `nulls`, by column, are None where it is not known; `broken` are the promises
-    about columns and types that are not kept; `problem` is why nothing is known.
+    about columns and types that are not kept, if any file was `judged` by them; `problem` is why nothing is
+    known.
     """
 
     files: int = 0
@@ -51,6 +52,7 @@ class MetadataFacts:
     rows: int | None = None
     nulls: Mapping[str, int | None] = field(default_factory=dict)
     broken: Sequence[str] = ()
+    judged: bool = False
     problem: str = ""
 
 
@@ -120,7 +122,7 @@ def facts(found: Listed, place: TablePlace, judge: Judge) -> MetadataFacts:
             nulls.add(meta)
             schemas[schema] = None
     broken = dict.fromkeys(said for schema in schemas for said in judge(schema))
-    return replace(told, rows=rows, nulls=nulls.told(rows), broken=tuple(broken))
+    return replace(told, rows=rows, nulls=nulls.told(rows), broken=tuple(broken), judged=bool(schemas))
 
 
 def _footer(path: str) -> tuple[FileMetaData, DataType]:
