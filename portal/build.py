@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
 
@@ -33,39 +35,54 @@ def build(request: PortalRequest) -> PortalSummary:
         return _build(held, crew, request)
 
 
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Where facts of all products are held: they are no cycles, and to look for some among a hundred thousand
+    of them takes longer than to make them."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
 def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
-    before, unfinished = state.load(held), held.planned()
-    made_by = f"{templates.digest()} {request.tick}"
-    if before.made_by != made_by:
-        # Pages are made otherwise now; what was there is known, so that it can be removed.
-        before = SiteState(paths=before.paths, changes=before.changes, seen=before.seen)
-    read = read_cards(request, before, crew)
-    told = histories(held, request, read.files, read.cards, crew)
-    with request.store.read() as tx:
-        watcher = watching.watcher(tx, request.now, request.tick)
-        incidents = incident_facts.incidents(tx, request.now - KEPT_FOR)
-        marks = touched.marks(tx)
-        moved = touched.touched(tx, before.marks, marks)
-    made = plan(held, read, incidents, moved, before, request, told.of)
+    with _nothing_collected():
+        before, unfinished = state.load(held), held.planned()
+        made_by = f"{templates.digest()} {request.tick}"
+        if before.made_by != made_by:
+            # Pages are made otherwise now; what was there is known, so that it can be removed.
+            before = SiteState(paths=before.paths, changes=before.changes, seen=before.seen)
+        read = read_cards(request, before, crew)
+        told = histories(held, request, read.files, read.cards, crew)
+        with request.store.read() as tx:
+            watcher = watching.watcher(tx, request.now, request.tick)
+            incidents = incident_facts.incidents(tx, request.now - KEPT_FOR)
+            marks = touched.marks(tx)
+            moved = touched.touched(tx, before.marks, marks)
+        made = plan(held, read, incidents, moved, before, request, told.of)
     held.plan([*made.kept_paths, *(path for job in made.jobs for path in products.paths_of(job.card))])
     rows = _written(held, crew, made, read.cards, request)
-    cards = [row.card for row in rows]
-    noted = state.changed(before, cards, request.now.isoformat())
-    shown = Screens(held, rows, incidents, watcher, before)
-    waivers = None if request.waivers is None else [asdict(one) for one in request.waivers]
-    shown.write(noted, told.of, waivers)
-    held.clear([*before.paths, *unfinished])
-    after = SiteState(
-        made_by,
-        request.now.isoformat(),
-        marks,
-        {row.card.file: _kept(row, made, before, read.looks[row.card.file]) for row in rows},
-        shown.hashes,
-        sorted(held.paths),
-        noted,
-        state.seen(before, cards),
-    )
-    state.save(held, after)
+    with _nothing_collected():
+        cards = [row.card for row in rows]
+        noted = state.changed(before, cards, request.now.isoformat())
+        shown = Screens(held, rows, incidents, watcher, before)
+        waivers = None if request.waivers is None else [asdict(one) for one in request.waivers]
+        shown.write(noted, told.of, waivers)
+        held.clear([*before.paths, *unfinished])
+        after = SiteState(
+            made_by,
+            request.now.isoformat(),
+            marks,
+            {row.card.file: _kept(row, made, before, read.looks[row.card.file]) for row in rows},
+            shown.hashes,
+            sorted(held.paths),
+            noted,
+            state.seen(before, cards),
+        )
+        state.save(held, after)
     return _summary(request, held, rows, made, told.problems, stale=watcher.stale)
 
 
