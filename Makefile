@@ -35,11 +35,15 @@ format: install  ## let ruff mend what it can
 # The make of macOS is older than this option.
 SHOWN_WHOLE = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-# The longest first; nothing is installed again before them, so that they begin in this order. Each waits at
-# times, for Spark or for a child: a third one fills what two leave idle.
-PARTS = test-spark40 test-spark35 test-cli test-portal test-plain test-lakes lint $(MORE)
+# Classes of Spark as a JVM has laid them out: another JVM starts in two thirds of the time with them.
+ARCHIVES = .venv/spark-classes.jsa .venv-spark35/spark-classes.jsa
 
-test: install install-spark35  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
+# The longest first; nothing is installed or archived again before them, so that they begin in this order: what
+# waits for a file of its own begins last of all. Each waits at times, for Spark or for a child: a third one fills
+# what two leave idle.
+PARTS = test-spark40 test-plain test-cli test-spark35 test-portal test-lakes lint $(MORE)
+
+test: install install-spark35 $(ARCHIVES)  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
 	@echo "Three parts run at a time, for about half an hour on two cores; each is shown when it has ended."
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) INSTALLED=yes $(PARTS)
 
@@ -53,7 +57,6 @@ SPARK = $(shell grep -rlE 'mark\.spark|lakehouse\.MARKS' tests --include='test_*
 # What takes long is shown, so that it is seen when it grows.
 TESTS = pytest --durations=30 --durations-min=3
 
-# Classes of Spark as a JVM has laid them out: another JVM starts in two thirds of the time with them.
 .venv/spark-classes.jsa: uv.lock | install
 	$(RUN) python tests/fakes/jvm.py
 
