@@ -84,18 +84,17 @@ class Card:
 
 
 _FIELDS = tuple(one.name for one in fields(Card))
-_OUTLINE, _PROBLEMS = _FIELDS.index("outline"), _FIELDS.index("problems")
+_FILE, _KEY, _ID, _OUTLINE, _PROBLEMS = map(_FIELDS.index, ("file", "key", "id", "outline", "problems"))
 
 
 def loaded(kept: list[Any]) -> Card:
     """A card from its JSON values. Raises TypeError, IndexError or ValueError for what is none."""
     values: list[Any] = [tuple(value) if type(value) is list else value for value in kept]
     values[_PROBLEMS] = tuple(Problem(*one) for one in values[_PROBLEMS])
-    made = Card(*values)
-    if made.outline is None:
-        return made
-    objects = tuple((tuple(called), tuple(inputs)) for called, inputs in values[_OUTLINE])
-    return replace(made, outline=LineageOutline(made.key, made.id, made.file, objects))
+    if kept[_OUTLINE] is not None:
+        objects = tuple((tuple(called), tuple(inputs)) for called, inputs in kept[_OUTLINE])
+        values[_OUTLINE] = LineageOutline(values[_KEY], values[_ID], values[_FILE], objects)
+    return Card(*values)
 
 
 def card(contract: Contract, digest: str) -> Card:
