@@ -17,7 +17,10 @@ def ending(root: Path, today: date) -> list[WaiverEnd]:
 
     Raises UsageError for a policy that cannot be understood, and Unreadable for one that cannot be read.
     """
-    found = [one for one in policy_of(written(root, None), rules_of()).waivers if one.expires <= today + SOON]
+    policy = written(root, None)
+    if policy is None:
+        return []
+    found = [one for one in policy_of(policy, rules_of()).waivers if one.expires <= today + SOON]
     return [
         WaiverEnd(f"{one.rule} in {one.contract}", one.expires.isoformat(), one.by, one.reason)
         for one in sorted(found, key=lambda one: (one.expires, one.contract, one.rule))
