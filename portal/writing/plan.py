@@ -113,17 +113,18 @@ def plan(
         name = job.card.file
         inputs[name] = _hash(job)
         old = before.contracts.get(name)
+        pages = paths_of(job.card)
         still = (
             old is not None
             and moved is not None
             and old.inputs == inputs[name]
             and job.card.key not in moved
             and _right(old.summary, before.built, request.now)
-            and all(map(held.has, paths_of(job.card)))
+            and all(map(held.has, pages))
         )
         if old is not None and still:
             kept[name] = old.summary
-            paths += paths_of(job.card)
+            paths += pages
         else:
             jobs.append(job)
     return SitePlan(jobs, kept, paths, inputs)
