@@ -100,27 +100,32 @@ class _Run:
 
     def through(self, until: datetime, sleep: Callable[[float], object]) -> None:
         """Pass after pass through each channel that has something due, while there is any before `until`."""
-        busy: dict[Future[tuple[Desk, int]], str] = {}
-        rested: set[str] = set()
+        busy: dict[Future[tuple[Desk, int, datetime]], str] = {}
+        # Channels in which nothing could be done, each with the instant at which that was so.
+        rested: dict[str, datetime] = {}
         with ThreadPoolExecutor(max_workers=max(len(self.channels), 1)) as pool:
             while True:
-                for name in self._due_channels() - {*busy.values()} - rested:
+                looked = self.now()
+                for name in self._due_channels() - {*busy.values()} - {*rested}:
                     if name in self.channels:
-                        busy[pool.submit(self._pass, name)] = name
+                        busy[pool.submit(self._pass, name, looked)] = name
                     elif name not in self.broken and self._no_sender(name):
                         # Whoever does something may leave something for the others.
-                        rested = {name}
+                        rested = {name: looked}
                     else:
-                        rested.add(name)
-                if not busy and self._due_channels() - rested:
+                        rested[name] = looked
+                if not busy and self._due_channels() - {*rested}:
                     continue
-                wake = self._wake_at(until)
+                wake = self._wake_at(min([looked, *rested.values()]), until)
                 seconds = None if wake is None else max((wake - self.now()).total_seconds(), 0.001)
                 if busy:
-                    for ended in wait(busy, seconds, FIRST_COMPLETED).done:
-                        name, (desk, tried) = busy.pop(ended), ended.result()
+                    done = wait(busy, seconds, FIRST_COMPLETED).done
+                    for ended in done:
+                        name, (desk, tried, at) = busy.pop(ended), ended.result()
                         self._add(desk)
-                        rested = set() if tried else rested | {name}
+                        rested = {} if tried else {**rested, name: at}
+                    if not done:
+                        rested.clear()
                 elif seconds is None:
                     return
                 else:
@@ -139,12 +144,11 @@ class _Run:
             places = due.due_places(tx, self.now())
         return {name for name, target in places if not self._paced(name, target)}
 
-    def _wake_at(self, until: datetime) -> datetime | None:
-        """When something can be done next, if that is by `until`."""
-        now = self.now()
+    def _wake_at(self, since: datetime, until: datetime) -> datetime | None:
+        """The first instant after `since`, over or not, at which more can be done, if that is by `until`."""
         with self.store.read() as tx:
-            later = [due.next_after(tx, now), *map(self.paced_until.get, due.due_places(tx, now))]
-        return min((at for at in later if at is not None and now < at <= until), default=None)
+            later = [due.next_after(tx, since), *map(self.paced_until.get, due.due_places(tx, self.now()))]
+        return min((at for at in later if at is not None and since < at <= until), default=None)
 
     def _paced(self, name: str, target: str) -> bool:
         return self.paced_until.get((name, target), self.now()) > self.now()
@@ -157,10 +161,10 @@ class _Run:
             told = [desk.tell_fallback(tx, lane) for lane in due.waiting_lanes(tx, name)]
         return any(told)
 
-    def _pass(self, name: str) -> tuple[Desk, int]:
+    def _pass(self, name: str, began: datetime) -> tuple[Desk, int, datetime]:
         """One search for all that is lost, and one operation in each lane that has something due.
 
-        Gives what came of it, and how many operations were tried.
+        Gives what came of it, how many operations were tried, and when it `began`.
         """
         channel = self.channels[name]
         desk = Desk(name, channel.can, self.now, self.jitter, self.fallbacks)
@@ -175,7 +179,7 @@ class _Run:
         for copy in desk.copies:
             with suppress(Exception):  # a copy that stays is a blemish, and no reason to stop
                 channel.sender.retract(copy)
-        return desk, tried
+        return desk, tried, began
 
     def _look(self, desk: Desk, channel: Open) -> int:
         """Search for all messages of which nobody knows whether they arrived; how many were searched for."""

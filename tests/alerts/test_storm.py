@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from threading import current_thread, main_thread
 
 import pytest
 from fakes.breaches import DUE, breach, recovery
 from fakes.slack import TOKEN, FakeSlack
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from dq.alerts import tables
 from dq.alerts.channel import Capabilities, MessagePlace, Open, Sent
 from dq.alerts.channels import load
 from dq.alerts.digest import STORM
+from dq.alerts.incident import CREATE
 from dq.alerts.outbox import OutboxStatus
 from dq.alerts.record import acknowledge
 from dq.alerts.route import AlertRoute
@@ -187,6 +189,39 @@ def test_the_pace_of_a_channel_is_kept_for_each_of_its_targets(tell, store, slac
     said = [float(post["ts"]) - (DUE + timedelta(minutes=30)).timestamp() for post in slack.posts]
     assert drained.waiting == 0
     assert [round(seconds) for seconds in said] == [0, 0, 1, 2]
+
+
+def test_what_becomes_due_while_a_drain_looks_is_not_left_for_the_next(tell, store, slack, channels, clock):
+    """Whenever it does: a channel looks at its clock many times, and each look may be the one before it."""
+    paced = {"slack": replace(channels["slack"], can=replace(channels["slack"].can, pace_seconds=1))}
+
+    def ticking():
+        seen = clock()
+        if current_thread() is not main_thread():
+            clock.pass_by(seconds=0.01)
+        return seen
+
+    def slept(seconds):
+        clock.pass_by(seconds=seconds)
+
+    for looks in range(1, 16):
+        orders = (AlertRoute("slack", "#orders-alerts"),)
+        tell(breach(1, key=key(looks)), routes=orders)
+        drain(store, paced, clock)
+        slack.messages.clear()
+        tell(recovery(1, key=key(looks)), routes=orders)
+        drain(store, paced, clock)
+        due = clock() + timedelta(seconds=0.01 * looks)
+        with store.write() as tx:
+            tx.execute(
+                update(tables.outbox)
+                .where(tables.outbox.c.state == OutboxStatus.READY, tables.outbox.c.operation == CREATE)
+                .values(not_before=due)
+            )
+
+        drained = drain(store, paced, ticking, sleep=slept, patience=timedelta(seconds=5))
+
+        assert (looks, drained.waiting, len(slack.roots)) == (looks, 0, 1)
 
 
 class Silent:
