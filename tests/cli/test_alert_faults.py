@@ -58,7 +58,6 @@ def workspace(kind: type[FakeSlack], monkeypatch: pytest.MonkeyPatch) -> FakeSla
     slack = kind()
     monkeypatch.setenv("SLACK_BOT_TOKEN", TOKEN)
     monkeypatch.setenv("DQ_SLACK_URL", slack.url)
-    monkeypatch.setenv("DQ_SEND_SECONDS", "1")
     return slack
 
 
@@ -124,6 +123,7 @@ def test_a3_a_slack_that_cannot_be_reached_is_said_in_words_and_by_exit_codes(
     missed: Team, slack: FakeSlack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DQ_SLACK_URL", "http://127.0.0.1:9/api/")
+    monkeypatch.setenv("DQ_SEND_SECONDS", "1")
     first = missed.watch(MISSED)
     later = missed.watch("2026-05-11T07:30:00Z")
     doctor = missed.dq("doctor")
