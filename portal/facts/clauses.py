@@ -55,8 +55,8 @@ def fates(
     for line in lines:
         if line.version == version and line.name in ("", named(line.clause)):
             found.setdefault(line.clause, []).append(line)
-    earlier = {line.version for line in lines if line.version != version}
-    never = f"last checked under version {max(earlier)}" if earlier else "never checked"
+    earlier = max((line for line in lines if line.version != version), key=lambda line: line.at, default=None)
+    never = f"last checked under version {earlier.version}" if earlier else "never checked"
     for account in accounts:
         answers = found.get(account.path) or found.get(answered_by.get(account.path, "")) or []
         yield _fate(account, answers, never)

@@ -53,7 +53,12 @@ def watch(place: Place, at: str) -> None:
 
 
 def check(
-    place: Place, *, some: int | None = None, rules: Sequence[str] = (), version: str = "1.0.0"
+    place: Place,
+    *,
+    some: int | None = None,
+    rules: Sequence[str] = (),
+    version: str = "1.0.0",
+    at: str = NOW,
 ) -> None:
     """Keeps a run in which every clause passes, or the first `some` of them."""
     parsed = parse((place.folder / ORDERS).read_bytes(), "orders.odcs.yaml")
@@ -75,7 +80,7 @@ def check(
     with open_store(f"sqlite:///{place.folder}/.dq/store.db").write() as tx:
         check_runs.save(
             tx, contract="orders", object="orders", version=version, scope="day=2026-05-11", results=results,
-            jobs=1, now=datetime.fromisoformat(NOW), rules=rules,
+            jobs=1, now=datetime.fromisoformat(at), rules=rules,
         )  # fmt: skip
 
 
@@ -114,6 +119,16 @@ def test_a_check_of_another_version_says_nothing_of_this_one(place: Place) -> No
     assert (
         "last checked under version 1.0.0" in (place.folder / "site/products/orders/index.html").read_text()
     )
+
+
+def test_the_version_that_was_checked_last_is_told_and_not_the_greatest_text(place: Place) -> None:
+    check(place, version="1.9.0")
+    check(place, version="1.10.0", some=1, rules=["columns"], at=later(minutes=1))
+    place.put(ORDERS, contract("orders", "1.11.0"))
+
+    assert state(place, later(minutes=2))[0] == "unchecked"
+    said = (place.folder / "site/products/orders/index.html").read_text()
+    assert "last checked under version 1.10.0" in said
 
 
 def test_a_clause_that_took_the_place_of_another_was_not_checked(place: Place) -> None:
