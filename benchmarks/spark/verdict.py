@@ -121,10 +121,12 @@ def _growth(found: Found, effort: Effort) -> Iterator[tuple[str, float, tuple[st
     for name in ("dq-none", "dq-all"):
         few, many = _line(found, name, first), _line(found, name, last)
         if few and many:
+            # Without levers it is Spark that sorts, by hand as by dq, and goes to disk when memory is short.
+            limits = (("<", 1.1), ("<", 1.5)) if name == "dq-all" else (None, None)
             growth = many["cpu"][1] / few["cpu"][1] / rows
-            yield f"{name} growth of CPU over growth of rows", growth, ("<", 1.1)
+            yield f"{name} growth of CPU over growth of rows", growth, limits[0]
             memory = many["peak_megabytes"] / few["peak_megabytes"]
-            yield f"{name} growth of peak memory", memory, ("<", 1.5)
+            yield f"{name} growth of peak memory", memory, limits[1]
 
 
 def _line(found: Found, part: str, table: str) -> Line | None:
