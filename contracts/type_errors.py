@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.shared.source_map import PLACE, Place
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import nearest, suggestion
 
 # pydantic's error type -> what the value must be, and an example of it.
 _WANTED = {
@@ -158,8 +158,7 @@ def _wrong_word(detail: ErrorDetails, name: str, value: Any, at: Location, path:
     expected = str(detail.get("ctx", {}).get("expected", ""))
     words = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
     shown = f"{value!r}" if isinstance(value, str) else read_as(value)
-    hint = nearest(value, words) if isinstance(value, str) else None
-    mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(words)}."
+    mend = suggestion(value, words, f"Write one of {', '.join(words)}.")
     return _finding("unknown-value", f"{name} is {shown}, which is not one that it can have.", mend, at, path)
 
 

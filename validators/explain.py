@@ -10,7 +10,7 @@ from typing import Any
 from dq.contracts import versions
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.validators import rule_page
 from dq.validators.context import Argument
 from dq.validators.rule import Rule, RuleScope
@@ -75,8 +75,7 @@ def of_rule(rules: Mapping[str, Rule], id_: str) -> Explained:
     """The page of the rule with this id; raises UsageError, naming the nearest, when there is none."""
     rule = rules.get(id_)
     if rule is None:
-        hint = nearest(id_, rules)
-        mend = f"Did you mean {hint!r}?" if hint else "'dq rules' lists them."
+        mend = suggestion(id_, rules, "'dq rules' lists them.")
         raise UsageError(f"there is no rule {id_!r}.", mend)
     made = rule_page.parse(rule.page)
     return Explained(

@@ -15,7 +15,7 @@ from dq.contracts import slo as promise
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
@@ -81,8 +81,7 @@ def objects(loaded: Loaded, name: str | None) -> list[Pair]:
         return pairs
     found = [(contract, one) for contract, one in pairs if name in (one.name, one.id)]
     if not found:
-        near = nearest(name, [one.name for _, one in pairs])
-        mend = f"Did you mean {near!r}?" if near else "Check --object."
+        mend = suggestion(name, [one.name for _, one in pairs], "Check --object.")
         raise UsageError(f"no contract here has an object {name!r}.", mend)
     return found
 

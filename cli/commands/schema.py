@@ -10,7 +10,7 @@ import typer
 from dq.cli.outputs.table import OUTPUTS, json_schema
 from dq.cli.terminal import output
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 
 Schema = dict[str, object]
 
@@ -76,9 +76,6 @@ def command(
     Example: dq schema contract > .vscode/dq.schema.json
     """
     if of not in SCHEMAS:
-        hint = nearest(of, SCHEMAS)
-        raise UsageError(
-            f"there is no schema of {of!r}.",
-            f"Did you mean {hint!r}?" if hint else f"Choose one of {', '.join(SCHEMAS)}.",
-        )
+        mend = suggestion(of, SCHEMAS, f"Choose one of {', '.join(SCHEMAS)}.")
+        raise UsageError(f"there is no schema of {of!r}.", mend)
     output.as_json(SCHEMAS[of]())

@@ -54,7 +54,7 @@ def command(
     Example: dq validate registry --report sarif=dq.sarif
     """
     world = here()
-    shown = _format(format)
+    shown = report_of(format)
     files = [_file(one) for one in report or []]
     places, judged_as = paths or [Path()], _mode(mode)
     if judged_as and not base:
@@ -113,22 +113,11 @@ def _summary(linted: Linted, gated: GateOutcome) -> str:
     return summary(linted, sections(gated.comparison))
 
 
-def _format(name: str) -> ReportFormat:
-    formats = names()
-    if name not in formats:
-        hint = nearest(name, formats)
-        raise UsageError(
-            f"there is no report format {name!r}.",
-            f"Did you mean {hint!r}?" if hint else f"Choose one of {', '.join(formats)}.",
-        )
-    return report_of(name)
-
-
 def _file(text: str) -> tuple[ReportFormat, Path]:
     name, equals, file = text.partition("=")
     if not (equals and file):
         raise UsageError(f"--report {text} names no file.", f"Write --report {name}=FILE.")
-    return _format(name), Path(file)
+    return report_of(name), Path(file)
 
 
 def _write(file: Path, text: str) -> None:

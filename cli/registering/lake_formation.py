@@ -9,7 +9,7 @@ from dq.cli.registering.governed import Governed
 from dq.cli.world.environment import World
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.registry.action import ActionKind, CatalogPlan
 from dq.registry.apply import Result
 from dq.registry.table import Key, TableSpec
@@ -29,11 +29,8 @@ def kept_parts(world: World, catalog: str) -> tuple[str, ...]:
     parts = world.settings.lake_formation
     for one in parts:
         if one not in PARTS:
-            hint = nearest(one, PARTS)
-            raise UsageError(
-                f"lake_formation names {one!r}, which dq does not keep.",
-                f"Did you mean {hint!r}?" if hint else f"Choose from {', '.join(PARTS)}.",
-            )
+            mend = suggestion(one, PARTS, f"Choose from {', '.join(PARTS)}.")
+            raise UsageError(f"lake_formation names {one!r}, which dq does not keep.", mend)
     if "locations" in parts and not (
         world.settings.lake_formation_locations and world.settings.lake_formation_role
     ):

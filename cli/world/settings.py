@@ -31,7 +31,7 @@ from dq.cli.world.setting_forms import (
 from dq.contracts.access.address import is_uri
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import nearest, suggestion
 
 CONFIG = "DQ_CONFIG"
 _MOST_BYTES = 64 * 1024
@@ -237,8 +237,7 @@ def _of_file(file: Path) -> dict[str, Any]:
     for key, value in written.items():
         at = f"{file}:{_line(text, key)}"
         if key not in rows:
-            near = nearest(key, rows)
-            mend = f"Did you mean {near!r}?" if near else f"There are {', '.join(rows)}."
+            mend = suggestion(key, rows, f"There are {', '.join(rows)}.")
             raise UsageError(f"{at}: dq has no setting {key!r}.", mend)
         form = rows[key].form
         try:

@@ -11,7 +11,7 @@ from dq.contracts.measures.terms import MeasureFault, Way
 from dq.contracts.model import OPERATORS, Property, SchemaObject
 from dq.contracts.shared.outcome import Location
 from dq.contracts.shared.source_map import PLACE, Place, plain
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 
 
 class Holder:
@@ -57,8 +57,7 @@ class Holder:
             if key in listed:
                 continue
             self._unknown += 1
-            hint = nearest(key, listed)
-            mend = f"Did you mean {hint!r}?" if hint else f"It takes {', '.join(listed)}."
+            mend = suggestion(key, listed, f"It takes {', '.join(listed)}.")
             at = self._at if self.place is None else self.place.at_key(key)
             self.faults.append(MeasureFault(at, f"{self.path}.{key}", f"{whose} takes no {key!r}.", mend))
 

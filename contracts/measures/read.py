@@ -30,7 +30,7 @@ from dq.contracts.measures.table import (
 from dq.contracts.measures.terms import Against, MeasureFault, Measurement, Way
 from dq.contracts.model import OPERATORS, Property, Quality, SchemaObject
 from dq.contracts.shared.source_map import plain
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 
 ENGINE = "dq"
 _KEYS = ("check", "arguments", "unit", *OPERATORS)
@@ -113,8 +113,7 @@ def _named(given: Holder, key: str, known: Known) -> tuple[Way, ...]:
     for index, name in enumerate(listed):
         at = None if single else index
         if not isinstance(name, str) or name not in known:
-            hint = nearest(name, known) if isinstance(name, str) else None
-            mend = f"Did you mean {hint!r}?" if hint else "Write a property of the object."
+            mend = suggestion(name, known, "Write a property of the object.")
             given.wrong(key, f"{name!r} is no column of the object.", mend, at)
         elif known[name][0] in found:
             given.wrong(key, f"{name!r} stands twice.", "Write it once.", at)
@@ -153,8 +152,7 @@ def _against(given: Holder) -> Against | None:
             given.wrong(key, f"{key} is for a comparison with earlier runs.", "Add: against: usual")
         return None
     if not isinstance(value, str) or value not in AGAINST:
-        hint = nearest(value, AGAINST) if isinstance(value, str) else None
-        mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(AGAINST)}."
+        mend = suggestion(value, AGAINST, f"Write one of {', '.join(AGAINST)}.")
         given.wrong("against", f"against is {value!r}.", mend)
         return None
     if value != "usual":

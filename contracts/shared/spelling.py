@@ -24,6 +24,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return _nearest(lower, _by_beginning(known).get(lower[:3], ()))
 
 
+def suggestion(word: object, known: Iterable[str], otherwise: str) -> str:
+    """Asks for the known word that is near; what else to say where none is, or where a text was meant."""
+    near = nearest(word, known) if isinstance(word, str) else None
+    return f"Did you mean {near!r}?" if near else otherwise
+
+
 @lru_cache(4)
 def _by_beginning(known: frozenset[str]) -> dict[str, tuple[str, ...]]:
     """At most forty words for each of their beginnings."""

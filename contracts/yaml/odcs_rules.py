@@ -11,7 +11,7 @@ from dq.contracts.model import Contract, Server, Team
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.shared.source_map import PLACE
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import nearest, suggestion
 from dq.contracts.type_errors import empty, read_as
 
 # Where the standard allows a key without a value.
@@ -120,9 +120,8 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
         if key == PLACE:
             continue
         if key not in known:
-            hint = nearest(key, [*known, *Server.model_fields])
             message = f"a server of type {server.type!r} has no key {key!r}."
-            mend = f"Did you mean {hint!r}?" if hint else f"It takes {', '.join(sorted(known))}."
+            mend = suggestion(key, [*known, *Server.model_fields], f"It takes {', '.join(sorted(known))}.")
             yield _finding("unknown-key", message, mend, server.place.at_key(key), path)
         elif value is None:
             yield empty(server.place, key)

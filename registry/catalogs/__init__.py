@@ -7,7 +7,7 @@ from types import ModuleType
 
 from dq.contracts.shared import shelf
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
 
 # The package itself: a shelf is asked for by its package.
@@ -23,7 +23,6 @@ def open_catalog(name: str, settings: CatalogSettings) -> Catalog:
     """The catalog of this id. Raises UsageError for an unknown one and for a setting that it misses."""
     kinds = catalogs()
     if name not in kinds:
-        hint = nearest(name, kinds)
-        mend = f"Did you mean {hint!r}?" if hint else f"Choose one of {', '.join(kinds)}."
+        mend = suggestion(name, kinds, f"Choose one of {', '.join(kinds)}.")
         raise UsageError(f"There is no catalog {name!r}.", mend)
     return kinds[name].open(settings)

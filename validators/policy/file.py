@@ -12,7 +12,7 @@ from pydantic import create_model
 from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.shared.outcome import Finding, Location, Severity
 from dq.contracts.shared.source_map import PLACE, Place, plain
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.contracts.typed import typed
 from dq.contracts.yaml import source
 from dq.validators.policy import own_rules as own
@@ -285,10 +285,8 @@ def _of_policy(finding: Finding) -> Finding | None:
 
 
 def _did_you_mean(word: str, known: Collection[str]) -> str:
-    hint = nearest(word, known)
-    if hint:
-        return f"Did you mean {hint!r}?"
-    return "'dq rules' lists them." if len(known) > 40 else f"It has {', '.join(sorted(known))}."
+    listed = "'dq rules' lists them." if len(known) > 40 else f"It has {', '.join(sorted(known))}."
+    return suggestion(word, known, listed)
 
 
 def _finding(rule: str, message: str, mend: str, at: Location, path: str) -> Finding:

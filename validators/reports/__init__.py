@@ -8,6 +8,8 @@ import sys
 from types import ModuleType
 
 from dq.contracts.shared import shelf
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.spelling import suggestion
 from dq.validators.lint.report import ReportFormat
 
 # The package itself: a shelf is asked for by its package.
@@ -25,6 +27,9 @@ def names(package: ModuleType = _SHIPPED) -> list[str]:
 
 
 def report(name: str) -> ReportFormat:
-    """One of the formats that ship, without importing the others."""
+    """One of the formats that ship, without importing the others. Raises UsageError where there is none."""
+    if name not in names():
+        mend = suggestion(name, names(), f"Choose one of {', '.join(names())}.")
+        raise UsageError(f"there is no report format {name!r}.", mend)
     made: ReportFormat = importlib.import_module(f"{__name__}.{name}").REPORT
     return made

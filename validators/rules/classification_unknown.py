@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.validators.context import Argument, Context
 from dq.validators.rule import Fault, Rule, fault
 
@@ -38,9 +38,8 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
         written = column.property.classification
         if written is None or (written.strip() and (not known or written.lower() in known)):
             continue
-        hint = nearest(written, known.values())
         listed = f"Write one of {', '.join(known.values())}." if known else "Write a word, or remove the key."
-        mend = f"Did you mean {hint!r}?" if hint else listed
+        mend = suggestion(written, known.values(), listed)
         yield fault(column.property, "classification", f"{written!r} is not a known classification.", mend)
 
 

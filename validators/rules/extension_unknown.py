@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from dq.contracts import extension
 from dq.contracts.model import Contract, CustomProperty, Extensible
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
@@ -65,8 +65,7 @@ def _judge(custom: CustomProperty, on_contract: bool) -> Iterator[Fault]:
         message = f"{name!r} does not belong here."
         yield fault(custom, "property", message, f"Move it to {_PLACES[name]}.")
         return
-    hint = nearest(name, _PLACES)
-    mend = f"Did you mean {hint!r}?" if hint else f"dq knows {', '.join(_PLACES)}."
+    mend = suggestion(name, _PLACES, f"dq knows {', '.join(_PLACES)}.")
     yield fault(custom, "property", f"dq has no custom property {name!r}.", mend)
 
 

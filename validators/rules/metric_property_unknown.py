@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
@@ -43,8 +43,7 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
         known = {one for prop in clause.object.properties for one in (prop.name, prop.physical_name) if one}
         for name in named if isinstance(named, list) else ():
             if isinstance(name, str) and name.split(".")[0] not in known:
-                hint = nearest(name, known)
-                mend = f"Did you mean {hint!r}?" if hint else f"Write properties of {clause.object.name!r}."
+                mend = suggestion(name, known, f"Write properties of {clause.object.name!r}.")
                 message = f"{clause.object.name!r} has no property {name!r}."
                 needs = tuple(prop.path("name") for prop in clause.object.properties)
                 yield fault(clause.quality, "arguments", message, mend, needs=needs)

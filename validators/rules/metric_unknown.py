@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
@@ -34,8 +34,7 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
     for clause in context.walk.clauses:
         metric = clause.quality.metric
         if metric is not None and metric not in METRICS:
-            hint = nearest(metric, METRICS)
-            mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(METRICS)}."
+            mend = suggestion(metric, METRICS, f"Write one of {', '.join(METRICS)}.")
             yield fault(clause.quality, "metric", f"{metric!r} is not a metric of ODCS.", mend)
 
 

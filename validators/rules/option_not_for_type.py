@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, absence, fault
 
@@ -67,8 +67,7 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
             if key not in allowed:
                 message = f"the logical type {prop.logical_type!r} has no option {key!r}."
                 mend = f"It takes {', '.join(allowed)}." if allowed else "It takes none."
-                hint = nearest(key, allowed)
-                yield fault(options, key, message, f"Did you mean {hint!r}?" if hint else mend)
+                yield fault(options, key, message, suggestion(key, allowed, mend))
 
 
 RULE = Rule("option-not-for-type", Severity.ERROR, __doc__, check)

@@ -26,7 +26,7 @@ from typing import Any
 
 from dq.contracts.model import Contract, Property, TypeOptions
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, absence, fault
 
@@ -64,8 +64,7 @@ def _judge(prop: Property, options: TypeOptions) -> Iterator[Fault]:
     for key, value in written.items():
         words = _FORMATS.get(prop.logical_type or "") if key == "format" else _WORDS.get(key)
         if words is not None and value not in words:
-            hint = nearest(value, words)
-            mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(words)}."
+            mend = suggestion(value, words, f"Write one of {', '.join(words)}.")
             yield fault(options, key, f"{key} {value!r} is not one of ODCS.", mend)
         holds, must = _MUST.get(key, (None, ""))
         if holds is not None and not holds(value):

@@ -45,7 +45,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.contracts.slo import Slo
 from dq.validators.facts.promises import of_each
 from dq.validators.rule import Fault, Rule, fault
@@ -55,10 +55,9 @@ def judge(slo: Slo, _now: datetime) -> Iterator[Fault]:
     keys = [key.column for key in slo.object.partition_keys()]
     for column in slo.partition:
         if column not in keys:
-            hint = nearest(column, keys)
             has = ", ".join(keys) or "none"
             message = f"{column!r} is no partition key of {slo.object.name}, which has {has}."
-            mend = f"Did you mean {hint!r}?" if hint else "Mark the column with 'partitioned: true'."
+            mend = suggestion(column, keys, "Mark the column with 'partitioned: true'.")
             needs = (slo.object.path("properties"), *(p.path("partitioned") for p in slo.object.properties))
             yield fault(slo.delivery, "partition", message, mend, needs=needs)
 

@@ -28,7 +28,7 @@ from dq.contracts import extension
 from dq.contracts.model import Contract, SlaProperty
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.validators import elements
 from dq.validators.context import Context
 from dq.validators.facts.promises import of_promise
@@ -58,8 +58,7 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
     ]
     relied_on = elements.name_paths(contract) if wrong else ()
     for node, key, name in wrong:
-        hint = nearest(name, known)
-        mend = f"Did you mean {hint!r}?" if hint else "Write an object, or object.property."
+        mend = suggestion(name, known, "Write an object, or object.property.")
         doubt = not (isinstance(node, SlaProperty) and extension.delivery(contract, node)[0])
         yield fault(node, key, f"the contract has no element {name!r}.", mend, needs=relied_on, doubt=doubt)
 

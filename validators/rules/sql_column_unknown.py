@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from dq.contracts.access.data_location import formats
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.validators.context import Context
 from dq.validators.facts.queries import read_columns
 from dq.validators.rule import Fault, Rule, fault
@@ -44,8 +44,7 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
             strange = next((name for name in columns if name.lower() not in known), None)
         # Without properties nothing is said of the columns.
         if names and strange is not None:
-            hint = nearest(strange, names)
-            mend = f"Did you mean {hint!r}?" if hint else f"Add the column to {one.name!r}, or correct it."
+            mend = suggestion(strange, names, f"Add the column to {one.name!r}, or correct it.")
             needs = tuple(prop.path("name") for prop in one.properties)
             yield fault(
                 node,

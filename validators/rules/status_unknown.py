@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
@@ -26,8 +26,7 @@ KNOWN = ("proposed", "draft", "active", "deprecated", "retired")
 
 def check(contract: Contract, _context: Context) -> Iterator[Fault]:
     if contract.status is not None and contract.status not in KNOWN:
-        hint = nearest(contract.status, KNOWN)
-        mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(KNOWN)}."
+        mend = suggestion(contract.status, KNOWN, f"Write one of {', '.join(KNOWN)}.")
         yield fault(contract, "status", f"status {contract.status!r} is not one of ODCS.", mend)
 
 

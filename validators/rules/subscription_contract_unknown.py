@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.validators.rule import Fault, Rule, fault, of_subscription
 from dq.validators.subscribed import Subscribed
@@ -31,8 +31,7 @@ def subscribed(one: Subscription, among: Subscribed) -> Iterator[Fault]:
         message = f"{one.contract!r} has no major version {one.major}; it has {', '.join(majors)}."
         yield fault(one, "major", message, f"Write major: {majors[-1]}.")
         return
-    hint = nearest(one.contract, among.ids)
-    mend = f"Did you mean {hint!r}?" if hint else "Write the 'id' of a contract of this registry."
+    mend = suggestion(one.contract, among.ids, "Write the 'id' of a contract of this registry.")
     yield fault(one, "contract", f"there is no contract {one.contract!r}.", mend)
 
 

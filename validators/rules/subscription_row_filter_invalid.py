@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.contracts.subscriptions.coverage import covered
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.validators.rule import Fault, Rule, fault, of_subscription
@@ -48,8 +48,7 @@ def subscribed(one: Subscription, among: Subscribed) -> Iterator[Fault]:
         known = {prop.column.lower() for prop in part.object.properties}
         strange = next((name for name in found.columns if name.lower() not in known), None)
         if strange is not None:
-            hint = nearest(strange, sorted(known))
-            mend = f"Did you mean {hint!r}?" if hint else "Write a column of the object as the data has it."
+            mend = suggestion(strange, sorted(known), "Write a column of the object as the data has it.")
             yield fault(one, _KEY, f"{part.object.name!r} has no column {strange!r}.", mend)
 
 

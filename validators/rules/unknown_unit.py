@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dq.contracts import service_levels
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Severity
-from dq.contracts.shared.spelling import nearest
+from dq.contracts.shared.spelling import suggestion
 from dq.validators.context import Context
 from dq.validators.rule import Fault, Rule, fault
 
@@ -31,8 +31,7 @@ def check(contract: Contract, _context: Context) -> Iterator[Fault]:
         if not timed or sla.unit is None or sla.unit.strip().lower() == "m":
             continue
         if service_levels.time_unit(sla.unit) is None:
-            hint = nearest(sla.unit, service_levels.TIME_UNITS)
-            mend = f"Did you mean {hint!r}?" if hint else "Write one of s, min, h, d, w, mo, y."
+            mend = suggestion(sla.unit, service_levels.TIME_UNITS, "Write one of s, min, h, d, w, mo, y.")
             yield fault(sla, "unit", f"{sla.unit!r} is not a unit of time.", mend)
 
 
