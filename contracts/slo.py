@@ -19,8 +19,8 @@ from dq.contracts.node import Node
 from dq.contracts.schedule import Cycle, Dialect, DstPolicy, FreeDays, Schedule, check, cycles, parse
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.contracts.shared.spelling import nearest
-from dq.contracts.shared.units import parse_duration
+from dq.contracts.shared.spelling import suggestion
+from dq.contracts.shared.units import parse_elapsed
 
 # A missing snapshot is given up when three more were due; a missing partition can still be delivered.
 GIVE_UP_PARTITION = timedelta(days=14)
@@ -113,8 +113,7 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
         findings.append(Finding(rule, Severity.ERROR, message, mend, node.at(key), node.path(key)))
 
     def length(key: str, text: str) -> timedelta:
-        duration = parse_duration(text)
-        elapsed = duration if isinstance(duration, TextFault) else duration.timedelta()
+        elapsed = parse_elapsed(text)
         if isinstance(elapsed, TextFault):
             wrong("duration-invalid", delivery, key, f"{key}: {elapsed.message}", elapsed.mend)
             return timedelta(0)
@@ -223,12 +222,8 @@ def _object(contract: Contract, sla: SlaProperty) -> SchemaObject | TextFault:
     found = contract.object(name)
     if found is not None:
         return found
-    hint = nearest(name, names)
-    return TextFault(
-        "ELEMENT",
-        f"element {element!r} names no object of this contract.",
-        f"Did you mean {hint!r}?" if hint else f"It has {', '.join(names) or 'none'}.",
-    )
+    mend = suggestion(name, names, f"It has {', '.join(names) or 'none'}.")
+    return TextFault("ELEMENT", f"element {element!r} names no object of this contract.", mend)
 
 
 def _objective(text: str) -> Fraction | TextFault:

@@ -13,11 +13,9 @@ from dq.cli.loading.contracts import Loaded
 from dq.cli.loading.holding import settled
 from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, here, processors, registry_root
+from dq.cli.world.environment import World, elapsed, here, processors, registry_root
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.shared.units import parse_duration
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.portal.writing.request import PortalRequest, PortalSummary, WaiverEnd
 
@@ -89,8 +87,7 @@ def build_site(world: World, out: Path, places: list[Path], tick: timedelta) -> 
     for root in world.registries or (registry_root(places[0]),):
         agreed, wrong = load_subscriptions(root)
         subscriptions += agreed
-        for finding in wrong:
-            output.note(str(finding))
+        output.notes(wrong)
 
     def settle(keys: Mapping[str, str]) -> list[Finding]:
         return settled(world, store, Loaded([], [], resting=keys)).findings
@@ -163,10 +160,7 @@ def describe(done: PortalSummary) -> None:
 
 
 def _length(text: str) -> timedelta:
-    duration = parse_duration(text)
-    elapsed = duration if isinstance(duration, TextFault) else duration.timedelta()
-    if isinstance(elapsed, TextFault):
-        raise UsageError(f"--tick: {elapsed.message}", elapsed.mend)
-    if elapsed <= timedelta(0):
+    length = elapsed(text, "--tick")
+    if length <= timedelta(0):
         raise UsageError("--tick: it must be longer than nothing.", "Write it like 15m.")
-    return elapsed
+    return length

@@ -15,10 +15,8 @@ from dq.cli.alerting import choosing, sending
 from dq.cli.alerting.choosing import short
 from dq.cli.alerting.sending import CHANNEL
 from dq.cli.terminal import output
-from dq.cli.world.environment import here
+from dq.cli.world.environment import elapsed, here
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.units import parse_duration
 
 _LONGEST = timedelta(days=90)
 
@@ -72,11 +70,9 @@ def command(
 def _length(text: str | None, end: bool) -> timedelta:
     if end:
         return timedelta()
-    duration = parse_duration(text or "")
-    length = duration if isinstance(duration, TextFault) else duration.timedelta()
-    if isinstance(length, TextFault):
-        said = f"--for: {length.message}" if text else "it is not said for how long."
-        raise UsageError(said, length.mend if text else "Write --for 2h.")
+    if not text:
+        raise UsageError("it is not said for how long.", "Write --for 2h.")
+    length = elapsed(text, "--for")
     if not timedelta() < length <= _LONGEST:
         raise UsageError(f"--for {text!r} is no length for a silence.", "Write something up to 90d.")
     return length

@@ -8,10 +8,8 @@ import typer
 
 from dq.alerts.handling.retention import forget
 from dq.cli.terminal import output
-from dq.cli.world.environment import here
+from dq.cli.world.environment import elapsed, here
 from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.units import parse_duration
 from dq.contracts.slo import HISTORY_KEPT
 from dq.dataquality.delivery.history import parquet, retention, soundness
 from dq.registry.publishing.retention import forget_publications
@@ -84,10 +82,7 @@ def prune(
 
     Example: dq store prune --keep 400d
     """
-    duration = parse_duration(keep)
-    length = duration if isinstance(duration, TextFault) else duration.timedelta()
-    if isinstance(length, TextFault):
-        raise UsageError(length.message, length.mend)
+    length = elapsed(keep)
     if length < HISTORY_KEPT:
         raise UsageError(
             f"{keep} is less than {HISTORY_KEPT.days} days: budgets and trends are counted from them.",

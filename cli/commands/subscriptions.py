@@ -12,24 +12,13 @@ import typer
 from dq.cli.loading.refusal import as_row
 from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
-from dq.cli.world.environment import here, registry_root
+from dq.cli.world.environment import elapsed, here, registry_root
 from dq.contracts.access.discovery import below, told
 from dq.contracts.shared.document_kind import ASIDE
-from dq.contracts.shared.errors import UsageError
-from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.units import parse_duration
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.validators.reports.markdown import escaped, table
 
 _HEADER = ("contract", "consumer", "columns", "since", "until", "state")
-
-
-class SubscriptionsFormat(StrEnum):
-    """How the list is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
 
 
 class SubscriptionState(StrEnum):
@@ -47,9 +36,7 @@ def command(
     team: str = typer.Option(None, "--team", help="Only those of this consumer."),
     within: str = typer.Option(None, "--within", help="Only those that end within this time, such as 30d."),
     as_of: str = output.AS_OF,
-    format: SubscriptionsFormat = typer.Option(
-        SubscriptionsFormat.TEXT, "--format", help="text for people, json for machines, markdown for a page."
-    ),
+    format: output.PageFormat = output.PAGE_FORMAT,
 ) -> None:
     """List who consumes what, since when and until when.
 
@@ -63,22 +50,21 @@ def command(
     world = here(as_of, [path])
     today = world.now().date()
     root = registry_root(path)
-    soon = _span(within) if within is not None else timedelta(days=30)
+    soon = elapsed(within, "--within") if within is not None else timedelta(days=30)
     every, findings = load_subscriptions(root)
     wanted = _wanted(contract, team)
     rows = [(one, _state(one, today, soon)) for one in every if wanted(one)]
     if within is not None:
         rows = [row for row in rows if row[1] is SubscriptionState.ENDING]
     rows.sort(key=lambda row: (row[0].identity, row[0].consumer.team, row[0].start_date, row[0].file))
-    for finding in findings:
-        output.note(str(finding))
+    output.notes(findings)
     aside = [one for one in below(root).passed if one.kind == ASIDE]
     if aside:
         output.note(f"dq: {told(aside)}")
-    if format is SubscriptionsFormat.JSON:
+    if format is output.PageFormat.JSON:
         listed = [_as_dict(one, state) for one, state in rows]
         output.as_json({"subscriptions": listed, "findings": [as_row(one) for one in findings]})
-    elif format is SubscriptionsFormat.MARKDOWN:
+    elif format is output.PageFormat.MARKDOWN:
         cells = [[escaped(cell) for cell in _cells(one, state)] for one, state in rows]
         output.block(table(_HEADER, cells) + "\n")
     elif rows:
@@ -86,14 +72,6 @@ def command(
     else:
         output.line(f"No subscription of {root} is {'ending' if within else 'asked for'} here.")
     raise typer.Exit(3 if findings else 0)
-
-
-def _span(text: str) -> timedelta:
-    duration = parse_duration(text)
-    elapsed = duration if isinstance(duration, TextFault) else duration.timedelta()
-    if isinstance(elapsed, TextFault):
-        raise UsageError(f"--within: {elapsed.message}", elapsed.mend)
-    return elapsed
 
 
 def _wanted(contract: str | None, team: str | None) -> Callable[[Subscription], bool]:

@@ -27,11 +27,9 @@ from dq.cli.loading.resting import at_rest, lay_to_rest
 from dq.cli.loading.withdrawal import close_withdrawn, withdrawals
 from dq.cli.monitoring.heartbeat import heartbeat_url, ping
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, here, instant
+from dq.cli.world.environment import World, elapsed, here, instant
 from dq.contracts.shared.errors import DqError, UsageError
-from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import CycleStatus
-from dq.contracts.shared.units import parse_duration
 from dq.dataquality.delivery.lake.files import Storages
 from dq.dataquality.delivery.sources.lookout import Lookout
 from dq.dataquality.delivery.state import heartbeat, machine_clock, terms
@@ -91,7 +89,7 @@ def command(
 
     Example: dq watch registry --every 1m
     """
-    pause, places = _pause(every), paths or [Path()]
+    pause, places = elapsed(every) if every is not None else None, paths or [Path()]
     orders = _Orders(places, since, server, channel, format, trust_clock)
     # A mistake in it is one of now, and not of the night.
     heartbeat_url(here(as_of, places))
@@ -157,8 +155,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     wrong += routing.refused(loaded.contracts, channel, world.settings)
     watching, refused = placed(promises, server, reach, files, lookout)
     findings = [*loaded.findings, *wrong, *refused]
-    for finding in findings:
-        output.note(str(finding))
+    output.notes(findings)
     scope, now = orders.scope(world), world.now()
     since = _since(orders.since, now)
     with store.read() as tx:
@@ -251,13 +248,3 @@ def _give_sign(world: World, store: Store) -> None:
         failed = error.message.rstrip(".")
     if failed is not None:
         output.note(f"dq: the heartbeat could not be given: {failed}.")
-
-
-def _pause(every: str | None) -> timedelta | None:
-    if every is None:
-        return None
-    duration = parse_duration(every)
-    elapsed = duration if isinstance(duration, TextFault) else duration.timedelta()
-    if isinstance(elapsed, TextFault):
-        raise UsageError(elapsed.message, elapsed.mend)
-    return elapsed

@@ -19,6 +19,8 @@ from dq.cli.world.settings import Settings
 from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.access.reach import Reach, reach
 from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.units import parse_elapsed
 
 if TYPE_CHECKING:
     from dq.contracts.access.data_location import DataPlace
@@ -186,3 +188,11 @@ def instant(text: str) -> datetime:
     if not _FIRST_YEAR <= made.year <= _LAST_YEAR:
         raise UsageError(f"{text!r} is too far away.", f"Write a year from {_FIRST_YEAR} to {_LAST_YEAR}.")
     return made.astimezone(UTC)
+
+
+def elapsed(text: str, option: str = "") -> timedelta:
+    """A length of time such as 15m or 30d. Raises UsageError for what is none, beginning with the option."""
+    length = parse_elapsed(text)
+    if isinstance(length, TextFault):
+        raise UsageError(f"{option}: {length.message}" if option else length.message, length.mend)
+    return length

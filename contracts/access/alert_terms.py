@@ -14,7 +14,7 @@ from dq.contracts.node import Node
 from dq.contracts.schedule.quiet_hours import QuietHours, quiet_hours
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.contracts.shared.units import parse_duration
+from dq.contracts.shared.units import parse_elapsed
 
 RULE = "alert-route-invalid"
 _LONGEST = timedelta(days=7)
@@ -58,8 +58,7 @@ def route_terms(support: SupportChannel) -> tuple[RouteTerms, list[Finding]]:
 def _after(text: str | None) -> timedelta | TextFault:
     if text is None:
         return timedelta(0)
-    duration = parse_duration(text)
-    elapsed = duration if isinstance(duration, TextFault) else duration.timedelta()
+    elapsed = parse_elapsed(text)
     if isinstance(elapsed, timedelta) and elapsed > _LONGEST:
         return TextFault("ROUTE_LATE", f"{text!r} is too long to wait.", "Write something up to 7d.")
     return elapsed

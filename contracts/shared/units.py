@@ -62,6 +62,12 @@ def parse_duration(text: str) -> Duration | TextFault:
     return Duration(months, timedelta(seconds=seconds), clean)
 
 
+def parse_elapsed(text: str) -> timedelta | TextFault:
+    """The elapsed time that a text means; months and years, whose length differs, are a fault."""
+    duration = parse_duration(text)
+    return duration if isinstance(duration, TextFault) else duration.timedelta()
+
+
 def _amounts(text: str) -> list[tuple[str, int]] | None:
     if _SHORT.fullmatch(text):
         return [(unit, int(number)) for number, unit in _TERM.findall(text)]
