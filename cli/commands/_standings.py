@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 
 from dq.cli.terminal import output
 from dq.dataquality.delivery.history.standing import GroupStanding, Standing
 from dq.dataquality.delivery.history.standing_facts import beside, percent
-
-
-class StatusFormat(StrEnum):
-    """How `dq status` prints."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
 
 
 def describe(groups: Sequence[GroupStanding]) -> None:

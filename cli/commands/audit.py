@@ -31,8 +31,7 @@ def command(paths: list[Path] = PATHS, format: output.Format = output.FORMAT) ->
     places = paths or [Path()]
     world = here(paths=places)
     loaded = load(places)
-    for finding in loaded.findings:
-        output.note(str(finding))
+    output.notes(loaded.findings)
     promises = promises_of_all_times(loaded.contracts)
     here_now = {contract.key for contract in loaded.contracts} | {key[0] for _, key in promises}
     with world.store().read() as tx:

@@ -18,14 +18,13 @@ from dq.cli.world.concurrency import at_once
 from dq.cli.world.environment import here, processors
 from dq.cli.world.spark import session
 from dq.contracts.access.files import read
-from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import Finding
-from dq.contracts.shared.spelling import nearest
 from dq.dataquality.backtest.report import Backtest
 from dq.dataquality.backtest.run import LAST
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.validators.lint import Linted
-from dq.validators.lint.report import From
+from dq.validators.lint.report import From, ReportFormat
 from dq.validators.reports import names
 from dq.validators.reports import report as report_of
 
@@ -65,14 +64,11 @@ def command(
 
     Example: dq backtest registry --base origin/main --last 90 --format github
     """
-    if format not in names():
-        hint = nearest(format, names()) or ", ".join(names())
-        raise UsageError(f"there is no report format {format!r}.", f"Did you mean {hint}?")
+    form = report_of(format)
     places = paths or [Path()]
     world = here(None, places)
     loaded = load(places)
-    for finding in loaded.findings:
-        output.note(str(finding))
+    output.notes(loaded.findings)
     neighbours = Neighbours.of(loaded.contracts)
     pairs = with_rules(objects(loaded, object), rule, neighbours)
     asked = [(pair, tuple(rule)) for pair in pairs]
@@ -87,19 +83,18 @@ def command(
     for _, one in done:
         if isinstance(one, UntestedPast):
             output.problem(one.error, f"{one.contract}/{one.object}: ")
-    _show(format, done, loaded.findings, world.folder, base)
+    _show(form, done, loaded.findings, world.folder, base)
     codes = [one.exit_code for _, one in done] + [Unreadable.exit_code if loaded.findings else 0]
     raise typer.Exit(next((code for code in (3, 1) if code in codes), 0))
 
 
-def _show(format: str, done: Tested, broken: list[Finding], folder: Path, base: str | None) -> None:
-    if format == "json":
+def _show(form: ReportFormat, done: Tested, broken: list[Finding], folder: Path, base: str | None) -> None:
+    if form.id == "json":
         unread = [{"contract": None, "object": None, "error": str(finding)} for finding in broken]
         output.as_json([*unread, *({"error": None, **one.as_dict()} for _, one in done)])
-    elif format == "markdown":
+    elif form.id == "markdown":
         output.block(as_markdown(done, folder))
-    elif format != "text":
-        form = report_of(format)
+    elif form.id != "text":
         found = [*broken, *findings(done)]
         if form.files is From.REPOSITORY:
             found = [in_repository(one, folder) for one in found]

@@ -102,8 +102,7 @@ def command(
     store = world.store()
     loaded = settled(world, store, load(paths or [Path()]))
     unheard = routing.refused(loaded.contracts, channel, world.settings)
-    for finding in (*loaded.findings, *unheard):
-        output.note(str(finding))
+    output.notes([*loaded.findings, *unheard])
     neighbours = Neighbours.of(loaded.contracts)
     pairs = with_rules(objects(loaded, object), rule, neighbours)
     todo = with_places(world, tasks(store, pairs, what, server), server)

@@ -15,7 +15,6 @@ from dq.cli.alerting import sending
 from dq.cli.checking.findings import describe
 from dq.cli.checking.run import Setup, run
 from dq.cli.commands import _ticks, portal, register, status
-from dq.cli.commands._standings import StatusFormat
 from dq.cli.demo import producer, scenario
 from dq.cli.demo import tables as lake_tables
 from dq.cli.gating.gate import judge
@@ -76,7 +75,7 @@ def command(
     _title("5. How the promises stand")
     last = list(scenario.events())[-1].at
     after = replace(world, as_of=scenario.instant(last))
-    status.show_all(after, [world.folder / "registry"], StatusFormat.TEXT)
+    status.show_all(after, [world.folder / "registry"], output.PageFormat.TEXT)
     _title("6. The portal: a page for everybody who reads the data")
     _portal(folder, after)
     _goodbye(folder, after)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from enum import StrEnum
 from pathlib import Path
 
 import typer
@@ -30,14 +29,6 @@ from dq.validators.reports.markdown import code, escaped
 _COLORS = {Verdict.BREAK: "red", Verdict.WARN: "yellow", Verdict.OK: "green"}
 
 
-class DiffFormat(StrEnum):
-    """How the comparison is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
 def command(
     before: str = typer.Argument(help="The old version: a file, or REF:path of a file in Git."),
     after: str = typer.Argument(help="The new version, in the same way."),
@@ -50,9 +41,7 @@ def command(
         None, "--subscriptions", help="A folder of subscription files; by default that of the registry."
     ),
     today: str = typer.Option(None, "--today", help="Judge as of this date, such as 2026-05-01."),
-    format: DiffFormat = typer.Option(
-        DiffFormat.TEXT, "--format", help="text for people, json for machines, markdown for a comment."
-    ),
+    format: output.PageFormat = output.COMMENT_FORMAT,
 ) -> None:
     """Say what changed between two versions of a contract, whom it breaks, and whether its version says so.
 
@@ -78,9 +67,9 @@ def command(
         subscriptions=consumers,
         unclear=bool(unclear),
     )
-    if format is DiffFormat.JSON:
+    if format is output.PageFormat.JSON:
         output.as_json(found.as_dict())
-    elif format is DiffFormat.MARKDOWN:
+    elif format is output.PageFormat.MARKDOWN:
         title = f"## {code(new.id)} {escaped(old.version)} → {escaped(new.version)}"
         output.block("\n\n".join([title, *changes_markdown.sections(found)]) + "\n")
     else:

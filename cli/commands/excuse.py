@@ -71,8 +71,7 @@ def command(
             "See 'dq schedule explain', and 'dq status --format json' for the past.",
         )
     drained = sending.send(world, store, output.aside, channel)
-    for finding in (*loaded.findings, *wrong):
-        output.note(str(finding))
+    output.notes([*loaded.findings, *wrong])
     if format is output.Format.JSON:
         output.as_json(
             [{"contract": one.key[0], "object": one.key[1], "slo": one.key[2],

@@ -44,8 +44,7 @@ def command(
         output.as_json(page.as_dict()) if format is output.Format.JSON else output.block(page.text(width))
         return
     loaded = load([path])
-    for finding in loaded.findings:
-        output.note(str(finding))
+    output.notes(loaded.findings)
     neighbours = Neighbours.of(loaded.contracts)
     found = [account for contract in loaded.contracts for account in _accounts(contract, neighbours)]
     if format is output.Format.JSON:

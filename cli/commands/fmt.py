@@ -41,8 +41,7 @@ def command(
         made = formatted(before, str(file))
         if not isinstance(made, Formatted):
             refused += 1
-            for finding in made:
-                output.note(str(finding))
+            output.notes(made)
         elif made.why_not:
             refused += 1
             output.note(f"{file}: left as it is: {made.why_not}")

@@ -113,8 +113,7 @@ def _tables(world: World, kind: str, source: str, role: str, account: str) -> li
 
 def _compared(file: Path, tables: Sequence[FoundTable]) -> int:
     loaded = load([file])
-    for finding in loaded.findings:
-        output.note(str(finding))
+    output.notes(loaded.findings)
     if not loaded.contracts:
         raise UsageError(
             f"{file} is there already, and it is no contract that can be read: nothing is compared.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 
 import typer
 
@@ -21,22 +20,12 @@ from dq.cli.world.environment import here
 _MOST = 200
 
 
-class IncidentFormat(StrEnum):
-    """How `dq incidents` prints."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
 def command(
     incident: str = typer.Argument(None, help="One incident by the beginning of its id: all that is known."),
     all_: bool = typer.Option(False, "--all", help=f"The ended ones too: the newest {_MOST}."),
     contract: str = typer.Option(None, "--contract", help="Only of this contract, or contract/object."),
     as_of: str = output.AS_OF,
-    format: IncidentFormat = typer.Option(
-        IncidentFormat.TEXT, "--format", help="text for people, json for machines, markdown for a page."
-    ),
+    format: output.PageFormat = output.PAGE_FORMAT,
 ) -> None:
     """Show the incidents that are open, what is silenced, and the whole history of one.
 
@@ -56,14 +45,14 @@ def command(
             found = ledger.newest_of_all(tx, _MOST, contract) if all_ else ledger.standing(tx)
         holding = silences.active(tx, now)
     found = [one for one in found if contract is None or choosing.is_of(one, contract)]
-    if format is IncidentFormat.JSON:
+    if format is output.PageFormat.JSON:
         output.as_json(
             {
                 "incidents": [_as_dict(one, now) for one in found],
                 "silences": [silence_as_dict(one) for one in holding],
             }
         )
-    elif format is IncidentFormat.MARKDOWN:
+    elif format is output.PageFormat.MARKDOWN:
         output.block(_as_markdown(found, holding, now))
     else:
         _show(found, holding, now)
@@ -92,8 +81,8 @@ def _state(one: Incident, now: datetime) -> str:
     return ", ".join(choosing.flags(one, hushed))
 
 
-def _show_one(one: Incident, steps: Sequence[PastStep], now: datetime, form: IncidentFormat) -> None:
-    if form is IncidentFormat.JSON:
+def _show_one(one: Incident, steps: Sequence[PastStep], now: datetime, form: output.PageFormat) -> None:
+    if form is output.PageFormat.JSON:
         output.as_json({**_as_dict(one, now), "history": [_step_as_dict(step) for step in steps]})
         return
     facts = [
@@ -107,7 +96,7 @@ def _show_one(one: Incident, steps: Sequence[PastStep], now: datetime, form: Inc
         *([("silenced", silences.said(one))] if one.silenced_until else []),
         ("broken", f"{len(one.subjects)}, of them open: {', '.join(one.open_subjects) or 'none'}"),
     ]
-    if form is IncidentFormat.MARKDOWN:
+    if form is output.PageFormat.MARKDOWN:
         output.block(_one_as_markdown(one, facts, steps))
         return
     output.line(output.styled(one.title, bold=True))

@@ -23,7 +23,7 @@ from dq.cli.registering.lake_formation import govern, kept_parts
 from dq.cli.registering.landing import landing_zone
 from dq.cli.registering.saved import agreed, save
 from dq.cli.registering.schedules import keep_schedules, schedule_terms
-from dq.cli.registering.shown import PlanFormat, as_dict, as_markdown, describe, show_log
+from dq.cli.registering.shown import as_dict, as_markdown, describe, show_log
 from dq.cli.registering.table_specs import applied_last, specified, tables
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE, opened
@@ -77,9 +77,7 @@ def command(
     emit_landing_zone: bool = typer.Option(
         False, "--emit-landing-zone", help="Print a stack of CloudFormation for the account; asks no AWS."
     ),
-    format: PlanFormat = typer.Option(
-        PlanFormat.TEXT, "--format", help="text for people, json for machines, markdown for a comment."
-    ),
+    format: output.PageFormat = output.COMMENT_FORMAT,
 ) -> None:
     """Show what the catalog lacks to be as the contracts say; with --apply, make it so.
 
@@ -138,8 +136,7 @@ def command(
     plan = propose(target, target.id, wanted, store, adopt=adopt, whole=all_of_it, judge=judge)
     findings += hindrances(plan, loaded.contracts)
     refusals = len(findings)
-    for finding in findings:
-        output.note(str(finding))
+    output.notes(findings)
     if out is not None:
         save(out, plan, registry, target.id)
     stale: list[DqError] = []
@@ -200,9 +197,9 @@ def command(
     for finding in (one for governed in beside for one in governed.findings):
         findings.append(finding)
         output.note(str(finding))
-    if format is PlanFormat.MARKDOWN:
+    if format is output.PageFormat.MARKDOWN:
         output.block(as_markdown(plan, findings, unclear, beside))
-    elif format is PlanFormat.JSON:
+    elif format is output.PageFormat.JSON:
         orphans = {"judged": not unclear, "reasons": unclear or unpruned}
         rows = [as_row(finding) for finding in findings]
         more = {one.name.lower().replace(" ", "_"): governed_as_dict(one) for one in beside}
@@ -229,8 +226,7 @@ def _emit(world: World, place: Path, loaded: Loaded, server_of: ServerOf, regist
     wanted, refused = tables(loaded.contracts, server_of, partial(specified, world, registry, "glue", None))
     agreed = agreed_subscriptions(world, registry_root(place), {one.id for one in loaded.contracts})
     findings = (*loaded.findings, *refused, *agreed.findings)
-    for finding in findings:
-        output.note(str(finding))
+    output.notes(findings)
     if findings:
         raise typer.Exit(3)
     output.as_json(landing_zone(world, loaded.contracts, wanted, agreed.subscriptions))

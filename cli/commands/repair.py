@@ -67,8 +67,7 @@ def command(
     ask = partial(_repaired, world, store, target, catalog, server_of, apply_it)
     found, refused = each(in_force, lambda one: one, ask)
     findings = [*loaded.findings, *refused]
-    for finding in findings:
-        output.note(str(finding))
+    output.notes(findings)
     tables = [one for several in found for one in several]
     if format is output.Format.JSON:
         output.as_json([_as_dict(*one) for one in tables])

@@ -13,9 +13,7 @@ from dq.cli.loading.contracts import load
 from dq.cli.terminal import output
 from dq.contracts.access.files import read
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import CheckResult, Finding, Row, Status
-from dq.contracts.shared.spelling import nearest
 from dq.validators.lint import Linted
 from dq.validators.reports import names
 from dq.validators.reports import report as report_of
@@ -47,12 +45,9 @@ def command(
 
     Example: dq sample orders.odcs.yaml samples/orders.csv
     """
-    if format not in names():
-        hint = nearest(format, names()) or ", ".join(names())
-        raise UsageError(f"there is no report format {format!r}.", f"Did you mean {hint}?")
+    shown = report_of(format)
     loaded = load([contract])
-    for finding in loaded.findings:
-        output.note(str(finding))
+    output.notes(loaded.findings)
     if not loaded.contracts:
         raise typer.Exit(3)
     promised = loaded.contracts[0]
@@ -69,7 +64,7 @@ def command(
             {str(contract): read(contract)},
         )
         if findings or format != "text":
-            output.report(report_of(format), listed)
+            output.report(shown, listed)
         if format == "text":
             for report, (file, _) in zip(reports, pairs, strict=True):
                 _describe(report, file)

@@ -111,8 +111,7 @@ def explain(
     loaded = load([contract])
     promises, wrong = slos(loaded)
     findings = [*loaded.findings, *wrong]
-    for finding in findings:
-        output.note(str(finding))
+    output.notes(findings)
     if format is output.Format.JSON:
         output.as_json([_as_dict(slo, start, count) for slo in promises])
     else:

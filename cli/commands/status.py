@@ -11,7 +11,6 @@ import typer
 from dq.alerts import silences
 from dq.cli.alerting import sending
 from dq.cli.commands import _standings
-from dq.cli.commands._standings import StatusFormat
 from dq.cli.loading.contracts import PATHS
 from dq.cli.monitoring.standings import Grouping, PromisesStanding, Quality, chosen_by, standings
 from dq.cli.terminal import output
@@ -47,9 +46,7 @@ def command(
     product: str = typer.Option(None, "--product", help="Only this data product, or contract by its key."),
     domain: str = typer.Option(None, "--domain", help="Only the contracts of this domain."),
     as_of: str = output.AS_OF,
-    format: StatusFormat = typer.Option(
-        StatusFormat.TEXT, "--format", help="text for people, json for machines, markdown for a page."
-    ),
+    format: output.PageFormat = output.PAGE_FORMAT,
 ) -> None:
     """Show how the promises stand: deliveries, error budgets, failed checks, open incidents.
 
@@ -68,17 +65,16 @@ def command(
 def show_all(
     world: World,
     paths: list[Path],
-    form: StatusFormat,
+    form: output.PageFormat,
     by: Grouping = Grouping.PROMISE,
     wanted: Callable[[Contract], bool] = lambda _: True,
 ) -> int:
     """Shows how the promises of the wanted contracts stand; gives the exit code."""
     found = standings(world, paths, by, wanted)
-    for finding in found.findings:
-        output.note(str(finding))
-    if form is StatusFormat.MARKDOWN:
+    output.notes(found.findings)
+    if form is output.PageFormat.MARKDOWN:
         output.block(_standings.as_markdown(found.deliveries, found.groups, len(found.incidents)))
-    elif form is StatusFormat.JSON:
+    elif form is output.PageFormat.JSON:
         output.as_json(found.as_dict())
     elif by is not Grouping.PROMISE:
         _standings.describe(found.groups)
@@ -86,7 +82,7 @@ def show_all(
     else:
         describe(found)
         _describe_withdrawn(found.withdrawn)
-    if form is StatusFormat.TEXT and found.outstanding:
+    if form is output.PageFormat.TEXT and found.outstanding:
         output.line()
         output.line(output.styled("Alerts that are not there", bold=True))
         for one in found.outstanding:

@@ -64,8 +64,7 @@ def command(
     else:
         loaded = load([contract])
         unread = bool(loaded.findings)
-        for finding in loaded.findings:
-            output.note(str(finding))
+        output.notes(loaded.findings)
         refused = routing.refused(loaded.contracts, routing.FROM_CONTRACT, world.settings)
         tested = [Tested("", "", False, f"{one.contract}: {one.message}", one.mend) for one in refused]
         made = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from enum import StrEnum
 
 from dq.cli.registering.governed import Governed, governed_lines
 from dq.cli.terminal import output
@@ -20,14 +19,6 @@ MARKER = "<!-- dq register -->"
 # A comment on GitHub holds 65,536 characters.
 _ROOM = 50_000
 _HEADER = ("", "table", "grade", "what")
-
-
-class PlanFormat(StrEnum):
-    """How a plan is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-    MARKDOWN = "markdown"
 
 
 def describe(plan: CatalogPlan, results: list[Result], *, applied: bool) -> None:
@@ -96,16 +87,16 @@ def as_markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def show_log(lines: Sequence[Logged], form: PlanFormat) -> None:
+def show_log(lines: Sequence[Logged], form: output.PageFormat) -> None:
     """What runs did with the tables of a catalog, oldest first."""
-    if form is PlanFormat.JSON:
+    if form is output.PageFormat.JSON:
         output.as_json([_logged(one) for one in lines])
         return
     rows = [
         (f"{one.run.at:%Y-%m-%d %H:%M}Z", one.run.id[:8], ".".join(one.key), one.kind, one.grade, one.ending)
         for one in lines
     ]
-    if form is PlanFormat.MARKDOWN:
+    if form is output.PageFormat.MARKDOWN:
         header = ("when", "run", "table", "action", "grade", "ending")
         output.block(table(header, [[escaped(cell) for cell in row] for row in rows]) + "\n")
         return

@@ -40,6 +40,14 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class PageFormat(StrEnum):
+    """How a command prints what people also want on a page or in a comment."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
 class ResultFormat(StrEnum):
     """How a command prints what checks found."""
 
@@ -49,6 +57,12 @@ class ResultFormat(StrEnum):
 
 
 FORMAT = typer.Option(Format.TEXT, "--format", help="text for people, json for machines.")
+PAGE_FORMAT = typer.Option(
+    PageFormat.TEXT, "--format", help="text for people, json for machines, markdown for a page."
+)
+COMMENT_FORMAT = typer.Option(
+    PageFormat.TEXT, "--format", help="text for people, json for machines, markdown for a comment."
+)
 RESULT_FORMAT = typer.Option(
     ResultFormat.TEXT,
     "--format",
@@ -97,6 +111,12 @@ def line(text: str = "") -> None:
 def note(text: str = "") -> None:
     """One line that is not part of the result, on stderr."""
     stream(err=True).lines(_one(text))
+
+
+def notes(several: Iterable[object]) -> None:
+    """A line on stderr for each, such as for each finding of what could not be read."""
+    for one in several:
+        note(str(one))
 
 
 def block(text: str) -> None:
