@@ -8,6 +8,7 @@ has listed.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from dq.contracts.shared.errors import MissingTool
@@ -54,6 +55,12 @@ def split(uri: str) -> tuple[str, str]:
         raise ValueError("it is no address of a file system")
     scheme = match[1].lower()
     return f"{_SCHEMES.get(scheme, scheme)}://{match[2]}", match[3] or ""
+
+
+def load() -> None:
+    """Loads what opens file systems, where it is installed: a cold disk is not to be timed with a storage."""
+    with suppress(ImportError):
+        import pyarrow.fs  # noqa: F401  # for who asks next
 
 
 def opened(root: str, seconds: float | None = None) -> tuple[FileSystem, str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from dq.contracts.access.filesystem import AT_ONCE
+from dq.contracts.access.filesystem import AT_ONCE, is_remote, load
 from dq.dataquality.delivery.lake.files import Files, LocalFiles
 from dq.dataquality.delivery.lake.timed import TimedFiles
 
@@ -157,6 +157,8 @@ class _Round(Generic[R]):
 
     def run(self) -> list[R | Silence]:
         coming = deque(self._heard())
+        if any(is_remote(lane.root) for lane in coming):
+            load()
         active: list[_Lane] = []
         with self.woken:
             while coming or active:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -118,6 +121,45 @@ def test_a_client_that_gives_up_waiting_itself_costs_its_time_once() -> None:
     # Four at a time, they would take more than half a minute.
     assert time.monotonic() - begun < 10
     assert (answers[0], {type(answer) for answer in answers[1:]}) == ("failed", {Silence})
+
+
+# While pyarrow is loaded, the clock goes on by more than the limit, and whoever looks at it has time to.
+COLD_DISK = """
+import sys, time
+from dq.contracts.shared.errors import Unreadable
+from dq.dataquality.delivery.lake.files import Storages
+from dq.dataquality.delivery.sources.lookout import Errand, Lookout
+
+class Cold:
+    now = 0.0
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "pyarrow":
+            self.now += 60
+            time.sleep(0.5)
+
+def work(files):
+    try:
+        return files.nothing("s3://lake/x")
+    except Unreadable as error:
+        return "refused" if "NETWORK_CONNECTION" in error.message else error.message
+
+disk = Cold()
+sys.meta_path.insert(0, disk)
+one = Errand("s3://lake", Storages(seconds=1).of("s3://lake"), work)
+print(disk.now, Lookout(clock=lambda: disk.now).answers([one, one]), disk.now)
+"""
+
+
+def test_what_this_machine_takes_to_load_a_client_is_no_silence_of_the_storage() -> None:
+    own = {"ENDPOINT_URL": "http://127.0.0.1:1", "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b"}
+    nobody = os.environ | {f"AWS_{name}": text for name, text in {**own, "REGION": "c"}.items()}
+
+    ran = subprocess.run(
+        [sys.executable, "-c", COLD_DISK], env=nobody, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert ran.stdout == "0.0 ['refused', 'refused'] 60.0\n", ran.stderr
 
 
 def test_a_mistake_of_ours_is_raised() -> None:
