@@ -24,6 +24,8 @@ TIMEOUT_SECONDS = 10.0
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _MOST_BYTES = 64 * 1024
+# The limit of the whole call and that of one read have the same length: either may end first.
+_LATE = Ambiguous("no answer in time")
 # A user before the host, a backslash or a fragment is read in two ways by somebody.
 _ADDRESS = re.compile(
     r"https?://[A-Za-z0-9.\-]+(:[0-9]{1,5})?(/[!-\"$-;=?-\[\]-~]*)?|https?://\[::1\](:[0-9]{1,5})?/.*"
@@ -69,7 +71,7 @@ def post(
         with time_limit(lambda: connection.sock, timeout_seconds) as over:
             answer = _answer(connection, parts, body, headers)
         # What was cut off by us may begin like an answer.
-        return Ambiguous("no answer in time") if over.is_set() else answer
+        return _LATE if over.is_set() else answer
     finally:
         connection.close()
 
@@ -125,6 +127,8 @@ def _answer(
         answer = connection.getresponse()
         wait = _wait(answer.headers.get("Retry-After"), answer.headers.get("Date"))
         return Response(answer.status, answer.read(_MOST_BYTES), wait)
+    except TimeoutError:
+        return _LATE
     except (OSError, HTTPException, ValueError) as error:
         return Ambiguous(f"no answer: {_kind(error)}")
 

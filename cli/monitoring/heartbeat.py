@@ -41,7 +41,7 @@ def ping(url: str, seconds: float = SECONDS) -> str | None:
     asking = threading.Thread(target=lambda: ended.append(_ask(_parts(url), seconds)), daemon=True)
     asking.start()
     asking.join(seconds)
-    return ended[0] if ended else f"no answer within {seconds:g} s"
+    return ended[0] if ended else _late(seconds)
 
 
 def _ask(parts: SplitResult, seconds: float) -> str | None:
@@ -56,12 +56,18 @@ def _ask(parts: SplitResult, seconds: float) -> str | None:
     try:
         connection.request("GET", path, headers={"User-Agent": "dq", "Connection": "close"})
         status = connection.getresponse().status
+    except TimeoutError:
+        return _late(seconds)
     # What these say may quote the address.
     except (OSError, http.client.HTTPException, UnicodeError) as error:
         return f"it could not be reached ({type(error).__name__})"
     finally:
         connection.close()
     return None if 200 <= status < 300 else f"the answer was HTTP {status}"
+
+
+def _late(seconds: float) -> str:
+    return f"no answer within {seconds:g} s"
 
 
 def _parts(url: str) -> SplitResult:
