@@ -11,7 +11,7 @@ from sqlalchemy import Connection, and_, case, func, select
 from dq.alerts.digest import STORM
 from dq.alerts.incident import CREATE
 from dq.alerts.outbox import WAITING, OutboxStatus
-from dq.alerts.sending.due import should_be_there
+from dq.alerts.sending.due import SHOULD_BE_THERE
 from dq.alerts.tables import incident, incident_event, outbox
 from dq.contracts.shared.outcome import Severity
 from dq.store.schema import UtcDateTime
@@ -55,9 +55,8 @@ def backlog(tx: Connection, now: datetime) -> dict[str, Backlog]:
         incident_event.c.incident_id == outbox.c.incident_id, incident_event.c.revision == outbox.c.revision
     )
     since = select(func.min(incident_event.c.at, type_=UtcDateTime)).where(told).scalar_subquery()
-    rows = tx.execute(
-        select(outbox.c.channel, since).where(outbox.c.state.in_(WAITING), should_be_there(now))
-    ).all()
+    owed = select(outbox.c.channel, since).where(outbox.c.state.in_(WAITING), SHOULD_BE_THERE)
+    rows = tx.execute(owed, {"now": now}).all()
     waiting = Counter(channel for channel, _ in rows)
     oldest: dict[str, datetime] = {}
     for channel, at in rows:

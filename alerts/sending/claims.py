@@ -8,21 +8,36 @@ from json import dumps
 from typing import Any
 from uuid import uuid5
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, bindparam, select, update
 
 from dq.alerts import ledger
 from dq.alerts.channel import Capabilities, MessagePlace
-from dq.alerts.hush import heard
+from dq.alerts.hush import HEARD, NOW
 from dq.alerts.incident import CREATE, NAMESPACE, Incident
 from dq.alerts.lane import Held, Lane, LaneEntry, next_up
 from dq.alerts.message import Message, render
-from dq.alerts.outbox import IN_FLIGHT, UNSENT, WAITING, OutboxStatus, at, of_lane
-from dq.alerts.sending.due import digest_is_there, lost_by, unpaused
+from dq.alerts.outbox import IN_FLIGHT, UNSENT, WAITING, OutboxStatus, at
+from dq.alerts.sending.due import DIGEST_IS_THERE, LOST, UNPAUSED
 from dq.alerts.tables import message, outbox
 from dq.alerts.wanted import wanted
 
 LEASE = timedelta(seconds=60)
 """How long a sender may take; after that nobody knows whether it has sent."""
+
+# Made once, as those of due.py. What was refused stands aside until it is tried again.
+_revived = (outbox.c.state == OutboxStatus.DEAD) & (outbox.c.not_before <= NOW)
+_IN_LANE = (
+    select(outbox)
+    .where(
+        outbox.c.incident_id == bindparam("incident"),
+        outbox.c.channel == bindparam("of"),
+        outbox.c.target == bindparam("to"),
+    )
+    .where(outbox.c.state.in_(WAITING) | _revived, UNPAUSED, outbox.c.state.in_(IN_FLIGHT) | HEARD)
+    .order_by(outbox.c.id)
+)
+_MAY_BE_SAID = select(outbox.c.id).where(outbox.c.id == bindparam("row"), DIGEST_IS_THERE)
+_LOST = select(outbox).where(outbox.c.channel == bindparam("of"), LOST).order_by(outbox.c.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +68,8 @@ def claim(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> Claim
 
     Rows that are not needed any more are dropped on the way. Commit before sending.
     """
-    # What was refused stands aside until it is tried again.
-    revived = (outbox.c.state == OutboxStatus.DEAD) & (outbox.c.not_before <= now)
-    rows = tx.execute(
-        select(outbox)
-        .where(of_lane(lane), outbox.c.state.in_(WAITING) | revived, unpaused(now))
-        .where(outbox.c.state.in_(IN_FLIGHT) | heard(now))
-        .order_by(outbox.c.id)
-    ).all()
+    mine = {"incident": lane.incident, "of": lane.channel, "to": lane.target}
+    rows = tx.execute(_IN_LANE, {"now": now, **mine}).all()
     found = ledger.get(tx, lane.incident)
     if found is None or any(row.state in IN_FLIGHT for row in rows):
         return None
@@ -79,7 +88,7 @@ def claim(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> Claim
         ledger.log(tx, found.id, "suppressed", found.revision, now, detail=str(lane))
     if plan.head is None or plan.head.not_before > now:
         return None
-    if not tx.execute(select(outbox.c.id).where(outbox.c.id == plan.head.id, digest_is_there())).first():
+    if not tx.execute(_MAY_BE_SAID, {"row": plan.head.id}).first():
         return None
     row = next(row for row in rows if row.id == plan.head.id)
     return _take(tx, row, lane, found, held, now)
@@ -87,10 +96,7 @@ def claim(tx: Connection, lane: Lane, can: Capabilities, now: datetime) -> Claim
 
 def ambiguous(tx: Connection, now: datetime, channel: str) -> list[ClaimedRow]:
     """The rows of a channel to look for now."""
-    rows = tx.execute(
-        select(outbox).where(outbox.c.channel == channel, lost_by(now)).order_by(outbox.c.id)
-    ).all()
-    return [_lost(tx, row) for row in rows]
+    return [_lost(tx, row) for row in tx.execute(_LOST, {"now": now, "of": channel}).all()]
 
 
 def said_elsewhere(tx: Connection, claimed: ClaimedRow, receipt: MessagePlace) -> bool:

@@ -8,17 +8,17 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from dq.alerts import ledger
 from dq.alerts.channel import Capabilities
 from dq.alerts.digest import STORM, title
-from dq.alerts.hush import heard
+from dq.alerts.hush import HEARD, NOW
 from dq.alerts.incident import CREATE, UPDATE, Incident, step
 from dq.alerts.lane import Lane
 from dq.alerts.noise.timing import Wait
 from dq.alerts.outbox import OutboxStatus, enqueue
-from dq.alerts.sending.due import unpaused
+from dq.alerts.sending.due import UNPAUSED
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import outbox
 from dq.contracts.shared.outcome import Breach, IncidentKey, Severity
@@ -60,34 +60,6 @@ def fold(tx: Connection, channel: str, can: Capabilities, now: datetime) -> int:
     return folded
 
 
-def _fresh(tx: Connection, channel: str, now: datetime) -> dict[str, list[Any]]:
-    """By target, what is to be said of incidents that nobody there has heard of."""
-    found = tx.execute(
-        select(outbox.c.id, outbox.c.target, outbox.c.incident_id, *_OF_INCIDENT)
-        .join(incidents, incidents.c.id == outbox.c.incident_id)
-        .where(
-            outbox.c.channel == channel,
-            outbox.c.state == OutboxStatus.READY,
-            outbox.c.operation == CREATE,
-            outbox.c.attempt == 0,
-            outbox.c.not_before <= now,
-            outbox.c.digest.is_(None),
-            ~outbox.c.again,
-            # Whom it is escalated to has a word of its own.
-            outbox.c.wait != Wait.ESCALATION,
-            unpaused(now),
-            heard(now),
-            incidents.c.contract != STORM,
-            incidents.c.resolved_at.is_(None),
-        )
-        .order_by(outbox.c.id)
-    )
-    places: dict[str, list[Any]] = {}
-    for row in found:
-        places.setdefault(row.target, []).append(row)
-    return places
-
-
 _OF_INCIDENT = (
     incidents.c.contract,
     incidents.c.object,
@@ -95,6 +67,34 @@ _OF_INCIDENT = (
     incidents.c.severity,
     incidents.c.title,
 )
+_FRESH = (
+    select(outbox.c.id, outbox.c.target, outbox.c.incident_id, *_OF_INCIDENT)
+    .join(incidents, incidents.c.id == outbox.c.incident_id)
+    .where(
+        outbox.c.channel == bindparam("of"),
+        outbox.c.state == OutboxStatus.READY,
+        outbox.c.operation == CREATE,
+        outbox.c.attempt == 0,
+        outbox.c.not_before <= NOW,
+        outbox.c.digest.is_(None),
+        ~outbox.c.again,
+        # Whom it is escalated to has a word of its own.
+        outbox.c.wait != Wait.ESCALATION,
+        UNPAUSED,
+        HEARD,
+        incidents.c.contract != STORM,
+        incidents.c.resolved_at.is_(None),
+    )
+    .order_by(outbox.c.id)
+)
+
+
+def _fresh(tx: Connection, channel: str, now: datetime) -> dict[str, list[Any]]:
+    """By target, what is to be said of incidents that nobody there has heard of."""
+    places: dict[str, list[Any]] = {}
+    for row in tx.execute(_FRESH, {"now": now, "of": channel}):
+        places.setdefault(row.target, []).append(row)
+    return places
 
 
 def _open_digest(tx: Connection, channel: str, target: str, now: datetime) -> Incident | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, func, select, update
 
 from dq.alerts import ledger
 from dq.alerts.digest import STORM
@@ -14,7 +15,7 @@ from dq.alerts.incident import CREATE
 from dq.alerts.lane import Lane
 from dq.alerts.outbox import WAITING, OutboxStatus, enqueue, told
 from dq.alerts.route import AlertRoute
-from dq.alerts.sending.due import should_be_there
+from dq.alerts.sending.due import SHOULD_BE_THERE
 from dq.alerts.tables import incident, outbox
 from dq.contracts.shared.outcome import IncidentKey, Severity
 from dq.store.schema import UtcDateTime
@@ -46,12 +47,12 @@ class Outstanding:
 
 def refused(tx: Connection) -> list[Outstanding]:
     """What places have refused, until they take it or somebody dismisses it; the oldest first."""
-    return _by_place(tx, outbox.c.state == OutboxStatus.DEAD, None)
+    return _asked(tx, _REFUSED, None)
 
 
 def waiting(tx: Connection, now: datetime) -> list[Outstanding]:
     """What should have been sent by `now` and is not; the oldest first."""
-    return _by_place(tx, outbox.c.state.in_(WAITING) & should_be_there(now), now)
+    return _asked(tx, _WAITING, now)
 
 
 def all_of(tx: Connection, now: datetime) -> list[Outstanding]:
@@ -151,10 +152,9 @@ def _below_a_refused_digest() -> ColumnElement[bool]:
     return waits & (outbox.c.attempt == 0) & above.exists()
 
 
-def _by_place(tx: Connection, which: ColumnElement[bool], now: datetime | None) -> list[Outstanding]:
-    """By place; `now` where it waits, None where it was refused."""
+def _by_place(which: ColumnElement[bool]) -> Select[Any]:
     # The reason of one row of each place; a place seldom has two.
-    found = tx.execute(
+    return (
         select(
             outbox.c.channel,
             outbox.c.target,
@@ -168,6 +168,14 @@ def _by_place(tx: Connection, which: ColumnElement[bool], now: datetime | None) 
         .group_by(outbox.c.channel, outbox.c.target)
         .order_by(func.min(incident.c.opened_at))
     )
+
+
+_REFUSED = _by_place(outbox.c.state == OutboxStatus.DEAD)
+_WAITING = _by_place(outbox.c.state.in_(WAITING) & SHOULD_BE_THERE)
+
+
+def _asked(tx: Connection, which: Select[Any], now: datetime | None) -> list[Outstanding]:
+    """By place; `now` where it waits, None where it was refused."""
     return [
         Outstanding(
             row.channel,
@@ -178,5 +186,5 @@ def _by_place(tx: Connection, which: ColumnElement[bool], now: datetime | None) 
             refused=now is None,
             stuck=now is None or (row.tried_at is not None and now - row.tried_at > STUCK_AFTER),
         )
-        for row in found
+        for row in tx.execute(which, {"now": now} if now else {})
     ]

@@ -8,13 +8,13 @@ from sqlalchemy import Connection, case, delete, insert, literal, update
 
 from dq.alerts import ledger
 from dq.alerts.channel import MessagePlace
-from dq.alerts.hush import heard
+from dq.alerts.hush import HEARD
 from dq.alerts.incident import CREATE, UPDATE
 from dq.alerts.lane import Lane
 from dq.alerts.outbox import IN_FLIGHT, OutboxStatus, at
 from dq.alerts.plans import remind
 from dq.alerts.sending.claims import ClaimedRow
-from dq.alerts.sending.due import unpaused
+from dq.alerts.sending.due import UNPAUSED
 from dq.alerts.tables import channel_pause, message, outbox
 from dq.store.schema import UtcDateTime
 
@@ -103,12 +103,12 @@ def doubt(tx: Connection, channel: str, before: datetime, now: datetime) -> None
         & (outbox.c.wait == "")
         & outbox.c.digest.is_(None)
         & (outbox.c.not_before < before)
-        & unpaused(now)
-        & heard(now)
+        & UNPAUSED
+        & HEARD
     )
     once = {"attempt": 1, "looks": 1, "tried_at": outbox.c.not_before, "rendered": outbox.c.revision}
     state = {"state": OutboxStatus.AMBIGUOUS, "not_before": now, "reason": "it waited for long"}
-    tx.execute(update(outbox).where(forgotten).values(**once, **state))
+    tx.execute(update(outbox).where(forgotten).values(**once, **state), {"now": now})
 
 
 def expire(tx: Connection, now: datetime) -> None:
