@@ -215,7 +215,7 @@ def test_no_answer_and_a_bug_are_rows_and_hide_no_other():
         *looks("well", lambda: [Look("well", True, "is well")], 5),
     ]
 
-    assert time.monotonic() - before < 5
+    assert time.monotonic() - before < 25
     assert [(one.what, one.good) for one in seen] == [
         ("slow", False), ("bug", False), ("refused", False), ("well", True)]  # fmt: skip
     assert seen[2].mend == "Open it."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -37,12 +38,19 @@ def test_a_store_and_a_contract_that_are_gone_for_a_moment_cost_their_ticks_alon
         )
         try:
             assert soon(lambda: ticks() >= 1)
+            # A tick in between would make a new store.
+            watcher.send_signal(signal.SIGSTOP)
+            os.waitpid(watcher.pid, os.WUNTRACED)
             contract.rename(folder / "away")
             store.rename(folder / "kept.db")
             store.mkdir()
+            watcher.send_signal(signal.SIGCONT)
             assert soon(lambda: "the next one tries again" in log.read_text())
+            watcher.send_signal(signal.SIGSTOP)
+            os.waitpid(watcher.pid, os.WUNTRACED)
             store.rmdir()
             (folder / "kept.db").rename(store)
+            watcher.send_signal(signal.SIGCONT)
             (folder / "away").rename(contract)
             before = ticks()
             assert soon(lambda: ticks() > before)

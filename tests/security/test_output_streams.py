@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 import unicodedata
 import warnings
 from dataclasses import replace
@@ -129,11 +130,11 @@ def test_a_long_text_without_a_command_is_looked_through_once():
         "\u200d" * 200_000,
     ]
 
-    started = datetime.now(UTC)
+    started = time.process_time()
     for text in texts:
         printable.inert(printable.block(text))
 
-    assert (datetime.now(UTC) - started).total_seconds() < 2
+    assert time.process_time() - started < 2
 
 
 # --- whoever writes

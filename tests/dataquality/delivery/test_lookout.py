@@ -6,14 +6,14 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from dq.dataquality.delivery.lake.files import Files, LocalFiles, Seen
+from dq.dataquality.delivery.lake.timed import TimedFiles
 from dq.dataquality.delivery.sources.lookout import Errand, Lookout, Silence
 
 
@@ -27,6 +27,16 @@ class Storage(LocalFiles):
         if path.startswith("/silent"):
             self.over.wait(30)
         return None
+
+
+class Clock:
+    """The time of the test; it stands still until it is moved, however seldom a thread has its turn."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 @pytest.fixture
@@ -44,29 +54,46 @@ def errand(files: Files, root: str, path: str) -> Errand[str]:
     return Errand(root, files, work)
 
 
+def moving(clock: Clock, errands: list[Errand[str]]) -> list[Errand[str]]:
+    """The same, the last of which to be done lets a second go by."""
+    done: list[str] = []
+
+    def then(one: Errand[str]) -> Errand[str]:
+        def work(asked: TimedFiles) -> str:
+            answer = one.work(asked)
+            done.append(answer)
+            if len(done) == len(errands):
+                clock.now += 1
+            return answer
+
+        return replace(one, work=work)
+
+    return [then(one) for one in errands]
+
+
 def test_a_silent_root_costs_its_time_once_and_nobody_else(over: threading.Event) -> None:
     files = Storage(over=over)
     many = [errand(files, "/silent", f"/silent/{number}") for number in range(200)]
     fine = [errand(files, f"/fine{number % 3}", f"/fine/{number}") for number in range(200)]
-    begun = time.monotonic()
+    clock = Clock()
 
-    answers = Lookout(seconds=0.5).answers([*many, *fine])
+    answers = Lookout(seconds=0.5, clock=clock).answers([*many, *moving(clock, fine)])
 
-    # Once: one after another they would take a hundred seconds.
-    assert time.monotonic() - begun < 10
     assert answers[200:] == [f"/fine/{number}" for number in range(200)]
+    # Once: nobody moves the clock a second time.
     assert set(answers[:200]) == {Silence("/silent did not answer within 0.5 s")}
 
 
 def test_a_root_that_is_still_silent_costs_nothing_more_and_is_asked_when_it_is_not(
     over: threading.Event,
 ) -> None:
-    files, lookout = Storage(over=over), Lookout(seconds=0.2)
+    files, lookout, others = Storage(over=over), Lookout(seconds=0.2), {*threading.enumerate()}
     one = [errand(files, "/silent", "/silent/a")]
     silent = [isinstance(lookout.answers(one)[0], Silence) for _ in range(6)]
-    waiting = [thread for thread in threading.enumerate() if thread.daemon and "_work" in thread.name]
+    waiting = [thread for thread in {*threading.enumerate()} - others if "_work" in thread.name]
 
     over.set()
+    lookout.seconds = 30
     for thread in waiting:
         thread.join(10)
 
@@ -76,24 +103,33 @@ def test_a_root_that_is_still_silent_costs_nothing_more_and_is_asked_when_it_is_
 
 def test_one_silent_file_costs_no_other_under_its_root(over: threading.Event) -> None:
     files = Storage(over=over)
-    asked = [errand(files, "/lake", "/lake/0"), errand(files, "/lake", "/silent/a")]
-    asked += [errand(files, "/lake", f"/lake/{number}") for number in range(1, 500)]
+    clock = Clock()
+    fine = moving(clock, [errand(files, "/lake", f"/lake/{number}") for number in range(500)])
 
-    answers = Lookout(seconds=0.5).answers(asked)
+    asked = [fine[0], errand(files, "/lake", "/silent/a"), *fine[1:]]
+    answers = Lookout(seconds=0.5, clock=clock).answers(asked)
 
     assert [number for number, answer in enumerate(answers) if isinstance(answer, Silence)] == [1]
 
 
 def test_an_errand_without_an_end_is_given_up() -> None:
-    over = threading.Event()
+    over, clock = threading.Event(), Clock()
+    done: list[threading.Thread] = []
+
+    def once(asked: Files) -> str:
+        asked.stat("/")
+        done.append(threading.current_thread())
+        return "/"
 
     def forever(asked: Files) -> str:
         while not over.is_set():
             asked.stat("/nothing")
+            if done and not done[0].is_alive():
+                clock.now += 0.5
         return ""
 
-    answers = Lookout(seconds=0.01).answers(
-        [Errand("/a", LocalFiles(), forever), errand(LocalFiles(), "/b", "/")]
+    answers = Lookout(seconds=1, clock=clock).answers(
+        [Errand("/a", LocalFiles(), forever), Errand("/b", LocalFiles(), once)]
     )
     over.set()
 
@@ -104,8 +140,10 @@ def test_an_errand_without_an_end_is_given_up() -> None:
 class Impatient(LocalFiles):
     """A storage whose own client gives up waiting."""
 
+    clock: Clock = field(default_factory=Clock)
+
     def read(self, path: str) -> bytes:
-        time.sleep(0.3)
+        self.clock.now += 0.3
         raise TimeoutError
 
 
@@ -115,11 +153,13 @@ def test_a_client_that_gives_up_waiting_itself_costs_its_time_once() -> None:
             asked.read("/lake/log")
         return "failed"
 
-    begun = time.monotonic()
-    answers = Lookout(seconds=0.5).answers([Errand("/lake", Impatient(), read) for _ in range(500)])
+    files = Impatient()
+    lookout = Lookout(seconds=0.5, clock=files.clock)
 
-    # Four at a time, they would take more than half a minute.
-    assert time.monotonic() - begun < 10
+    answers = lookout.answers([Errand("/lake", files, read) for _ in range(500)])
+
+    # Once: four at a time, they would take more than half a minute.
+    assert files.clock.now == 100.3
     assert (answers[0], {type(answer) for answer in answers[1:]}) == ("failed", {Silence})
 
 
