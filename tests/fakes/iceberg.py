@@ -8,7 +8,6 @@ from __future__ import annotations
 import http.client
 import os
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -19,6 +18,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 from fakes.jvm import SETTINGS
+from fakes.ports import free_port
 from fakes.quiet_server import QuietServer
 
 VERSION = "1.10.1"
@@ -195,9 +195,7 @@ def _jars(folder: Path) -> list[str]:
 @contextmanager
 def serving(folder: Path) -> Iterator[RestProxy]:
     """The server, in a JVM of its own, with its tables below the folder, and the proxy before it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = ["java", *SETTINGS["SPARK_LAUNCHER_OPTS"].split()]
     command += ["-cp", os.pathsep.join(_jars(folder)), "org.apache.iceberg.rest.RESTCatalogServer"]
     settings = {

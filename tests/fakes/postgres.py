@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fakes.ports import free_port
 
 from dq.store import open_store
 
@@ -152,13 +152,11 @@ def _start(binaries: Path) -> int:
     if user:
         for path in (folder, folder / "password"):
             shutil.chown(path, user)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     data = str(folder / "data")
     # Not by SCRAM: its thousands of rounds are most of what a connection takes, and thousands are made.
     initdb = ["-D", data, "-U", "dq", "--auth=md5", f"--pwfile={folder / 'password'}", "-E", "UTF8"]
     _run([str(binaries / "initdb"), *initdb, "--no-sync"], folder, user)
+    port = free_port()
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=120"
     # A database is made for each test: their log alone would grow to a gigabyte.
     options += " -c wal_level=minimal -c max_wal_senders=0 -c max_wal_size=64MB"
