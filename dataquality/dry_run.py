@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, RowScope
 from dq.dataquality.clauses.coverage import Account, JsonObject, State
 from dq.dataquality.clauses.kind import Shelf, asked_by
 from dq.dataquality.clauses.measured.found import measured_by
 from dq.dataquality.model.metric import SCHEMA, Failure, Kind, Metric
 from dq.dataquality.model.run_context import Partition
-from dq.dataquality.request import Prepared, Request, prepare
+from dq.dataquality.request import Request, choose, occasion_of, opened
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.plan import plan
@@ -86,22 +87,23 @@ class Outline:
         }
 
 
-def outline(request: Request) -> Outline:
-    """What `check` would do for this request; only the schema of the data is read.
+def outline(request: Request, schema: DataType | None = None) -> Outline:
+    """What `check` would do for this request; only the schema of the data is read, where it is not given.
 
     Raises what `check` raises.
     """
-    prepared = prepare(request)
-    schema = schema_of(prepared.table)
-    if request.partitions:
-        # Says now what is wrong with a partition, and not in the run.
-        only(prepared.table, request.partitions)
+    chosen, occasion = choose(request), occasion_of(request)
+    if schema is None:
+        table = opened(request.data, request.spark, request.partitions)
+        schema = schema_of(table)
+        if request.partitions:
+            # Says now what is wrong with a partition, and not in the run.
+            only(table, request.partitions)
+    clauses = chosen.on(request, schema, occasion)
     passes: list[Step] = []
-    errors = {clause.path: clause.refused for clause in prepared.clauses if clause.refused}
+    errors = {clause.path: clause.refused for clause in clauses if clause.refused}
     for rows in RowScope:
-        asking = _asking(
-            [clause for clause in prepared.clauses if clause.extent.rows is rows], prepared.kinds
-        )
+        asking = _asking([clause for clause in clauses if clause.extent.rows is rows], chosen.kinds)
         made = plan(asking, schema)
         by_schema = tuple(dict.fromkeys(asking.get(SCHEMA, ())))
         if by_schema:
@@ -110,18 +112,16 @@ def outline(request: Request) -> Outline:
             paths = dict.fromkeys(path for metric in each.metrics for path in asking[metric])
             passes.append(Step(rows, each.kind, len(each.metrics), tuple(paths)))
         missing = dict(_unmet(made.failures, asking))
-        passes += _sorting(
-            one for one in prepared.clauses if one.extent.rows is rows and one.path not in missing
-        )
+        passes += _sorting(one for one in clauses if one.extent.rows is rows and one.path not in missing)
         errors |= missing
     return Outline(
         contract=request.contract.id,
         version=request.contract.version,
-        object=prepared.one.name,
-        partitions=prepared.occasion.partitions,
+        object=chosen.one.name,
+        partitions=occasion.partitions,
         passes=tuple(passes),
         errors=tuple(errors.items()),
-        untested=_untested(prepared),
+        untested=_untested(clauses, chosen.accounts),
         rules=tuple(request.rules),
     )
 
@@ -157,10 +157,8 @@ def _unmet(
             yield path, failure.message
 
 
-def _untested(prepared: Prepared) -> tuple[Account, ...]:
-    refused = {clause.path for clause in prepared.clauses if clause.refused}
+def _untested(clauses: Sequence[Clause], accounts: Sequence[Account]) -> tuple[Account, ...]:
+    refused = {clause.path for clause in clauses if clause.refused}
     return tuple(
-        account
-        for account in prepared.accounts
-        if account.state is not State.ENFORCED and account.path not in refused
+        account for account in accounts if account.state is not State.ENFORCED and account.path not in refused
     )

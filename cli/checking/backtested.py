@@ -89,7 +89,7 @@ def test(history: PastRequest, pair: Pair) -> Backtest | UntestedPast:
 def _side_by_side(
     history: PastRequest, work: Callable[[FoundPartition], Outcome], chosen: Sequence[FoundPartition]
 ) -> list[Outcome]:
-    outcomes = together(history.spark, chosen, work, history.threads)
+    outcomes = together(lambda: history.spark, chosen, work, history.threads)
     for one in outcomes:
         # What cannot be tested is an outcome; anything else is a bug.
         if isinstance(one, Exception) and not isinstance(one, DqError):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import typer
 
 from dq.cli.world.environment import World
-from dq.cli.world.spark import session
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError
 from dq.dataquality import Report
@@ -18,6 +18,9 @@ from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined
 from dq.dataquality.results import check_runs
 from dq.dataquality.spark.readers.dataset import Dataset, locate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 QUARANTINE = typer.Option(
     None, "--quarantine", help="Write the rows that break a clause to this path, as Parquet, masked."
@@ -29,6 +32,7 @@ UNMASKED = typer.Option(
 
 def set_apart(
     world: World,
+    begin: Callable[[], SparkSession],
     contract: Contract,
     one: SchemaObject,
     partition: Mapping[str, str] | None,
@@ -49,7 +53,8 @@ def set_apart(
             report,
             path,
             Run(f"{now:%Y-%m-%dT%H%M%SZ}", scope, now),
-            spark=session(world),
+            # Of what nothing breaks, nothing is read.
+            spark=begin() if report.failed else None,
             others=others,
             unmasked=unmasked,
             neighbours=neighbours,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -13,11 +14,11 @@ from dq.cli.checking.selection import Partition, Task, name_of
 from dq.cli.terminal import output
 from dq.cli.terminal.progress import Progress
 from dq.cli.world.environment import World
-from dq.cli.world.spark import label
+from dq.cli.world.spark import SparkAtNeed
 from dq.contracts.access.data_location import server_beside
 from dq.contracts.identity import key
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import DqError, Unreadable, UsageError
+from dq.contracts.shared.errors import DqError, MissingTool, Unreadable, UsageError
 from dq.contracts.shared.outcome import Breach, Recovery
 from dq.contracts.yaml.clause_name import namer
 from dq.dataquality import Report, Request
@@ -32,9 +33,6 @@ from dq.dataquality.shortcuts.levers import ALL, Lever
 from dq.dataquality.spark.readers.dataset import Dataset, locate
 from dq.store.engine import Store
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 Tell = Callable[[Connection, Breach | Recovery], None]
 
 
@@ -47,7 +45,7 @@ class Setup:
 
     world: World
     store: Store
-    spark: SparkSession
+    spark: SparkAtNeed
     tell: Tell
     server: str | None = None
     rules: tuple[str, ...] = ()
@@ -74,8 +72,8 @@ class Failed:
 
     @property
     def exit_code(self) -> int:
-        """Nobody knows whether the promise is kept, whatever the reason."""
-        return Unreadable.exit_code
+        """Nobody knows whether the promise is kept, whatever the reason; what is missing can be installed."""
+        return (MissingTool if isinstance(self.error, MissingTool) else Unreadable).exit_code
 
 
 def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | None) -> Report:
@@ -86,12 +84,14 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
     world = given.world
     what = f"{contract.id}/{one.name}"
     others_of_it = others(world, contract, one, given.server, given.neighbours)
-    label(given.spark, f"dq check {what}", f"dq check {what} {contract.version} {name_of(scope)}")
+    begin = partial(
+        given.spark.labelled, f"dq check {what}", f"dq check {what} {contract.version} {name_of(scope)}"
+    )
     request = Request(
         contract,
         locate(contract, one, given.server, world.reach),
         one.name,
-        spark=given.spark,
+        spark=given.spark.begun,
         partitions=[scope] if scope else None,
         now=world.now(),
         others=others_of_it,
@@ -104,10 +104,11 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
         neighbours=given.neighbours,
         verify_statistics=given.verify_statistics,
     )
-    report = keep(given, small.check(request), name_of(scope))
+    report = keep(given, small.check(request, begin), name_of(scope))
     if given.quarantine:
         return set_apart(
             world,
+            begin,
             contract,
             one,
             scope,
@@ -164,20 +165,20 @@ def keep(given: Setup, report: Report, scope: str) -> Report:
 def foresee(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | None) -> Outline:
     """What `run` would do; nothing is measured and nothing kept. Raises what `run` raises."""
     what = f"dq check --dry-run {contract.id}/{one.name}"
-    label(given.spark, what, what)
-    return outline(
-        Request(
-            contract,
-            locate(contract, one, given.server, given.world.reach),
-            one.name,
-            spark=given.spark,
-            partitions=[scope] if scope else None,
-            now=given.world.now(),
-            history=earlier(given.store, contract, one),
-            rules=given.rules,
-            neighbours=given.neighbours,
-        )
+    request = Request(
+        contract,
+        locate(contract, one, given.server, given.world.reach),
+        one.name,
+        spark=given.spark.begun,
+        partitions=[scope] if scope else None,
+        now=given.world.now(),
+        history=earlier(given.store, contract, one),
+        rules=given.rules,
+        levers=given.levers,
+        neighbours=given.neighbours,
     )
+    schema = small.schema(request)
+    return outline(request if schema else replace(request, spark=given.spark.labelled(what, what)), schema)
 
 
 def refused(task: Task) -> list[Failed]:

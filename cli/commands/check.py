@@ -22,7 +22,7 @@ from dq.cli.terminal import output
 from dq.cli.terminal.progress import Progress
 from dq.cli.world.concurrency import at_once, together
 from dq.cli.world.environment import here, processors
-from dq.cli.world.spark import session
+from dq.cli.world.spark import at_need, session
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.dataquality import Report
 from dq.dataquality.clauses.foreign_key import Neighbours
@@ -82,16 +82,17 @@ def command(
     as_of: str = output.AS_OF,
     format: output.ResultFormat = output.RESULT_FORMAT,
 ) -> None:
-    """Test the data against its contracts, on Spark.
+    """Test the data against its contracts, on Spark where that is needed.
 
     By default each partition that was delivered and not tested yet, and the whole table where nobody knows
     what was delivered when. Results are kept in the store; a broken promise opens an incident, and a later
     run that finds it kept resolves it. A run with --rule resolves nothing that it did not ask for.
     Several objects are tested at once, in one Spark application; one that cannot be tested stops no other.
+    It is begun for the first table that needs it: small Parquet tables are read without Spark and Java.
 
-    Exit codes: 0 kept, 1 an error-level check failed, 2 the options cannot be understood or Spark or Java is
-    missing, 3 something could not be measured, statistics were found wrong, or bad rows not be written
-    apart, 4 an alert could not be delivered.
+    Exit codes: 0 kept, 1 an error-level check failed, 2 the options cannot be understood, or Spark or Java is
+    needed and missing, 3 something could not be measured, statistics were found wrong, or bad rows not be
+    written apart, 4 an alert could not be delivered.
 
     Example: dq check flights.odcs.yaml --partition flight_date=2013-11-03
     """
@@ -113,11 +114,14 @@ def command(
     threads = parallel or at_once(processors())
     if dry_run:
         given = Setup(
-            world, store, session(world, formats=read), tell, server, tuple(rule), neighbours=neighbours
+            world, store, at_need(world, formats=read), tell, server, tuple(rule), neighbours=neighbours
         )
         raise typer.Exit(_foresee(given, todo, threads, loaded, format))
     if any(task.scopes for task in todo):
-        spark = session(world, hive=hive, formats=read)
+        spark = at_need(world, hive=hive, formats=read)
+        if results_table:
+            # What cannot be appended in the end is said before anything is done.
+            spark()
         apart = (quarantine, quarantine_unmasked)
         levers = NONE if scan else ALL
         given = Setup(
@@ -145,7 +149,11 @@ def command(
         _append(session(world, hive=hive), done, loaded, world.now(), results_table)
     _raise(bugs)
     codes = [undelivered, *map(_code, done), Unreadable.exit_code if loaded.findings or unheard else 0]
-    raise typer.Exit(next((code for code in (4, 3, 1) if code in codes), 0))
+    raise typer.Exit(_worst(codes))
+
+
+def _worst(codes: Sequence[int]) -> int:
+    return next((code for code in (4, 2, 3, 1) if code in codes), 0)
 
 
 def _code(one: Report | Failed) -> int:
@@ -160,7 +168,12 @@ def _foresee(
     seen, bugs = _each(given, todo, foresee, threads)
     findings.outlines(seen, loaded.findings, form)
     _raise(bugs)
-    return Unreadable.exit_code if loaded.findings or any(isinstance(one, Failed) for one in seen) else 0
+    return _worst(
+        [
+            Unreadable.exit_code if loaded.findings else 0,
+            *(one.exit_code for one in seen if isinstance(one, Failed)),
+        ]
+    )
 
 
 def _each(
@@ -168,7 +181,9 @@ def _each(
 ) -> tuple[list[T | Failed], list[Exception]]:
     """What the work gave for all scopes, in the order of the contracts, and what it may not raise: bugs."""
     progress = Progress(sum(len(task.scopes) for task in todo))
-    answers = together(given.spark, todo, lambda task: run_all(given, task, work, progress), threads)
+    answers = together(
+        lambda: given.spark.begun, todo, lambda task: run_all(given, task, work, progress), threads
+    )
     progress.close()
     done = [one for answer in answers if not isinstance(answer, Exception) for one in answer]
     return done, [answer for answer in answers if isinstance(answer, Exception)]

@@ -22,7 +22,7 @@ from dq.cli.loading.contracts import Loaded, load, slos, watched
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here, processors
 from dq.cli.world.settings import Settings
-from dq.cli.world.spark import session
+from dq.cli.world.spark import SparkAtNeed, session
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.dataquality.delivery.lake.files import Storages
 from dq.dataquality.delivery.state import heartbeat, terms
@@ -158,7 +158,9 @@ def _play(world: World, loaded: Loaded, store: Store, made: producer.Producer) -
             partition = {one.partition_keys()[0].column: day} if day else None
             tell = sending.teller(now, [contract], CHANNEL)
             with output.step(f"checking {one.name} {day or check_runs.TABLE}"):
-                report = run(Setup(now, store, made.spark, tell), contract, one, partition)
+                report = run(
+                    Setup(now, store, SparkAtNeed(lambda: made.spark), tell), contract, one, partition
+                )
             describe(report, quiet=True)
         _ticks.describe(done, quiet=True)
         sending.report(sending.send(now, store, output.block))

@@ -10,10 +10,9 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from dq.cli.world.spark import cancel, spark_context
+from dq.cli.world.spark import cancel, own_pool, spark_context
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,34 +27,33 @@ def at_once(processors: int) -> int:
 
 
 def together(
-    spark: SparkSession, items: Sequence[T], work: Callable[[T], R], threads: int
+    begun: Callable[[], SparkSession | None], items: Sequence[T], work: Callable[[T], R], threads: int
 ) -> list[R | Exception]:
     """What `work` gives for each item, in their order; an item whose work raised gives its exception.
 
     Nothing that is raised keeps the other items from their turn. An interrupt cancels the jobs that run.
+    `begun` is the session; work that begins it itself sees to its own pool.
     """
-    from pyspark import InheritableThread
-
     todo = queue.SimpleQueue[int]()
     for number in range(len(items)):
         todo.put(number)
     answers: dict[int, R | Exception] = {}
-    context = spark_context(spark)
+    spark = begun()
+    kind = _thread(spark)
 
-    def drain(pool: str) -> None:
-        if context is not None:
-            context.setLocalProperty("spark.scheduler.pool", pool)
+    def drain() -> None:
+        if spark is not None:
+            own_pool(spark)
         while (number := _next(todo)) is not None:
             try:
                 answers[number] = work(items[number])
             except Exception as error:  # noqa: BLE001  # the one guard per object; the caller raises it again
                 answers[number] = error
 
-    # It keeps the properties that a spark-submit set; Spark Connect has none.
-    kind = InheritableThread if context is not None else threading.Thread
     running = []
     for number in range(min(threads, len(items))):
-        thread = kind(target=partial(drain, f"dq-{number + 1}"))
+        thread = kind(target=drain)
+        thread.name = f"dq-{number + 1}"
         # So that an interrupt can end the process while a job is still being cancelled.
         thread.daemon = True
         thread.start()
@@ -66,9 +64,19 @@ def together(
     except KeyboardInterrupt:
         while _next(todo) is not None:
             pass
-        cancel(spark)
+        if (running_on := begun()) is not None:
+            cancel(running_on)
         raise
     return [answers[number] for number in range(len(items))]
+
+
+def _thread(spark: SparkSession | None) -> type[threading.Thread]:
+    """One that keeps the properties that a spark-submit set; Spark Connect has none."""
+    if spark is None or spark_context(spark) is None:
+        return threading.Thread
+    from pyspark import InheritableThread
+
+    return InheritableThread
 
 
 def _next(todo: queue.SimpleQueue[int]) -> int | None:

@@ -1,18 +1,21 @@
-"""The Spark session of this process, made when the first command asks for it."""
+"""The Spark session of this process, made when a command asks for it, or the first table that needs it."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import re
 import shlex
 import shutil
 import sys
-from collections.abc import Collection, Mapping
+import threading
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, hand_down
-from dq.contracts.shared.errors import MissingTool, Unreadable
+from dq.contracts.shared.errors import DqError, MissingTool, Unreadable
 from dq.contracts.shared.install import install_command
 from dq.dataquality.model import jars as lakehouse
 
@@ -120,6 +123,100 @@ def _mend(needed: Mapping[str, str]) -> str:
         f"Spark says above whether it could fetch {jars}. Where Maven cannot be reached, hand the jars in:"
         " PYSPARK_SUBMIT_ARGS='--jars … pyspark-shell'."
     )
+
+
+class SparkAtNeed:
+    """The session of a command, begun by the first of its threads that needs one."""
+
+    def __init__(self, begin: Callable[[], SparkSession]) -> None:
+        self._begin, self._lock = begin, threading.Lock()
+        self._outcome: SparkSession | DqError | None = None
+
+    @property
+    def begun(self) -> SparkSession | None:
+        """The session; None as long as nothing needed it."""
+        return None if isinstance(self._outcome, DqError) else self._outcome
+
+    def __call__(self) -> SparkSession:
+        """The session, begun now if it is not yet. What kept it from that is raised to all that need it."""
+        with self._lock:
+            if self._outcome is None:
+                try:
+                    self._outcome = self._begin()
+                except DqError as error:
+                    self._outcome = error
+        if isinstance(self._outcome, DqError):
+            raise self._outcome
+        return self._outcome
+
+    def labelled(self, group: str, description: str) -> SparkSession:
+        """The session; it runs this thread's jobs in a pool of their own, and tells what they are for."""
+        spark = self()
+        own_pool(spark)
+        label(spark, group, description)
+        return spark
+
+
+def at_need(world: World, *, hive: bool = False, formats: Collection[str] = ()) -> SparkAtNeed:
+    """`session`, as late as nobody can tell the difference.
+
+    It is begun at once where others began or set it up: then only the session tells how it reads files.
+    Raises what `session` raises, as does the value.
+    """
+    made = SparkAtNeed(lambda: session(world, hive=hive, formats=formats))
+    if "pyspark" in sys.modules or not as_shipped(world.environment):
+        made()
+    return made
+
+
+_TELLING = ("SPARK_", "PYSPARK_", "MASTER", "HADOOP_CONF_DIR", "YARN_CONF_DIR")
+# Variables of Spark's scripts that say nothing of how it reads files. SPARK_HOME is looked into.
+_HARMLESS = {
+    "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME",
+    "SPARK_LOCAL_DIRS", "SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME",
+}  # fmt: skip
+_TO_JAVA = {
+    "SPARK_SUBMIT_OPTS",
+    "SPARK_LAUNCHER_OPTS",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "_JAVA_OPTIONS",
+}
+# A property of Java whose name is one of Spark's is a setting of Spark, also where a file says it.
+_SETTING = re.compile(r"-Dspark\.|@|VMOptionsFile")
+
+
+def as_shipped(environment: Mapping[str, str]) -> bool:
+    """Whether a session of dq's own will have no settings but Spark's and dq's."""
+    for name, value in environment.items():
+        if name in _TO_JAVA:
+            if _SETTING.search(value):
+                return False
+        elif name.startswith(_TELLING) and name not in _HARMLESS:
+            return False
+    return not any(
+        file.suffix in (".conf", ".sh", ".xml")
+        for home in _spark_homes(environment)
+        for file in home.glob("conf/*")
+    )
+
+
+def _spark_homes(environment: Mapping[str, str]) -> list[Path]:
+    """Where `pyspark.find_spark_home`, which costs the import of all of it, may find Spark."""
+    if "SPARK_HOME" in environment:
+        return [Path(environment["SPARK_HOME"])]
+    found = importlib.util.find_spec("pyspark")
+    if found is None or found.origin is None:
+        return []
+    package = Path(found.origin).parent
+    return [package, package / "spark-distribution", package.parent.parent]
+
+
+def own_pool(spark: SparkSession) -> None:
+    """Jobs of this thread share the executors with those of others; see `concurrency`."""
+    context = spark_context(spark)
+    if context is not None:
+        context.setLocalProperty("spark.scheduler.pool", threading.current_thread().name)
 
 
 def spark_context(spark: SparkSession) -> SparkContext | None:

@@ -313,7 +313,7 @@ def test_a_bug_in_one_piece_of_work_leaves_the_others_their_answers(spark):
             raise ValueError("no such luck")
         return spark.range(number).count()
 
-    answers = together(spark, [1, 2, 3, 4, 5], work, threads=2)
+    answers = together(lambda: spark, [1, 2, 3, 4, 5], work, threads=2)
 
     assert [str(answer) for answer in answers] == ["1", "no such luck", "3", "4", "5"]
 

@@ -264,7 +264,10 @@ ALLOWED = {
     ),
     # what ships with dq
     ("cli/world/mounts.py", "file"): (".read_bytes", "the kernel's own list of mounts"),
-    ("cli/world/spark.py", "file"): (".is_file", "the settings of logging beside the module"),
+    ("cli/world/spark.py", "file"): (
+        ".is_file .glob",
+        "the settings of logging beside the module, and the names of the operator's settings beside Spark",
+    ),
     ("contracts/shared/install.py", "file"): (".read_text", "what pip noted of this package"),
     ("contracts/schedule/zone.py", "file"): (".open .read_text", "the zones of the package tzdata"),
     ("contracts/schedule/zone.py", "code"): ("importlib.import_module", "where the package tzdata lies"),

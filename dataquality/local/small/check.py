@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.kind import answered, metrics_of, second_of
 from dq.dataquality.local.small.answers import answers
 from dq.dataquality.local.small.table import LeftToSpark, small_table
-from dq.dataquality.model.metric import SCHEMA, Answers, of_users
+from dq.dataquality.model.metric import SCHEMA, Answers, Failure, of_users
 from dq.dataquality.object_check import broken_by_rows, found_in, report_of
 from dq.dataquality.object_check import check as by_spark
 from dq.dataquality.report import Report
 from dq.dataquality.request import Request, choose, occasion_of
 from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut
+from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import COUNT
 from dq.dataquality.spark.readers.dataset import Dataset, open_folders
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+T = TypeVar("T")
 
 # The check whose patterns are dq's own, and take no longer the longer a text is.
 _OWN_PATTERNS = "format"
@@ -35,21 +40,27 @@ _SETTINGS = {
 }
 
 
-def check(request: Request) -> Report:
+def check(request: Request, begin: Callable[[], SparkSession] | None = None) -> Report:
     """What `object_check.check` finds; of a small table without Spark, but for what only Spark can tell.
 
     Only Spark tells what is asked of rows by SQL, by an author's pattern or function, or of another object,
-    which rows break a clause, and everything of data that it may read in another way. Raises what
-    `object_check.check` raises.
+    which rows break a clause, and everything of data that it may read in another way. `begin` gives the
+    session where one is needed, and that of the request is only looked at. Raises what it raises, and
+    `object_check.check`.
     """
     near = _near(request)
+    if near is not None and near.report is not None:
+        return near.report
+    if begin is not None:
+        request = replace(request, spark=begin())
     if near is None:
         return by_spark(request)
-    if near.report is not None:
-        return near.report
     # The files have one schema, which is known: Spark need not look for it in a job of its own.
     path = near.data.path or ""
-    frame = open_folders(_session(request), near.data, near.schema, [path])
+    frame = attempt(lambda: open_folders(_session(request), near.data, near.schema, [path]))
+    if isinstance(frame, Failure):
+        # They are gone since; what is said of that is said there.
+        return by_spark(request)
     return by_spark(replace(request, data=frame), near.answers)
 
 
@@ -63,20 +74,31 @@ class _Near:
     report: Report | None
 
 
+def schema(request: Request) -> DataType | None:
+    """The columns of a small table as Spark has them; None where it has to tell them."""
+    return _left(request, lambda data: small_table(data).schema)
+
+
 def _near(request: Request) -> _Near | None:
+    return None if request.verify_statistics else _left(request, partial(_told, request))
+
+
+def _left(request: Request, told: Callable[[Dataset], T]) -> T | None:
+    """What is told of the data of a request; None where it is left to Spark."""
     data = request.data
     if (
         not isinstance(data, Dataset)
         or Lever.SMALL_TABLES not in request.levers
         or request.partitions
-        or request.verify_statistics
         or not _usual(request.spark)
     ):
         return None
-    import pyarrow as pa
-
     try:
-        return _told(request, data)
+        import pyarrow as pa
+    except ImportError:
+        return None
+    try:
+        return told(data)
     except (
         LeftToSpark,
         MissingTool,

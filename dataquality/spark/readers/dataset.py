@@ -179,7 +179,10 @@ def open_folders(
         part = replace(whole, files=files)
         found = _TEXT_READERS[dataset.format](spark, part, files, dataset.text, dataset.columns)
         return found if found is not None else spark.createDataFrame([], ddl(schema))
-    reader = spark.read.format(dataset.format).option("basePath", base_of(dataset.path))
+    reader = spark.read.format(dataset.format)
+    if list(folders) != [dataset.path]:
+        # Which a single file may not be.
+        reader = reader.option("basePath", base_of(dataset.path))
     return reader.schema(ddl(schema)).load([unquote(folder) for folder in folders])
 
 

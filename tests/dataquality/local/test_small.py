@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.reach import anywhere
 
+from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
+from dq.dataquality.dry_run import outline
 from dq.dataquality.local import small
 from dq.dataquality.local.small.answers import answers
 from dq.dataquality.local.small.table import LeftToSpark, small_table
@@ -140,6 +142,37 @@ def test_what_breaks_and_what_only_spark_asks_has_the_results_and_the_rows_of_a_
     assert told.results == by_spark.results
     assert {one.check for one in told.results if one.samples} >= {"enum", "unique", "bounds", "format"}
     assert begun < of_a_scan
+
+
+@pytest.mark.spark
+def test_of_a_single_file_spark_is_asked_only_the_rest(spark, tmp_path):
+    write(tmp_path / "lake", KEPT)
+    request = asked(spark, tmp_path / "lake" / "part-0.parquet", SQL)
+
+    assert small.check(request).results == scanned(request).results
+
+
+@pytest.mark.spark
+def test_files_that_go_before_spark_reads_them_are_said_not_to_be_there(spark, tmp_path):
+    lake = write(tmp_path / "lake", KEPT)
+    request = asked(spark, lake, SQL)
+
+    def late() -> SparkSession:
+        lake.rename(tmp_path / "away")
+        return spark
+
+    with pytest.raises(Unreadable, match="PATH_NOT_FOUND"):
+        small.check(request, late)
+
+
+@pytest.mark.spark
+def test_a_dry_run_of_a_small_table_foresees_what_spark_would(spark, tmp_path):
+    request = asked(spark, write(tmp_path / "lake", KEPT), SQL)
+
+    schema = small.schema(request)
+
+    assert schema is not None
+    assert outline(request, schema) == outline(request)
 
 
 def test_a_small_table_needs_no_session(tmp_path):

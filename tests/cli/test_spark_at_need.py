@@ -1,0 +1,169 @@
+"""dq check begins Spark for the first table that needs it, and never where this process answers all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dq.cli.world.spark import as_shipped
+
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: {name}
+version: 1.0.0
+status: active
+servers: [{{server: lake, type: local, path: lake/{name}, format: {form}}}]
+schema:
+  - name: {name}
+    quality:
+      - {{metric: rowCount, mustBeGreaterThan: 2}}
+    properties:
+      - {{name: id, logicalType: integer, physicalType: bigint, required: true, unique: true}}
+      - {{name: state, logicalType: string, enum: [{{value: open}}, {{value: paid}}]}}
+"""
+CSV = "id,state\n1,open\n1,lost\n"
+# Each command line in one process: its exit code, and the groups of Spark's jobs and their pools until then.
+SEVERAL = """
+import json, sys
+from dq.cli.main import run
+for line in json.loads(sys.argv[1]):
+    code = run(line)
+    from pyspark import SparkContext
+    context = SparkContext._active_spark_context
+    groups = [name for name in "abcd" if context.statusTracker().getJobIdsForGroup(f"dq check {name}/{name}")]
+    pools = context._jsc.sc().getAllPools()
+    print(json.dumps([code, groups, [pools.apply(at).name() for at in range(pools.size())]]), file=sys.stderr)
+"""
+
+
+def table(folder: Path, name: str, form: str = "parquet", states: tuple[str, ...] = ("open",) * 3) -> None:
+    lake = folder / "lake" / name
+    lake.mkdir(parents=True)
+    (folder / f"{name}.odcs.yaml").write_text(CONTRACT.format(name=name, form=form))
+    if form == "csv":
+        (lake / "part.csv").write_text(CSV)
+    else:
+        pq.write_table(pa.table({"id": range(len(states)), "state": states}), lake / "part.parquet")
+
+
+def child(folder: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A process whose Spark nobody has set up: of the options of its JVM only those that save time."""
+    kept = {
+        name: text for name, text in os.environ.items() if not name.startswith(("DQ_", "SPARK_", "SLACK_"))
+    }
+    options = shlex.split(os.environ.get("SPARK_SUBMIT_OPTS", ""))
+    kept["SPARK_SUBMIT_OPTS"] = shlex.join(word for word in options if not word.startswith("-Dspark."))
+    return subprocess.run(
+        [sys.executable, "-c", *command],
+        cwd=folder,
+        env=kept | variables,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def dq(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return child(folder, "from dq.cli.main import main; main()", *arguments, **variables)
+
+
+def test_small_tables_need_no_java_and_what_needs_it_says_so_of_itself(tmp_path):
+    table(tmp_path, "a")
+    table(tmp_path, "b")
+    table(tmp_path, "c", "csv")
+    without = {"JAVA_HOME": "/nowhere"}
+
+    kept = dq(tmp_path, "check", "a.odcs.yaml", "--quarantine", "bad", "--channel", "console", **without)
+    told = dq(tmp_path, "check", "--format", "json", "--channel", "console", **without)
+    status = dq(tmp_path, "status", "--format", "json")
+
+    assert (kept.returncode, " pass, in 1 pass" in kept.stdout, "nothing to write" in kept.stdout) == (
+        0,
+        True,
+        True,
+    )
+    assert told.returncode == 2, told.stderr
+    by_object = {report["object"]: report for report in json.loads(told.stdout)}
+    assert [by_object[name]["error"] for name in "ab"] == [None, None]
+    assert {result["status"] for name in "ab" for result in by_object[name]["results"]} == {"pass"}
+    assert by_object["c"]["error"].startswith(
+        "Spark needs Java 17, and JAVA_HOME=/nowhere holds no bin/java."
+    )
+    assert told.stderr.count("c/c: Spark needs Java 17") == 1
+    assert {line["contract"] for line in json.loads(status.stdout)["checks"]} == {"a", "b"}
+
+
+@pytest.mark.spark
+def test_spark_is_begun_half_way_with_the_results_of_a_scan(tmp_path):
+    table(tmp_path, "a")
+    table(tmp_path, "b", states=("open", "lost", "paid"))
+    table(tmp_path, "c", "csv")
+    table(tmp_path, "d")
+    lines = [
+        ["check", "--format", "json", "--channel", "console", "--parallel", "2", *more]
+        for more in ((), ("--scan",))
+    ]
+
+    ran = child(tmp_path, SEVERAL, json.dumps(lines))
+
+    first, second = (json.loads(line) for line in ran.stderr.splitlines() if line.startswith("[1"))
+    decoder = json.JSONDecoder()
+    told, end = decoder.raw_decode(ran.stdout)
+    scanned, _ = decoder.raw_decode(ran.stdout[end:].lstrip())
+    assert (first[:2], second[:2]) == ([1, ["b", "c"]], [1, ["a", "b", "c", "d"]])
+    assert {"dq-1", "dq-2"} & set(first[2])
+    assert _verdicts(told) == _verdicts(scanned)
+    assert [report["object"] for report in told] == ["a", "b", "c", "d"]
+
+
+def _verdicts(reports: list[dict[str, Any]]) -> list[object]:
+    """What was found, wherever."""
+    return [
+        (report["object"], report["error"], [{**one, "answered_by": None} for one in report["results"]])
+        for report in reports
+    ]
+
+
+@pytest.mark.parametrize(
+    ("environment", "known"),
+    [
+        ({}, True),
+        ({"SPARK_LOCAL_DIRS": "/tmp", "PYSPARK_PYTHON": "python3", "HADOOP_HOME": "/opt/hadoop"}, True),
+        ({"SPARK_SUBMIT_OPTS": "-Xmx2g -XX:+UseSerialGC"}, True),
+        ({"SPARK_SUBMIT_OPTS": "-Xmx2g -Dspark.sql.caseSensitive=true"}, False),
+        ({"JAVA_TOOL_OPTIONS": '"-Dspark.sql.files.ignoreCorruptFiles=true"'}, False),
+        ({"JDK_JAVA_OPTIONS": "@/etc/java.options"}, False),
+        ({"PYSPARK_SUBMIT_ARGS": "--conf spark.sql.caseSensitive=true pyspark-shell"}, False),
+        ({"SPARK_CONF_DIR": "/etc/spark"}, False),
+        ({"HADOOP_CONF_DIR": "/etc/hadoop"}, False),
+        ({"SPARK_REMOTE": "sc://spark"}, False),
+        ({"MASTER": "yarn"}, False),
+        ({"PYSPARK_GATEWAY_PORT": "1"}, False),
+        ({"SPARK_OF_A_LATER_RELEASE": "1"}, False),
+    ],
+)
+def test_who_may_have_set_spark_up_has_it_asked(environment, known):
+    assert as_shipped(environment) is known
+
+
+@pytest.mark.parametrize("name", ["spark-defaults.conf", "spark-env.sh", "core-site.xml"])
+def test_a_folder_of_settings_beside_spark_has_it_asked(tmp_path, name):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / f"{name}.template").touch()
+    home = {"SPARK_HOME": str(tmp_path)}
+    before = as_shipped(home)
+
+    (tmp_path / "conf" / name).touch()
+
+    assert (before, as_shipped(home)) == (True, False)
