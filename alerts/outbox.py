@@ -39,11 +39,10 @@ def enqueue(
     revision: int,
     now: datetime,
     *,
-    not_before: datetime | None = None,
     again: bool = False,
     plan: LaterWord | None = None,
 ) -> None:
-    """Put an operation into the outbox, to be sent from `not_before` on, or as planned, or at once.
+    """Put an operation into the outbox, to be sent as planned, or at once.
 
     `again`: it takes the place of a message that somebody took away.
     """
@@ -55,7 +54,7 @@ def enqueue(
         "state": OutboxStatus.READY,
         "reason": "",
     }
-    fresh = {"revision": revision, "attempt": 0, "not_before": not_before or now, "looks": 0}
+    fresh = {"revision": revision, "attempt": 0, "not_before": now, "looks": 0}
     row |= {"repeat": False, "again": again, "wait": "", "quiet": ""}
     if plan is not None:
         fresh["not_before"] = plan.not_before

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from _clause_keys import OF_ENUM_VALUES, OF_QUALITY, OF_RELATIONSHIPS, OF_SERVICE_LEVELS
+
 from dq.contracts.model import Quality
 from dq.contracts.types import CARRIERS
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.checks import built_in
 from dq.dataquality.checks.format import FORMATS
 from dq.dataquality.clauses.coverage import State, accounts
-from dq.dataquality.clauses.documented import (
-    OF_ENUM_VALUES,
-    OF_QUALITY,
-    OF_RELATIONSHIPS,
-    OF_SERVICE_LEVELS,
-    SILENT,
-)
+from dq.dataquality.clauses.documented import SILENT
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.model.threshold import OPERATORS
 

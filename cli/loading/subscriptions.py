@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -123,11 +123,3 @@ def _texts(root: Path) -> Iterator[tuple[bytes, str]]:
         elif not is_contract(data):
             continue
         yield data, one.name
-
-
-def by_contract(every: Iterable[Subscription]) -> dict[Identity, list[Subscription]]:
-    """The subscriptions by the contract and major that they name, in their order."""
-    found: dict[Identity, list[Subscription]] = {}
-    for one in every:
-        found.setdefault(one.identity, []).append(one)
-    return found

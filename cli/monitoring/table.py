@@ -5,7 +5,6 @@ Names follow prometheus.io/docs/practices/naming: `dq_`, base units, the unit la
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -166,8 +165,6 @@ TABLE: tuple[MetricRow, ...] = (
         "1",
     ),
 )
-
-BY_NAME: Mapping[str, MetricRow] = {row.name: row for row in TABLE}
 
 BUCKETS = (1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 14400.0, 86400.0)
 """Upper bounds in seconds; within 120 most breaches should be told."""

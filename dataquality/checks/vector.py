@@ -117,7 +117,6 @@ def _vector(options: str) -> str:
     return f"properties: [{{name: v, logicalType: vector, logicalTypeOptions: {{dimensions: 2{options}}}}}]"
 
 
-_BITS = _vector(", elementType: binary")
 _DDL = "v array<float>"
 _NAN = float("nan")
 EXAMPLES = (

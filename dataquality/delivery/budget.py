@@ -18,7 +18,7 @@ class Budget:
     """Cycles of a rolling window against an objective.
 
     `allowed` is how many of `good + bad` may be bad, and `first_miss_at` of how many cycles the first one is
-    allowed; None: of none, however many there are. `excluded` cycles (excused, unknown, pending) do
+    allowed; None: of none, however many there are. Cycles that are excused, unknown or pending do
     not count. `next_returns_at` is when the oldest miss leaves the window, None without a miss. `burning` are
     the burn rules that fire, by name, and `in_a_row` is how many of the last cycles that count were missed.
     """
@@ -26,7 +26,6 @@ class Budget:
     good: int
     bad: int
     allowed: int
-    excluded: int
     next_returns_at: datetime | None
     first_miss_at: int | None = None
     burning: tuple[str, ...] = ()
@@ -93,7 +92,6 @@ def budget(
         good=good,
         bad=len(misses),
         allowed=allowed_misses(good + len(misses), target),
-        excluded=len(counted) - good - len(misses),
         next_returns_at=min(misses) + window if misses else None,
         first_miss_at=ceil(1 / (1 - target)) if target < 1 else None,
         burning=burning([status for _, status in sorted(counted)], target) if misses else (),

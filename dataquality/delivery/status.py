@@ -37,14 +37,12 @@ class CycleVerdict:
     """What became of a cycle as of an instant.
 
     `lateness` is delivery minus due, negative when early, and None while nothing counts as delivered.
-    `clock_fault`: the source's clock runs ahead; the platform team should know. `grounds` is what it
-    rests on, where `judge_on` gave it.
+    `grounds` is what it rests on, where `judge_on` gave it.
     """
 
     status: CycleStatus
     lateness: timedelta | None
     reason: str
-    clock_fault: bool = False
     grounds: Grounds | None = None
 
 
@@ -136,21 +134,19 @@ def _delivered(
     # Nobody sees a delivery before it happens: then the source's clock is wrong and ours decides.
     if seen is not None and seen + CLOCK_TOLERANCE < claimed:
         at = seen
-    clock_fault = at != claimed
     if at > now + CLOCK_TOLERANCE:
         return CycleVerdict(
             CycleStatus.UNKNOWN,
             None,
             f"The {evidence.source} says {_text(claimed)}, later than now, {_text(now)}: a clock is wrong.",
-            clock_fault=True,
         )
     status = _status_of_delivery(cycle, at, give_up_at)
     reason = f"Delivered {_text(at)} by {evidence.source}, due {_text(cycle.due_at)}."
     if evidence.detail:
         reason += f" But {evidence.detail}."
-    if clock_fault:
+    if at != claimed:
         reason += f" Its own clock says {_text(claimed)}; the time it was first seen counts."
-    return CycleVerdict(status, at - cycle.due_at, reason, clock_fault)
+    return CycleVerdict(status, at - cycle.due_at, reason)
 
 
 def _status_of_delivery(cycle: Cycle, at: datetime, give_up_at: datetime | None) -> CycleStatus:

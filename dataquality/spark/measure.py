@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
@@ -45,7 +45,6 @@ from dq.dataquality.sql.spark_predicate import predicate_sql, question
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-T = TypeVar("T")
 NOTHING: Answers = {}
 COUNT = count()
 

@@ -22,8 +22,6 @@ from dq.registry.publishing.publication import DeliveryEvent, Publication
 from dq.registry.table import fold_location
 from dq.store.engine import Store
 
-STEPS = ("partition", "marker", "receipt", "notify")
-
 
 @dataclass(frozen=True, slots=True)
 class ReceiptBook:

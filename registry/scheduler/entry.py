@@ -11,7 +11,6 @@ from typing import Any
 
 from dq.contracts.shared.errors import UsageError
 
-NAME_CHARACTERS = 64
 # The rest is a dash and the digest, which alone tells two schedules apart.
 _SLUG = 47
 _DIGEST = 12

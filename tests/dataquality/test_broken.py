@@ -11,6 +11,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pyspark
 import pytest
+from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
@@ -18,7 +19,7 @@ from dq.contracts.shared.errors import Unreadable
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
 from dq.dataquality.model import jars
-from dq.dataquality.spark.readers.dataset import Dataset, locate, open_frame
+from dq.dataquality.spark.readers.dataset import Dataset, locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

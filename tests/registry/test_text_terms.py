@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fakes import hive_ddl
+from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.access.data_location import DataPlace, resolve
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.yaml.parse import parse
-from dq.dataquality.spark.readers.dataset import locate, open_frame
+from dq.dataquality.spark.readers.dataset import locate
 from dq.registry.action import ActionKind, ChangedField, Grade
 from dq.registry.apply import Ending, apply, propose
 from dq.registry.catalog import Catalog, CatalogSettings

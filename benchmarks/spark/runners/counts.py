@@ -18,7 +18,7 @@ from dq.contracts.access.reach import reach
 from dq.dataquality.model.column import Column
 from dq.dataquality.shortcuts.statistics.facts import Wanted
 from dq.dataquality.shortcuts.statistics.sources import source_of
-from dq.dataquality.spark.readers.dataset import Dataset, locate, open_frame
+from dq.dataquality.spark.readers.dataset import Dataset, locate, open_table
 from spark import terms
 from spark.contract import contract
 
@@ -40,7 +40,7 @@ def build(
         ),
         partitions=(MONTH,),
     )
-    frame = open_frame(session, data)
+    frame = open_table(session, data)
 
     def run() -> list[str]:
         found = _ASKED[variant](frame, data)

@@ -110,17 +110,6 @@ def locate(contract: Contract, one: SchemaObject, server_name: str | None, reach
     return Dataset(one.name, path, place.format, None, columns, partitions, form)
 
 
-def open_frame(
-    spark: SparkSession, dataset: Dataset, partitions: Sequence[Mapping[str, str]] | None = None
-) -> DataFrame:
-    """The data as a DataFrame; with `partitions`, only the rows of these, and only they will be read.
-
-    See `open_table`.
-    """
-    frame = open_table(spark, dataset, partitions)
-    return only(frame, partitions) if partitions else frame
-
-
 def open_table(
     spark: SparkSession, dataset: Dataset, scope: Sequence[Mapping[str, str]] | None = None
 ) -> DataFrame:

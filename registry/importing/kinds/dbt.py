@@ -34,7 +34,6 @@ _MORE = ("group", "versions", "deprecation_date")
 @dataclass(frozen=True, slots=True)
 class _Project:
     dialect: str
-    adapter: str
     names: Named
 
 
@@ -61,7 +60,7 @@ def read(source: str) -> list[FoundTable]:
         dialect = dialect or _DIALECTS.get(adapter, adapter)
     else:
         found, about, adapter = properties.relations(file), {}, ""
-    project = _Project(dialect if dialect in ddl.dialects() else "", adapter, _names(found))
+    project = _Project(dialect if dialect in ddl.dialects() else "", _names(found))
     lost: list[str] = []
     described = []
     for one in found:

@@ -60,7 +60,7 @@ def test_good_bad_and_what_does_not_count_are_told_apart() -> None:
 
     found = budget(rows, Decimal("0.5"), 90 * DAY, NOW)
 
-    assert (found.good, found.bad, found.excluded) == (2, 3, 5)
+    assert (found.good, found.bad) == (2, 3)
 
 
 def test_a_cycle_counts_from_its_breach_until_a_window_later() -> None:
@@ -82,20 +82,20 @@ def test_the_oldest_miss_returns_when_it_leaves_the_window() -> None:
 @pytest.mark.parametrize(
     ("found", "line"),
     [
-        (Budget(85, 1, 4, 0, NOW + 13 * DAY), "1 of 4 misses used, the next returns 2026-12-03"),
-        (Budget(19, 1, 1, 0, NOW + 13 * DAY), "1 of 1 miss used, the next returns 2026-12-03"),
-        (Budget(90, 0, 4, 2, None), "0 of 4 misses used"),
+        (Budget(85, 1, 4, NOW + 13 * DAY), "1 of 4 misses used, the next returns 2026-12-03"),
+        (Budget(19, 1, 1, NOW + 13 * DAY), "1 of 1 miss used, the next returns 2026-12-03"),
+        (Budget(90, 0, 4, None), "0 of 4 misses used"),
         (
-            Budget(80, 5, 4, 0, NOW + 13 * DAY),
+            Budget(80, 5, 4, NOW + 13 * DAY),
             "5 of 4 misses used, the budget is exhausted, the next returns 2026-12-03",
         ),
-        (Budget(30, 0, 0, 0, None, 100), "0 misses in 30 cycles; none is allowed in fewer than 100"),
+        (Budget(30, 0, 0, None, 100), "0 misses in 30 cycles; none is allowed in fewer than 100"),
         (
-            Budget(0, 1, 0, 0, NOW + 13 * DAY, 20),
+            Budget(0, 1, 0, NOW + 13 * DAY, 20),
             "1 miss in 1 cycle; none is allowed in fewer than 20, the next returns 2026-12-03",
         ),
-        (Budget(30, 1, 0, 0, None), "1 miss, and none is allowed"),
-        (Budget(0, 0, 0, 7, None), "no cycle counted yet"),
+        (Budget(30, 1, 0, None), "1 miss, and none is allowed"),
+        (Budget(0, 0, 0, None), "no cycle counted yet"),
     ],
 )
 def test_the_line_says_it_in_whole_misses(found: Budget, line: str) -> None:
@@ -117,7 +117,7 @@ def test_the_line_says_it_in_whole_misses(found: Budget, line: str) -> None:
 def test_warning_at_half_and_exhausted_above_all(
     bad: int, allowed: int, half: bool, exhausted: bool, used: Fraction | None
 ) -> None:
-    found = Budget(100, bad, allowed, 0, NOW if bad else None)
+    found = Budget(100, bad, allowed, NOW if bad else None)
 
     assert (found.half_used, found.exhausted, found.used) == (half, exhausted, used)
 

@@ -133,7 +133,6 @@ def test_a_clock_that_runs_ahead_is_reported_and_first_seen_counts() -> None:
         timedelta(minutes=20),
         "Delivered 2026-05-01 06:20:00Z by marker, due 2026-05-01 06:00:00Z. "
         "Its own clock says 2026-05-01 09:00:00Z; the time it was first seen counts.",
-        clock_fault=True,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fakes import lakehouse
+from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
@@ -15,7 +16,7 @@ from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
-from dq.dataquality.spark.readers.dataset import locate, open_frame
+from dq.dataquality.spark.readers.dataset import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

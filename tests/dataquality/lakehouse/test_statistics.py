@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fakes import lakehouse
+from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
@@ -23,7 +24,7 @@ from dq.dataquality.model.column import Column
 from dq.dataquality.shortcuts.levers import NONE, Lever
 from dq.dataquality.shortcuts.statistics import delta, iceberg
 from dq.dataquality.shortcuts.statistics.facts import UNKNOWN, Facts, File, Wanted
-from dq.dataquality.spark.readers.dataset import Dataset, locate, open_frame
+from dq.dataquality.spark.readers.dataset import Dataset, locate
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession

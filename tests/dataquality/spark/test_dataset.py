@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fakes.opened import open_frame
 from fakes.reach import anywhere
 
 from dq.contracts.model import Contract
@@ -14,7 +15,7 @@ from dq.contracts.shared.outcome import Status
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Request, check
 from dq.dataquality.spark.partitions import only
-from dq.dataquality.spark.readers.dataset import Dataset, locate, open_frame
+from dq.dataquality.spark.readers.dataset import Dataset, locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

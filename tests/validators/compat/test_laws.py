@@ -10,6 +10,7 @@ from typing import Any
 import open_data_contract_standard
 import pytest
 import yaml
+from fakes.asymmetric import ASYMMETRIC
 from fragments.compat import TODAY, contract, document
 from fragments.documents import documents
 from hypothesis import given
@@ -24,7 +25,6 @@ from dq.contracts.shared.source_map import PLACE
 from dq.validators.compat import RULES, Effect, Level, Mode, Verdict, diff
 from dq.validators.compat.door import DiffTerms, content
 from dq.validators.compat.judgement.setting import Setting
-from dq.validators.compat.judgement.symmetry import ASYMMETRIC
 from dq.validators.compat.judgement.table import BY_POLICY, TABLE, classify, row
 from dq.validators.compat.judgement.words import verdict
 

@@ -81,18 +81,6 @@ class Mode(StrEnum):
         """Whether all earlier versions of the major count."""
         return self.value.endswith("_TRANSITIVE")
 
-    @property
-    def mirrored(self) -> Mode:
-        """The mode that judges the way back alike."""
-        return _MIRROR.get(self, self)
-
-
-_MIRROR = {
-    Mode.FORWARD: Mode.BACKWARD,
-    Mode.BACKWARD: Mode.FORWARD,
-    Mode.FORWARD_TRANSITIVE: Mode.BACKWARD_TRANSITIVE,
-    Mode.BACKWARD_TRANSITIVE: Mode.FORWARD_TRANSITIVE,
-}
 
 # Effect -> the modes that it hits. Policy hits in every mode, for it is not about data.
 HITS: dict[Effect, frozenset[Mode]] = {

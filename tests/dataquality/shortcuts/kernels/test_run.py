@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fakes.opened import open_frame
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.shortcut import Shortcut, shortcut
 from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan
-from dq.dataquality.spark.readers.dataset import Dataset, open_frame
+from dq.dataquality.spark.readers.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

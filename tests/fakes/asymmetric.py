@@ -1,7 +1,7 @@
 """TABLE: rules whose way back is not judged alike, and why.
 
 Everywhere else swapping before and after swaps FORWARD and BACKWARD: what loosens a promise one way tightens
-it the other way. A test holds all other rules to that.
+it the other way.
 """
 
 from __future__ import annotations
