@@ -23,9 +23,10 @@ def command(
     """Look at the metadata of every table: files, rows, NULLs, newest file, columns and types.
 
     Without Spark, and without a read of any row: rows, NULLs and columns come from the footers of Parquet
-    files. Of other formats, and where no file is, the files are only listed: how many they are and when the
-    newest was written. What was seen is kept in the store, so that a table whose files and contract are the
-    same costs a listing. What cannot be read is unknown, and never fine.
+    files, and from the logs of Delta and Iceberg. Of other formats, and where no file is, the files are only
+    listed: how many they are and when the newest was written. What was seen is kept in the store, so that a
+    table whose files and contract are the same costs a listing. What is not certain is unknown, and never
+    fine.
 
     Exit codes: 0 no column or type that was seen is other than promised, 1 some are, 3 something is unknown.
 
@@ -67,7 +68,7 @@ def command(
         output.line(
             f"{tables:,} tables: {states['kept']:,} as promised, {states['broken']:,} broken,"
             f" {states['listed']:,} only listed, {states['unknown']:,} unknown;"
-            f" rows in Parquet: {rows:,}, in files: {files:,}; looked at anew: {changed:,}."
+            f" rows by metadata: {rows:,}, in files: {files:,}; looked at anew: {changed:,}."
         )
     unknown = states["unknown"] or states["refused"]
     raise typer.Exit(Unreadable.exit_code if unknown else 1 if states["broken"] else 0)

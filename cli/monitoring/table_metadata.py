@@ -1,7 +1,7 @@
 """One look at the metadata of every table of a registry: what did not change costs a listing.
 
 Contracts go by in groups, so that what is held does not grow with the registry. A contract whose text is
-known is not parsed, and a table whose files are the same is not opened.
+known is not parsed, and a table whose files, or whose log's files, are the same is not opened.
 """
 
 from __future__ import annotations
@@ -170,13 +170,14 @@ def _look(
     if not place.path:
         return table
     try:
-        found = listed(storages.of(place.path), place, now)
+        files = storages.of(place.path)
+        found = listed(files, place, now)
         if found.print and found.print == table.print:
             return table
         contract = contract_of(table.digest)
         one = contract.object(table.object)
         assert one is not None  # the text is the same
-        return replace(table, print=found.print, facts=facts(found, place, judge_of(contract, one)))
+        return replace(table, print=found.print, facts=facts(files, found, place, judge_of(contract, one)))
     except Exception as error:  # noqa: BLE001  # one guard per table: no file and no storage may end the look
         problem = error.message if isinstance(error, DqError) else f"{place.path}: {type(error).__name__}"
     unknown = replace(table, print="", facts=MetadataFacts(problem=problem))

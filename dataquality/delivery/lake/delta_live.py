@@ -1,4 +1,4 @@
-"""Which partitions of a Delta table have data now: its newest checkpoint, and the commits since.
+"""Which files a Delta table has now, and in which partitions: its newest checkpoint, and the commits since.
 
 Source: https://github.com/delta-io/delta/blob/master/PROTOCOL.md, "Action Reconciliation".
 """
@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
+from urllib.parse import unquote
 
+from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.delivery.lake import delta_names
 from dq.dataquality.delivery.lake.commit import Pairs
 from dq.dataquality.delivery.lake.delta import partition
@@ -21,43 +24,86 @@ _MOST_FILES, _MOST_BYTES = 1_000_000, 256 * 2**20
 _COMMIT = re.compile(r"\d{20}\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
 
+Entry = Mapping[str, Any]
+"""An action of the log, as its JSON has it."""
+
+
+@dataclass(slots=True)
+class DeltaState:
+    """A table's newest version: the entries of its files by their paths, its metadata and protocol.
+
+    `engines` says by path who added a file, where its commit is still there and tells.
+    """
+
+    files: dict[str, Entry] = field(default_factory=dict)
+    engines: dict[str, str] = field(default_factory=dict)
+    metadata: Entry = field(default_factory=dict)
+    protocol: Entry = field(default_factory=dict)
+
+    def add(self, actions: Sequence[Entry]) -> None:
+        """One commit more, or a part of the checkpoint."""
+        engine = next((one["commitInfo"].get("engineInfo") for one in actions if one.get("commitInfo")), None)
+        for one in actions:
+            # With a deletion vector, a file is removed and added in one commit.
+            if one.get("remove"):
+                self.files.pop(unquote(one["remove"]["path"]), None)
+            self.metadata = one.get("metaData") or self.metadata
+            self.protocol = one.get("protocol") or self.protocol
+        for one in actions:
+            if one.get("add"):
+                path = unquote(one["add"]["path"])
+                self.files[path], self.engines[path] = one["add"], str(engine or "")
+
 
 def live(files: Files, place: str) -> set[Pairs] | None:
     """The partitions with files, as pairs of column and value; `()` for a table without partitions.
 
-    None where it cannot be told: the log is cut, and its checkpoint is too large or lies in files of its own
-    (version 2). Raises what the storage raises, and ImportError without pyarrow where a checkpoint is needed.
+    None where it cannot be told, and raises, as `state` does.
+    """
+    found = state(files, place, ("add.path", "add.partitionValues"))
+    if found is None:
+        return None
+    pairs = {tuple(sorted(partition(one).items())) for one in found.files.values()}
+    if delta_names.mapped({name for each in pairs for name, _ in each}):
+        log = f"{place}/_delta_log"
+        inside = files.inside(log)
+        names = delta_names.names(files, log, inside, _commits(inside))
+        return {tuple((names.get(name, name), value) for name, value in each) for each in pairs}
+    return pairs
+
+
+def state(files: Files, place: str, columns: Sequence[str]) -> DeltaState | None:
+    """The newest version; of a checkpoint no more is read than these columns.
+
+    None where it cannot be told: the log is cut or lacks a commit, and its checkpoint is too large or lies
+    in files of its own (version 2). Raises Unreadable for a commit that is cut off, what the storage raises,
+    and ImportError without pyarrow where a checkpoint is needed.
     """
     log = f"{place}/_delta_log"
     inside = files.inside(log)
-    commits = sorted((one for one in inside if _COMMIT.fullmatch(one.name)), key=lambda one: one.name)
     number, parts = _checkpoint(inside)
-    if not parts and (not commits or int(commits[0].name[:20]) != 0):
+    since = [one for one in _commits(inside) if one.name[:20] > number]
+    first = int(number) + 1 if parts else 0
+    numbers = [int(one.name[:20]) for one in since]
+    if not (parts or since) or numbers != [*range(first, first + len(since))]:
         return None
-    there: dict[str, Pairs] = {}
+    found = DeltaState()
     for name in parts:
-        found = _checkpointed(files.read(f"{log}/{name}"))
-        if found is None:
+        actions = _checkpointed(files.read(f"{log}/{name}"), columns)
+        if actions is None:
             return None
-        there |= _paths(found)
-    for one in commits:
-        if one.name[:20] > number:
-            actions = [
-                json.loads(line) for line in files.read(f"{log}/{one.name}").splitlines() if line.strip()
-            ]
-            for action in actions:
-                if "remove" in action:
-                    there.pop(action["remove"]["path"], None)
-            there |= _paths(action["add"] for action in actions if "add" in action)
-    found_pairs = set(there.values())
-    if delta_names.mapped({name for pairs in found_pairs for name, _ in pairs}):
-        names = delta_names.names(files, log, inside, commits)
-        return {tuple((names.get(name, name), value) for name, value in pairs) for pairs in found_pairs}
-    return found_pairs
+        found.add(actions)
+    for one in since:
+        lines = files.read(f"{log}/{one.name}").splitlines()
+        actions = [json.loads(line) for line in lines if line.strip()]
+        if not actions:
+            raise Unreadable(f"Delta's log has no commit in {one.name}.", "Look at this file.")
+        found.add(actions)
+    return found
 
 
-def _paths(adds: Iterable[Mapping[str, Any]]) -> dict[str, Pairs]:
-    return {str(one["path"]): tuple(sorted(partition(one).items())) for one in adds}
+def _commits(inside: Sequence[Seen]) -> list[Seen]:
+    return sorted((one for one in inside if _COMMIT.fullmatch(one.name)), key=lambda one: one.name)
 
 
 def _checkpoint(inside: Sequence[Seen]) -> tuple[str, list[str]]:
@@ -74,11 +120,10 @@ def _checkpoint(inside: Sequence[Seen]) -> tuple[str, list[str]]:
     return "", []
 
 
-def _checkpointed(content: bytes) -> Iterator[Mapping[str, Any]] | None:
+def _checkpointed(content: bytes, columns: Sequence[str]) -> list[Entry] | None:
     from pyarrow import parquet
 
     file = parquet.ParquetFile(BytesIO(content))
-    names = file.schema_arrow.names
     groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
     size = sum(
         group.column(number).total_uncompressed_size
@@ -87,7 +132,7 @@ def _checkpointed(content: bytes) -> Iterator[Mapping[str, Any]] | None:
     )
     if file.metadata.num_rows > _MOST_FILES or size > _MOST_BYTES:
         return None
-    if "sidecar" in names and any(file.read(columns=["sidecar"]).column(0).to_pylist()):
+    if "sidecar" in file.schema_arrow.names and any(file.read(columns=["sidecar"]).column(0).to_pylist()):
         return None
-    found = file.read(columns=["add.path", "add.partitionValues"]).column("add").to_pylist()
-    return (one for one in found if one and one.get("path") is not None)
+    actions: list[Entry] = file.read(columns=list(columns)).to_pylist()
+    return actions

@@ -40,12 +40,11 @@ _TEXTS: Mapping[str, Callable[[Any], str]] = {
 def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -> TableLog:
     """The snapshots that led to the current one of the main branch, each from when it became current."""
     folder = f"{place}/metadata"
-    newest = _newest(files, folder)
+    newest = newest_of(files, folder)
     if newest is None:
         return TableLog()
-    content = files.read(f"{folder}/{newest}")
     try:
-        table = json.loads(unzipped(content, newest) if content[:2] == b"\x1f\x8b" else content)
+        table = metadata(files, folder, newest)
         line, times = _ancestors(table), _times(table)
         new = [
             Commit(str(number), at, *_changed(files, folder, table, one))
@@ -70,11 +69,10 @@ def live(files: Files, place: str) -> set[Pairs]:
     Raises as `read` does.
     """
     folder = f"{place}/metadata"
-    newest = _newest(files, folder)
+    newest = newest_of(files, folder)
     if newest is None:
         return set()
-    content = files.read(f"{folder}/{newest}")
-    table = json.loads(unzipped(content, newest) if content[:2] == b"\x1f\x8b" else content)
+    table = metadata(files, folder, newest)
     line = _ancestors(table)
     if not line:
         return set()
@@ -82,7 +80,13 @@ def live(files: Files, place: str) -> set[Pairs]:
     return {tuple(sorted(one.items())) for status, _, one, _ in entries if status != _DELETED}
 
 
-def _newest(files: Files, folder: str) -> str | None:
+def metadata(files: Files, folder: str, name: str) -> Any:
+    """What a metadata file says. Raises ValueError where it is no JSON, and what the storage raises."""
+    content = files.read(f"{folder}/{name}")
+    return json.loads(unzipped(content, name) if content[:2] == b"\x1f\x8b" else content)
+
+
+def newest_of(files: Files, folder: str) -> str | None:
     """The name of the current metadata file, which has the highest number.
 
     Of two with one number at most one was committed, and the next commit tells.
@@ -154,19 +158,20 @@ def _entries(
         if "manifests" in snapshot
         else [
             (one["manifest_path"], one["partition_spec_id"])
-            for one in avro.records(files, _within(folder, snapshot["manifest-list"]))
+            for one in avro.records(files, within(folder, snapshot["manifest-list"]))
             if (not own or one["added_snapshot_id"] == number) and one.get("content", _DATA) == _DATA
         ]
     )
     for path, spec in manifests:
         named = _fields(table, spec)
-        for entry in avro.records(files, _within(folder, path)):
+        for entry in avro.records(files, within(folder, path)):
             file = entry["data_file"]
             partition = _partition(named, list((file["partition"] or {}).values()))
             yield entry["status"], entry["snapshot_id"], partition, file["record_count"]
 
 
-def _within(folder: str, path: str) -> str:
+def within(folder: str, path: str) -> str:
+    """The path of a manifest in the table's own folder. Raises Unreadable for one that lies elsewhere."""
     above, _, name = path.rpartition("/")
     if above.rpartition("/")[2] != "metadata" or name in ("", "..", "."):
         raise Unreadable(f"Iceberg's {name} lies outside of {folder}.", "Such tables need 'dq publish'.")

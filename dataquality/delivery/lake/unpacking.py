@@ -17,6 +17,8 @@ MOST_UNPACKED = 128 * 1024 * 1024
 """More is no log of a table, or none that can be understood at every tick."""
 
 _MAGIC_AND_SYNC = (4, 16)
+# Fields of a record that take no byte, and are made of none all the same.
+_MOST_HOLLOW = 8
 
 
 class _Decompressor(Protocol):
@@ -50,7 +52,7 @@ def vouch_avro(content: bytes, path: str) -> None:
     room = MOST_UNPACKED
     try:
         codec, schema, blocks = _opened(file)
-        if _hollow(schema):
+        if _hollow(schema, path, []):
             raise _too_much(path)
         size = _SIZES.get(codec)
         if size is None:
@@ -69,18 +71,35 @@ def _too_much(path: str) -> Unreadable:
     return Unreadable(f"{path} holds more than {MOST_UNPACKED >> 20} MiB.", "Look at this file.")
 
 
-def _hollow(schema: object) -> bool:
-    """Whether a schema has a part that takes no byte: any number of it fits in a block."""
+def _hollow(schema: object, path: str, hollow: list[str]) -> bool:
+    """Whether a value takes no byte, as the partition of a table that has none; `hollow` are the names of
+    such types so far. Raises Unreadable for many of them, and for a list of such values: any number of these
+    fits in a block.
+    """
     if isinstance(schema, list):
-        return any(_hollow(one) for one in schema if one != "null")
+        for one in schema:
+            if one != "null":
+                _hollow(one, path, hollow)
+        return False
+    kind = schema.get("type") if isinstance(schema, dict) else None
     if not isinstance(schema, dict):
-        return schema == "null"
-    if schema.get("type") == "record":
-        fields = schema.get("fields") or []
-        return not fields or any(_hollow(one["type"]) for one in fields)
-    if schema.get("type") == "fixed":
-        return not schema.get("size")
-    return any(_hollow(schema[key]) for key in ("type", "items", "values") if key in schema)
+        found = schema == "null" or str(schema).rpartition(".")[2] in hollow
+    elif kind == "record":
+        parts = [_hollow(one["type"], path, hollow) for one in schema.get("fields") or []]
+        found = all(parts)
+    elif kind == "fixed":
+        found = not schema.get("size")
+    elif kind in ("array", "map"):
+        if _hollow(schema["items" if kind == "array" else "values"], path, hollow) and kind == "array":
+            raise _too_much(path)
+        found = False
+    else:
+        return _hollow(kind, path, hollow)
+    if found:
+        hollow.append(str(schema.get("name") if isinstance(schema, dict) else schema).rpartition(".")[2])
+        if len(hollow) > _MOST_HOLLOW:
+            raise _too_much(path)
+    return found
 
 
 def _opened(file: BinaryIO) -> tuple[str, object, Iterator[Block]]:

@@ -1,4 +1,4 @@
-"""A table's files by their names, sizes and times, and what their footers say: rows, NULLs, columns."""
+"""A table's files by their names, sizes and times, and what footers or a log say: rows, NULLs, columns."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from dq.contracts.access.filesystem import is_remote
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.types import DataType
 from dq.dataquality.delivery.lake.files import Files, Seen
+from dq.dataquality.local.metadata import delta_log, iceberg_log
+from dq.dataquality.local.metadata.logged import LoggedTable, unknown
 from dq.dataquality.local.offline.arrow import data_type
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, opened
 
@@ -23,9 +25,15 @@ MOST_FILES = 20_000
 # A file that is younger may be written once more within the resolution of its time.
 SETTLED_AFTER = timedelta(minutes=1)
 _PATTERN = frozenset("*?[{")
-_CHECK = "Ask 'dq check' about it."
-# Of these, the files that are there are not those that are read: their logs say which.
-_LOGGED = frozenset({"delta", "iceberg", "hudi"})
+# Of these, the files that are there are not those that are read: their logs say which. The folder and the
+# reader of a log, None: it is not read.
+_LOGS: Mapping[str, tuple[str, Callable[[Files, str], LoggedTable]] | None] = {
+    "delta": (delta_log.FOLDER, delta_log.read),
+    "iceberg": (iceberg_log.FOLDER, iceberg_log.read),
+    "hudi": None,
+}
+# What is raised for a log that is not as its specification has it.
+_NOT_UNDERSTOOD = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,8 @@ class TablePlace:
 
 @dataclass(frozen=True, slots=True)
 class MetadataFacts:
-    """What metadata says. `newest` is when the newest file was written, in UTC as ISO 8601.
+    """What metadata says. `newest` is when the newest file was written, in UTC as ISO 8601. Of a table with a
+    log, `files`, `bytes` and `newest` are those of the data files that it has now.
 
     `rows` and each number of `nulls`, by column, are None where it is not known; `broken` are the promises
     about columns and types that are not kept, if any file was `judged` by them; `problem` is why nothing is
@@ -73,15 +82,19 @@ Judge = Callable[[DataType], Sequence[str]]
 
 def listed(files: Files, place: TablePlace, now: datetime) -> Listed:
     """What lies there. Raises Unreadable where that cannot be told."""
-    if place.format in _LOGGED:
-        raise Unreadable(f"{place.path} is a table of {place.format}, whose log is not read here.", _CHECK)
+    log = _LOGS.get(place.format)
+    if log is None and place.format in _LOGS:
+        raise unknown(place.path, f"is a table of {place.format}, whose log is not read here")
     if _PATTERN & set(place.path):
-        raise Unreadable(f"{place.path} is a pattern of paths, and not one table.", _CHECK)
+        raise unknown(place.path, "is a pattern of paths, and not one table")
     seen: list[tuple[str, Seen]] = []
-    for each in _walk(files, place.path, len(place.keys)):
+    within = f"{place.path.rstrip('/')}/{log[0]}" if log else place.path
+    for each in _walk(files, within, 0 if log else len(place.keys)):
         seen.append(each)
         if len(seen) > MOST_FILES:
-            raise Unreadable(f"{place.path} has more than {MOST_FILES:,} files.", _CHECK)
+            raise unknown(within, f"has more than {MOST_FILES:,} files")
+    if not seen and log and files.holds(place.path):
+        raise unknown(place.path, f"has no folder {log[0]}: it is no table of {place.format}")
     if not seen:
         # An address that ends so may be the one file of its table.
         alone = files.stat(place.path) if place.path.endswith(f".{place.format}") else None
@@ -105,8 +118,11 @@ def _walk(files: Files, path: str, depth: int) -> Iterator[tuple[str, Seen]]:
             yield from _walk(files, f"{path.rstrip('/')}/{name}", depth - 1)
 
 
-def facts(found: Listed, place: TablePlace, judge: Judge) -> MetadataFacts:
-    """What the files and, of Parquet, their footers say. Raises Unreadable for what is no footer."""
+def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> MetadataFacts:
+    """What the files and, of Parquet, their footers say, or the log. Raises Unreadable for what says nothing
+    certain."""
+    if log := _LOGS.get(place.format):
+        return _of_log(_logged(files, place, log[1]), judge)
     newest = max((one.modified_at for _, one in found.files), default=None)
     told = MetadataFacts(
         len(found.files), sum(one.size for _, one in found.files), newest.isoformat() if newest else None
@@ -123,6 +139,27 @@ def facts(found: Listed, place: TablePlace, judge: Judge) -> MetadataFacts:
             schemas[schema] = None
     broken = dict.fromkeys(said for schema in schemas for said in judge(schema))
     return replace(told, rows=rows, nulls=nulls.told(rows), broken=tuple(broken), judged=bool(schemas))
+
+
+def _logged(files: Files, place: TablePlace, read: Callable[[Files, str], LoggedTable]) -> LoggedTable:
+    import pyarrow as pa
+
+    try:
+        return read(files, place.path.rstrip("/"))
+    except (*_NOT_UNDERSTOOD, pa.ArrowException) as error:
+        raise unknown(place.path, f"has a log of {place.format} that cannot be understood") from error
+
+
+def _of_log(log: LoggedTable, judge: Judge) -> MetadataFacts:
+    return MetadataFacts(
+        len(log.files),
+        sum(one.size for one in log.files),
+        log.newest.isoformat() if log.newest else None,
+        log.rows,
+        log.nulls,
+        tuple(judge(log.schema)),
+        judged=True,
+    )
 
 
 def _footer(path: str) -> tuple[FileMetaData, DataType]:

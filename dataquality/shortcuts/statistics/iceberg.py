@@ -65,7 +65,7 @@ def files(frame: DataFrame, _: Dataset | None, partitions: Partitions, wanted: W
         path, writers = row["file_path"], origin.writers.get(row["snapshot_id"], ("",))
         whole = touched is not None and path not in touched and counts_rows(writers)
         facts = {}
-        if _plain(path).startswith(origin.folders):
+        if plain(path).startswith(origin.folders):
             facts = {
                 column: _stated(row, writers, origin, number, kind, nested=len(column.steps) > 1)
                 for column, (number, kind) in known.items()
@@ -124,8 +124,6 @@ class _Origin:
 
 
 def _origin(table: Any, snapshots: set[int]) -> _Origin:
-    home, properties = str(table.location()).rstrip("/"), table.properties()
-    folders = [f"{home}/data", *(str(place) for name in _FOLDERS if (place := properties.get(name)))]
     specs = table.specs()
     partitions = {
         int(number): {
@@ -135,18 +133,26 @@ def _origin(table: Any, snapshots: set[int]) -> _Origin:
         }
         for number in specs.keySet().toArray()
     }
-    writers = {number: _writers(table.snapshot(number)) for number in snapshots}
-    return _Origin(writers, tuple(f"{_plain(folder).rstrip('/')}/" for folder in folders), partitions)
+    kept = {number: table.snapshot(number) for number in snapshots}
+    writers = {number: writers_of(one.summary() if one is not None else {}) for number, one in kept.items()}
+    return _Origin(writers, own_folders(str(table.location()), table.properties()), partitions)
 
 
-def _plain(place: str) -> str:
+def own_folders(location: str, properties: Any) -> tuple[str, ...]:
+    """The folders that the writers of a table at this place use, by its properties."""
+    named = (str(place) for name in _FOLDERS if (place := properties.get(name)))
+    return tuple(f"{plain(one).rstrip('/')}/" for one in (f"{location.rstrip('/')}/data", *named))
+
+
+def plain(place: str) -> str:
     """The same text for a place on this machine, whoever wrote it."""
     return re.sub("^file:/+", "/", place)
 
 
-def _writers(snapshot: Any | None) -> tuple[str, ...]:
-    """The engine and the library that it used, either of which may be wrong; nobody when it expired."""
-    told = snapshot.summary() if snapshot is not None else {}
+def writers_of(told: Any) -> tuple[str, ...]:
+    """The engine and the library that it used, by a snapshot's summary, either of which may be wrong; nobody
+    when it is empty, as that of one that expired.
+    """
     engine = " ".join(str(told.get(name) or "") for name in ("engine-name", "engine-version")).strip()
     library = str(told.get("iceberg-version") or "")
     return tuple(name for name in (engine, library) if name) or ("",)

@@ -74,12 +74,37 @@ def test_a_block_that_unpacks_to_too_much_is_refused(codec: str, packed: Callabl
             "name": "r",
             "fields": [{"name": "a", "type": {"type": "fixed", "name": "f", "size": 0}}],
         },
+        {
+            "type": "record",
+            "name": "r",
+            "fields": [
+                {"name": "n", "type": "long"},
+                {"name": "p", "type": {"type": "record", "name": "x.empty", "fields": []}},
+                {"name": "a", "type": {"type": "array", "items": "empty"}},
+            ],
+        },
+        {
+            "type": "record",
+            "name": "r",
+            "fields": [{"name": "n", "type": "long"}, *({"name": f"n{n}", "type": "null"} for n in range(9))],
+        },
     ],
-    ids=["an array of nulls", "no field", "no byte"],
+    ids=["an array of nulls", "no field", "no byte", "an array of what has no field", "many nulls"],
 )
 def test_what_takes_no_room_is_refused(schema: object) -> None:
     with pytest.raises(Unreadable, match="holds more than"):
         avro.parsed(container("null", number(1 << 40) + number(0), 1, schema), "m0.avro")
+
+
+def test_a_record_may_have_a_field_without_any_of_its_own() -> None:
+    # As the files of a table without partitions have.
+    fields = [
+        {"name": "n", "type": "long"},
+        {"name": "p", "type": {"type": "record", "name": "e", "fields": []}},
+    ]
+    made = container("null", number(7), 1, {"type": "record", "name": "r", "fields": fields})
+
+    assert avro.parsed(made, "m0.avro") == [{"n": 7, "p": {}}]
 
 
 def test_more_records_than_there_is_room_for_are_refused() -> None:
