@@ -76,17 +76,7 @@ def install(built: Path, folder: Path, base: Path) -> Light:
     uv = wheel.uv()
     subprocess.run([uv, "--no-config", "venv", "--quiet", "--python", base, folder], check=True)
     python = folder / "bin" / "python"
-    command = [
-        uv,
-        "--no-config",
-        "pip",
-        "install",
-        "--quiet",
-        "--compile-bytecode",
-        "--python",
-        python,
-        built,
-    ]
+    command = [uv, "--no-config", "pip", "install", "--quiet", "--python", python, built]
     locked = ["--constraint", wheel.ROOT / "requirements-gate.txt"]
     # A wheel of another Python may not be in the cache yet.
     if subprocess.run([*command, *locked, "--offline"], check=False, capture_output=True).returncode:
