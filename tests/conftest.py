@@ -45,6 +45,7 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 if find_spec("airflow") is None:
     compiled.share()
     migrated.share()
+stores.hurry()
 
 for name, value in jvm.SETTINGS.items():
     os.environ.setdefault(name, value)

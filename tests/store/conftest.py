@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes import migrated, postgres
+from fakes import migrated, postgres, stores
 
 
 @pytest.fixture(autouse=True)
-def migrations_run() -> None:
-    """Here every store is made by the migrations themselves."""
+def stores_are_as_users_have_them() -> Iterator[None]:
+    """Here every store is made by the migrations themselves, and waits for its disk."""
     migrated.forget()
+    stores.wait()
+    yield
+    stores.hurry()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
