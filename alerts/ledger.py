@@ -192,7 +192,7 @@ def _of(key: IncidentKey) -> Any:
 
 
 def _read(tx: Connection, row: Row[Any] | None) -> Incident | None:
-    return None if row is None else _made(row, _subjects(tx, row.id))
+    return None if row is None else _made(row, _all_subjects(tx, [row.id]).get(row.id, _NONE))
 
 
 def _made(row: Row[Any], subjects: Mapping[str, Subject]) -> Incident:
@@ -218,10 +218,6 @@ def _made(row: Row[Any], subjects: Mapping[str, Subject]) -> Incident:
         silenced_why=row.silenced_why or "",
         subjects=subjects,
     )
-
-
-def _subjects(tx: Connection, incident_id: str) -> Mapping[str, Subject]:
-    return _all_subjects(tx, [incident_id]).get(incident_id, _NONE)
 
 
 def _all_subjects(tx: Connection, incident_ids: Sequence[str]) -> dict[str, Mapping[str, Subject]]:

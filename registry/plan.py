@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 
 from dq.contracts.identity import identity
-from dq.registry.action import Action, ActionKind, CatalogPlan, ColumnJudge, Grade, LiveTable, TableChange
+from dq.registry.action import Action, ActionKind, CatalogPlan, ColumnJudge, Grade, LiveTable
 from dq.registry.diff import breaking, changes, merged
 from dq.registry.orphans import WholeRegistry, is_ours, orphans
 from dq.registry.renames import linked
@@ -174,15 +174,12 @@ def _compare(
     found = changes(live.spec, spec, base, terms.judge, terms.creates)
     drift = any(change.drift for change in found)
     if kind is None:
-        kind = ActionKind.DRIFT if drift else ActionKind.UPDATE if _touches(found) else ActionKind.NOOP
+        touches = any(not change.kept for change in found)
+        kind = ActionKind.DRIFT if drift else ActionKind.UPDATE if touches else ActionKind.NOOP
     if kind is ActionKind.DRIFT and not note:
         note = _who(live)
     after = merged(live.spec, spec, found, terms.creates)
     return Action(kind, spec.key, found, live, after, spec, note)
-
-
-def _touches(found: tuple[TableChange, ...]) -> bool:
-    return any(not change.kept for change in found)
 
 
 def _who(live: LiveTable) -> str:

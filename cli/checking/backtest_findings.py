@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dq.cli.checking.backtested import UntestedPast, listed
 from dq.cli.checking.selection import Pair
-from dq.contracts.shared.outcome import CheckResult, Finding, Location, Severity, Status
+from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status
 from dq.dataquality.backtest.report import Backtest, RuleHistory
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.model.run_context import Partition
@@ -115,7 +115,7 @@ def as_markdown(tested: Sequence[tuple[Pair, Backtest | UntestedPast]], folder: 
 
 
 def _row(rule: RuleHistory, failed: Where, unsure: Where, folder: Path) -> list[str]:
-    at = _shown(rule.at, folder)
+    at = in_repository(Finding(RULE, Severity.INFO, "", "", rule.at), folder).at
     said = []
     if failed:
         named = listed([f"{label(where)} ({result.observed})" for where, result in reversed(failed)])
@@ -126,7 +126,3 @@ def _row(rule: RuleHistory, failed: Where, unsure: Where, folder: Path) -> list[
     what = f"{rule.property} {rule.check}".strip()
     place = code(f"{at.file}:{at.line}")
     return [grave, place, code(what), "<br>".join(map(escaped, said)), escaped(rule.allowed)]
-
-
-def _shown(at: Location, folder: Path) -> Location:
-    return in_repository(Finding(RULE, Severity.INFO, "", "", at), folder).at

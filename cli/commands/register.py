@@ -13,7 +13,6 @@ from dq.cli.gating.agreed import agreed as agreed_subscriptions
 from dq.cli.gating.registry_name import registry_name, server_choice
 from dq.cli.loading.contracts import PATHS, Loaded, load
 from dq.cli.loading.holding import settled
-from dq.cli.loading.refusal import as_row
 from dq.cli.loading.subscriptions import AgreedSubscriptions
 from dq.cli.loading.whole import ServerOf, doubts, whole
 from dq.cli.registering.column_changes import column_judge
@@ -201,7 +200,7 @@ def command(
         output.block(as_markdown(plan, findings, unclear, beside))
     elif format is output.PageFormat.JSON:
         orphans = {"judged": not unclear, "reasons": unclear or unpruned}
-        rows = [as_row(finding) for finding in findings]
+        rows = [finding.as_dict() for finding in findings]
         more = {one.name.lower().replace(" ", "_"): governed_as_dict(one) for one in beside}
         output.as_json({**as_dict(plan, results), **more, "orphans": orphans, "findings": rows})
     else:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import typer
 
-from dq.cli.loading.refusal import as_row
 from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
 from dq.cli.world.environment import elapsed, here, registry_root
@@ -63,7 +62,7 @@ def command(
         output.note(f"dq: {told(aside)}")
     if format is output.PageFormat.JSON:
         listed = [_as_dict(one, state) for one, state in rows]
-        output.as_json({"subscriptions": listed, "findings": [as_row(one) for one in findings]})
+        output.as_json({"subscriptions": listed, "findings": [one.as_dict() for one in findings]})
     elif format is output.PageFormat.MARKDOWN:
         cells = [[escaped(cell) for cell in _cells(one, state)] for one, state in rows]
         output.block(table(_HEADER, cells) + "\n")

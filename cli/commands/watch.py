@@ -21,7 +21,6 @@ from dq.cli.commands import _ticks
 from dq.cli.loading.contracts import PATHS, slos
 from dq.cli.loading.holding import settled
 from dq.cli.loading.placing import placed, resolved
-from dq.cli.loading.refusal import as_row
 from dq.cli.loading.removal import load_watched
 from dq.cli.loading.resting import at_rest, lay_to_rest
 from dq.cli.loading.withdrawal import close_withdrawn, withdrawals
@@ -190,7 +189,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     hasty = timedelta(0) if form is output.Format.TEXT else patience
     drained = sending.send(world, store, write, channel, hasty)
     if form is output.Format.JSON:
-        left_out = [as_row(finding) for finding in findings]
+        left_out = [finding.as_dict() for finding in findings]
         output.as_json(
             {
                 **_ticks.as_dict(done),

@@ -38,18 +38,3 @@ def each(
         except DqError as error:
             refused[refusal(contract_of(item), error)] = None
     return done, list(refused)
-
-
-def as_row(finding: Finding) -> dict[str, object]:
-    """A finding for machines, as `dq validate --format json` writes it."""
-    return {
-        "rule": finding.rule,
-        "severity": finding.severity.value,
-        "message": finding.message,
-        "mend": finding.mend,
-        "file": finding.at.file,
-        "line": finding.at.line,
-        "column": finding.at.column,
-        "path": finding.path,
-        "contract": finding.contract,
-    }

@@ -79,7 +79,7 @@ def named_contracts(root: Path, ids: Collection[str]) -> NamedContracts:
     """The contracts below a registry's root that have one of these ids; only they are parsed."""
     if not ids:
         return NamedContracts()
-    found = _parsed(root, ids, lambda data: {_text(one) for one in _IDS.findall(data)})
+    found = _parsed(root, ids, lambda data: {one.decode("utf-8", "replace") for one in _IDS.findall(data)})
     missing = set(ids) - {id_ for id_, _ in found.contracts} - found.unclear
     if not missing:
         return found
@@ -91,10 +91,6 @@ def named_contracts(root: Path, ids: Collection[str]) -> NamedContracts:
 
 
 _IDS = re.compile(rb"""\bid["']?[ \t]*:[ \t]*(?:&\S+[ \t]+)?["']?([^"'\s,{}#]+)""")
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 def _parsed(root: Path, ids: Collection[str], said: Callable[[bytes], set[str]]) -> NamedContracts:

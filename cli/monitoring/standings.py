@@ -19,7 +19,6 @@ from dq.alerts.sending.outstanding import Outstanding
 from dq.cli.alerting import sending
 from dq.cli.loading.contracts import Loaded, load, slos
 from dq.cli.loading.holding import settled
-from dq.cli.loading.refusal import as_row
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, here
 from dq.contracts.model import Contract
@@ -92,7 +91,7 @@ class PromisesStanding:
             "audits": [_audit(one) for one in self.audited],
             "withdrawn": [_withdrawal(one) for one in self.withdrawn],
             "outstanding": [sending.outstanding_as_dict(one) for one in self.outstanding],
-            "findings": [as_row(one) for one in self.findings],
+            "findings": [one.as_dict() for one in self.findings],
         }
 
 

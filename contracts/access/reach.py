@@ -83,7 +83,7 @@ class Reach:
     def _remote(self, text: str, address: Address) -> str | TextFault:
         # The container before it is the account's own matter.
         host = address.host.rpartition("@")[2]
-        hosted = address.scheme in HOSTED and any(_is_host(host, known) for known in self.hosts)
+        hosted = address.scheme in HOSTED and any(fnmatchcase(host, known.lower()) for known in self.hosts)
         if hosted or any(address.below(root) for root in self.roots):
             scheme, colon, rest = text.partition(":")
             return scheme.lower() + colon + rest.rstrip("/")
@@ -176,10 +176,6 @@ def _below(real: str, folder: str) -> str | None:
         return ""
     start = folder.rstrip(os.sep) + os.sep
     return real[len(start) :] if real.startswith(start) else None
-
-
-def _is_host(host: str, known: str) -> bool:
-    return fnmatchcase(host, known.lower())
 
 
 def reach(

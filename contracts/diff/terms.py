@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from dq.contracts import extension
@@ -18,7 +18,7 @@ from dq.contracts.diff.threshold import (
     threshold,
     unfolded,
 )
-from dq.contracts.extension import Delivery, Scope
+from dq.contracts.extension import Delivery
 from dq.contracts.model import Contract, Quality, SlaProperty
 from dq.contracts.node import Node
 from dq.contracts.shared.fault import TextFault
@@ -131,7 +131,7 @@ def rules(listed: list[Quality], holder: str, column: str) -> Iterator[FlatEleme
             # What the implementation says is told by its parts.
             found["implementation"] = value(rule, "implementation", canonical(unfolded(rule)), name)
         terms_, _ = extension.scope(rule)
-        found.update(_scope(terms_))
+        found.update(terms(terms_, "scope"))
         content = canonical({key: one.normal for key, one in found.items() if key != "threshold"})
         keys = (
             ("id", rule.id or ""),
@@ -154,10 +154,6 @@ def rules(listed: list[Quality], holder: str, column: str) -> Iterator[FlatEleme
             object_name=column,
             quiet=told_by_allowed_values(rule),
         )
-
-
-def _scope(scope: Scope) -> Mapping[str, Value]:
-    return dict(terms(scope, "scope"))
 
 
 def _values_key(rule: Quality) -> str:

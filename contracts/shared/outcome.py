@@ -58,6 +58,20 @@ class Finding:
     def __str__(self) -> str:
         return f"{self.at}: {self.severity} {self.rule}: {self.message} {self.mend}".rstrip()
 
+    def as_dict(self) -> dict[str, object]:
+        """As JSON values; `dq schema findings` prints their schema."""
+        return {
+            "rule": self.rule,
+            "severity": self.severity.value,
+            "message": self.message,
+            "mend": self.mend,
+            "file": self.at.file,
+            "line": self.at.line,
+            "column": self.at.column,
+            "path": self.path,
+            "contract": self.contract,
+        }
+
 
 class Status(StrEnum):
     """How a check ended. ERROR: could not be measured. SKIPPED: there was nothing to measure."""

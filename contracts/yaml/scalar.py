@@ -40,7 +40,7 @@ def value(text: str, tag: str | None, plain: bool) -> Value:
     if tag == _STR:
         return text
     if tag not in _CORE:
-        raise UnusableScalar(f"tag {_short(tag)!r} is not allowed")
+        raise UnusableScalar(f"tag {tag.replace('tag:yaml.org,2002:', '!!')!r} is not allowed")
     return _construct(tag, text)
 
 
@@ -97,7 +97,3 @@ def _construct(tag: str, text: str) -> Value:
         return getattr(constructor, f"construct_yaml_{kind}")(node)  # type: ignore[no-any-return]
     except (ValueError, OverflowError, KeyError, TypeError, AttributeError, ConstructorError) as error:
         raise UnusableScalar(f"{text!r} reads like {_WORDS.get(kind, kind)} and is not") from error
-
-
-def _short(tag: str) -> str:
-    return tag.replace("tag:yaml.org,2002:", "!!")

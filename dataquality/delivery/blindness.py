@@ -60,7 +60,7 @@ def cause_of(judged: CycleJudgement) -> str | None:
         return None
     if judged.result.status is not CycleStatus.UNKNOWN:
         return None
-    return _of_format(one) if evidence.source == "commit" else root_of(one)
+    return f"commits of {one.place.format}" if evidence.source == "commit" else root_of(one)
 
 
 def returned(cause: str, now: datetime) -> Recovery:
@@ -98,7 +98,3 @@ def root_of(one: Watched) -> str:
         return one.files.root(one.place.path.rstrip("/"))
     except Exception:  # noqa: BLE001  # as with every probe: no storage may end a tick
         return one.place.path
-
-
-def _of_format(one: Watched) -> str:
-    return f"commits of {one.place.format}"

@@ -104,7 +104,8 @@ def propose(request: Request, data: bytes, last: int = LAST) -> tuple[bytes, Pro
         out = _unreachable(data, wanted)
         dropped += out
         made = [each for each in wanted if each not in [each.proposal for each in out]]
-        text = insert(data, contract.file, [_addition(each) for each in made])
+        additions = [Addition(each.way, each.key, each.value, each.evidence) for each in made]
+        text = insert(data, contract.file, additions)
         wrong = _broken(text, made, asked) if made else []
         if not wrong:
             break
@@ -130,10 +131,6 @@ def _session(request: Request) -> SparkSession:
     if request.spark is None:
         raise UsageError("a place can only be read with a session.", "Give spark=….")
     return request.spark
-
-
-def _addition(one: Proposal) -> Addition:
-    return Addition(one.way, one.key, one.value, one.evidence)
 
 
 def _unreachable(data: bytes, wanted: Sequence[Proposal]) -> list[Dropped]:

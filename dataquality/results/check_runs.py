@@ -169,7 +169,7 @@ def verdict(
         return Recovery(key, scope, now, (("checked", f"{scope}: {said}"),), title=title)
     worst = max((one.severity for one in broken), key=lambda severity: severity.rank)
     broken.sort(key=lambda one: -one.severity.rank)
-    facts = [(_what(one), _told(one)) for one in broken[:_TOLD]]
+    facts = [(f"{one.property} {one.check}".strip(), _told(one)) for one in broken[:_TOLD]]
     if len(broken) > _TOLD:
         facts.append(("and", f"{len(broken) - _TOLD} more failed checks"))
     title = (
@@ -183,10 +183,6 @@ def _told(result: CheckResult) -> str:
     said = f"{result.observed}, promised {result.allowed}"
     rows = [" ".join(f"{key}={value}" for key, value in row.items()) for row in result.samples[:_SHOWN]]
     return f"{said}; {', '.join(rows)}{' …' if len(result.samples) > _SHOWN else ''}" if rows else said
-
-
-def _what(result: CheckResult) -> str:
-    return f"{result.property} {result.check}".strip()
 
 
 def latest(tx: Connection, contract: str, object: str) -> list[Line]:

@@ -147,7 +147,7 @@ def _alone(frame: DataFrame, metric: Metric, others: Others) -> Number | Failure
     """The answer to what shares no pass with others."""
     match metric:
         case DistinctKeys():
-            return _distinct(frame, metric)
+            return keyed(frame, metric).distinct().count()
         case RepeatedKeys():
             return _duplicates(frame, metric)
         case UnmatchedKeys():
@@ -205,10 +205,6 @@ def _within(frame: DataFrame, metric: OfRows) -> DataFrame:
     return frame.where(
         sql.all_of(*(f"array_contains(array(true), coalesce({truth}, false))" for truth in truths))
     )
-
-
-def _distinct(frame: DataFrame, metric: DistinctKeys) -> int:
-    return keyed(frame, metric).distinct().count()
 
 
 def _duplicates(frame: DataFrame, metric: RepeatedKeys) -> int:

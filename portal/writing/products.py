@@ -136,14 +136,10 @@ def _product(
     now: datetime,
     tick: timedelta,
 ) -> Summary:
-    neighbours = _neighbours(contract, beside)
+    neighbours = Neighbours.of([contract, *(other for other in beside if other.file != contract.file)])
     facts = product(job.card, contract, known, now, neighbours, job.edges, job.consumers, job.versions, tick)
     _write(site, job, facts)
     return summary(facts)
-
-
-def _neighbours(contract: Contract, beside: list[Contract]) -> Neighbours:
-    return Neighbours.of([contract, *(other for other in beside if other.file != contract.file)])
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:

@@ -33,7 +33,7 @@ def _finding(change: Judged, today: date) -> Finding:
         message += f" Waived: {change.waived}."
     mend = change.instead
     if change.verdict is not Verdict.OK:
-        item = _one_line(change.waiver(today)).removeprefix("waivers: ")
+        item = " ".join(change.waiver(today).split()).removeprefix("waivers: ")
         mend += f" To accept it, add to 'waivers' in dq-policy.yaml: {item}"
     severity = _SEVERITY[change.verdict]
     if change.verdict is not Verdict.OK:
@@ -70,7 +70,3 @@ def summary(found: Comparison, part: Aspect) -> str:
     modes = ", ".join(sorted({one.mode.value for one in changes}))
     counts = Counter(one.verdict for one in changes)
     return f"{modes}: " + ", ".join(f"{counts[one]} {one}" for one in reversed(Verdict) if counts[one])
-
-
-def _one_line(snippet: str) -> str:
-    return " ".join(snippet.split())

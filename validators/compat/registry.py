@@ -103,7 +103,8 @@ def _one(
     source = _predecessor(contract, old, new)
     if source is None:
         beside = any(id_ == key[0] for id_, _ in (*old, *(other for other in new if other != key)))
-        return list(door.alone(None, contract, terms, _came(beside)).changes), None
+        rule = "contract-major-added" if beside else "contract-added"
+        return list(door.alone(None, contract, terms, rule).changes), None
     past = history(source)
     dated = replace(terms, deprecated_since={**terms.deprecated_since, **past.deprecated_since})
     made = door.both(source, contract, dated)
@@ -115,10 +116,6 @@ def _one(
             note = f"Version {source.version} was replaced by {contract.version} in its own file."
             changes.append(_contract(removal._replace(note=note), source, contract, terms))
     return changes, made.required_version
-
-
-def _came(beside: bool) -> str:
-    return "contract-major-added" if beside else "contract-added"
 
 
 def _announced(changes: Iterable[Judged]) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from dq.contracts.shared import printable
-from dq.contracts.shared.outcome import Finding
 from dq.validators.lint import Linted
 from dq.validators.lint.report import ReportFormat, Screen, counts
 
@@ -16,27 +15,13 @@ def render(linted: Linted, _screen: Screen) -> str:
     `counts` has the number of files and of findings by severity. `dq schema findings` prints the schema.
     """
     document = {
-        "findings": [_row(finding) for finding in linted.findings],
+        "findings": [finding.as_dict() for finding in linted.findings],
         "counts": {
             "files": len(linted.files),
             **{severity.value: number for severity, number in counts(linted.findings).items()},
         },
     }
     return printable.in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
-
-
-def _row(finding: Finding) -> dict[str, object]:
-    return {
-        "rule": finding.rule,
-        "severity": finding.severity.value,
-        "message": finding.message,
-        "mend": finding.mend,
-        "file": finding.at.file,
-        "line": finding.at.line,
-        "column": finding.at.column,
-        "path": finding.path,
-        "contract": finding.contract,
-    }
 
 
 REPORT = ReportFormat("json", render)

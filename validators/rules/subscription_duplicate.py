@@ -31,14 +31,10 @@ def subscribed(one: Subscription, among: Subscribed) -> Iterator[Fault]:
             earlier = False
             continue
         # Of two, the later is told; the earlier only where nobody looks at the later.
-        if (earlier or other.file not in among.told) and _same(one, other) and _meet(one, other):
+        if (earlier or other.file not in among.told) and _key(one) == _key(other) and _meet(one, other):
             message = f"{other.file} has the same consumer, contract and purpose."
             yield fault(one, "purpose", message, "Put the columns into one file, or tell the purposes apart.")
             return
-
-
-def _same(one: Subscription, other: Subscription) -> bool:
-    return _key(one) == _key(other)
 
 
 def _key(one: Subscription) -> tuple[object, ...]:

@@ -154,16 +154,13 @@ def _rows(clause: Clause, asked: Sequence[Metric], values: Values) -> dict[Group
     if not terms_of(clause, MeasureAsked).by:
         return {(): [values[one] for one in asked]}
     answers = [_groups(values[one]) for one in asked]
-    return {group: [one[group] for one in answers] for group in answers[0] if _everywhere(group, answers)}
+    everywhere = [group for group in answers[0] if all(group in one for one in answers)]
+    return {group: [one[group] for one in answers] for group in everywhere}
 
 
 def _groups(value: Value) -> Groups:
     assert isinstance(value, Mapping)
     return value
-
-
-def _everywhere(group: Group, answers: Sequence[Groups]) -> bool:
-    return all(group in one for one in answers)
 
 
 _CHANGED = Failure("the data changed while it was read")

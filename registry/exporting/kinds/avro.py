@@ -52,17 +52,13 @@ def write(_: Contract, objects: list[SchemaObject]) -> Exported:
         )
     [one] = objects
     to = _Writing({_named(one.column)})
-    fields = [_field(prop, kind, to) for prop, kind in columns(one)]
+    fields = [_member(prop.column, _named(prop.column), prop, kind, to) for prop, kind in columns(one)]
     keys = [prop.column for prop in one.partition_keys()]
     if keys:
         to.losses.note(one.name, f"the partition keys {', '.join(keys)}", "fields", several=True)
     doc = {"doc": one.description} if one.description else {}
     made = {"type": "record", "name": _named(one.column), **doc, "fields": fields}
     return Exported(json.dumps(made, indent=2, ensure_ascii=False) + "\n", to.losses.all())
-
-
-def _field(prop: Property, kind: DataType, to: _Writing) -> Node:
-    return _member(prop.column, _named(prop.column), prop, kind, to)
 
 
 def _member(where: str, name: str, prop: Property | None, kind: DataType, to: _Writing) -> Node:

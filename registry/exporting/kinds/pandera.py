@@ -75,7 +75,7 @@ def _schema(one: SchemaObject, losses: Losses) -> Iterator[str]:
     yield "        columns={"
     for prop, kind in columns(one):
         if kind.name in _CHECKED:
-            typed.append(f"            _typed({prop.column!a}, {_simple(kind)!a}),")
+            typed.append(f"            _typed({prop.column!a}, {str(_plain(kind))!a}),")
         yield from _column(one, prop, kind, losses)
     yield "        },"
     if typed:
@@ -129,11 +129,6 @@ def _plain(kind: DataType) -> DataType:
     if kind.name in _TEXTS:
         return DataType("string")
     return DataType(kind.name, kind.numbers, tuple(map(_plain, kind.parts)), kind.names)
-
-
-def _simple(kind: DataType) -> str:
-    """The type as a frame of Spark names it."""
-    return str(_plain(kind))
 
 
 SAYS = words("description businessName required primaryKey enum", objects="description")

@@ -112,7 +112,7 @@ class IcebergTable:
                 try:
                     self._commit(table, staged)
                 except Exception as error:
-                    if not _is_conflict(error) or attempt == _TRIES - 1:
+                    if "CommitFailedException" not in _said(error) or attempt == _TRIES - 1:
                         raise
                     continue
                 return True
@@ -199,10 +199,6 @@ def _said(error: Exception) -> str:
     java = getattr(error, "java_exception", None)
     lines = str(java.toString() if java is not None else error).splitlines()
     return next((line.strip() for line in lines if line.strip()), "no reason given")
-
-
-def _is_conflict(error: Exception) -> bool:
-    return "CommitFailedException" in _said(error)
 
 
 def _each(iterable: Any) -> Iterator[Any]:
