@@ -72,6 +72,14 @@ class Request:
     verify_statistics: float = 0.0
     samples: bool = True
 
+    def session(self) -> SparkSession:
+        """The session by which the data is read. Raises UsageError for a Dataset without one."""
+        if not isinstance(self.data, Dataset):
+            return self.data.sparkSession
+        if self.spark is None:
+            raise UsageError("a place can only be read with a session.", "Give spark=….")
+        return self.spark
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.sql import text as sql
@@ -16,6 +16,7 @@ from dq.dataquality.model.run_context import Partition
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.partitions import NULL_PARTITION, literal
 from dq.dataquality.spark.readers.dataset import FILES, Dataset, files_of
+from dq.dataquality.spark.readers.file_schemas import named_folders
 from dq.dataquality.spark.schema import data_type, type_ddl
 
 if TYPE_CHECKING:
@@ -79,17 +80,12 @@ def _of_folders(
         return None
     held: dict[Partition, list[str]] = {}
     for file in files:
-        told = _folders(file)
+        told = named_folders(file)
         if any(name.lower() not in told for name in named):
             return None
         held.setdefault(tuple((name, told[name.lower()]) for name in named), []).append(file)
     made = [FoundPartition(partition, None, tuple(files)) for partition, files in held.items()]
     return _in_order(_with_keys(spark, made, [types[name.lower()] for name in named]))
-
-
-def _folders(file: str) -> dict[str, str]:
-    segments = [segment.partition("=") for segment in urlsplit(file).path.split("/")[:-1]]
-    return {unquote(name).lower(): unquote(text) for name, equals, text in segments if equals}
 
 
 def _of_catalog(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import CheckResult, Status
@@ -31,10 +30,6 @@ from dq.dataquality.request import Chosen, Request, choose, occasion_of
 from dq.dataquality.results.earlier_runs import COUNTED
 from dq.dataquality.spark.column_notes import with_notes
 from dq.dataquality.spark.measure import schema_of
-from dq.dataquality.spark.readers.dataset import Dataset
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 LAST = 90
 _TABLE = "it speaks of the whole table, not of one partition; 'dq check --all' tests it"
@@ -71,7 +66,7 @@ def backtest(request: Request, last: int = LAST, side_by_side: SideBySide = map)
         raise UsageError("a back-test finds its partitions by itself.", "Give last=… instead.")
     contract, chosen = request.contract, choose(request)
     one = chosen.one
-    found = partitions(_session(request), request.data, [prop.column for prop in one.partition_keys()])
+    found = partitions(request.session(), request.data, [prop.column for prop in one.partition_keys()])
     last_ones = found[-last:]
     told = [clause for clause in chosen.clauses if _of_a_partition(clause, last_ones)]
     asked = replace(
@@ -99,14 +94,6 @@ def backtest(request: Request, last: int = LAST, side_by_side: SideBySide = map)
         ),
         at=request.now,
     )
-
-
-def _session(request: Request) -> SparkSession:
-    if not isinstance(request.data, Dataset):
-        return request.data.sparkSession
-    if request.spark is None:
-        raise UsageError("a place can only be read with a session.", "Give spark=….")
-    return request.spark
 
 
 def _of_a_partition(clause: Clause, chosen: Sequence[FoundPartition]) -> bool:

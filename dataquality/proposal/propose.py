@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
@@ -17,10 +16,6 @@ from dq.dataquality.proposal.facts import Proposal
 from dq.dataquality.proposal.learn import learn
 from dq.dataquality.proposal.table_rules import TOGETHER, proposals
 from dq.dataquality.request import Request, pick
-from dq.dataquality.spark.readers.dataset import Dataset
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 LAST = 90
 
@@ -94,7 +89,7 @@ def propose(request: Request, data: bytes, last: int = LAST) -> tuple[bytes, Pro
     if last < 1:
         raise UsageError(f"the last {last} partitions are none.", "Give a number from 1.")
     contract, one = request.contract, pick(request.contract, request.object)
-    learnt = learn(_session(request), request.data, one, last, request.now)
+    learnt = learn(request.session(), request.data, one, last, request.now)
     asked = replace(request, object=one.name, partitions=learnt.scope or None)
     table = learnt.table
     dropped: list[Dropped] = []
@@ -123,14 +118,6 @@ def propose(request: Request, data: bytes, last: int = LAST) -> tuple[bytes, Pro
         empty=tuple(each.name for each in table.columns if table.rows and not each.filled),
         hidden=tuple(each.name for each in table.columns if each.sensitive),
     )
-
-
-def _session(request: Request) -> SparkSession:
-    if not isinstance(request.data, Dataset):
-        return request.data.sparkSession
-    if request.spark is None:
-        raise UsageError("a place can only be read with a session.", "Give spark=….")
-    return request.spark
 
 
 def _unreachable(data: bytes, wanted: Sequence[Proposal]) -> list[Dropped]:

@@ -72,7 +72,7 @@ def csv_frame(
     looked_at = [file for file in reading.headers if file in set(scope)]
     unfit, rows = _looked_at(reading, looked_at)
     frame = _rows(reading, list(reading.headers))
-    return frame.select(*_typed(reading, looked_at, unfit, rows), *_partitions(all_files))
+    return frame.select(*_typed(reading, looked_at, unfit, rows), *all_files.columns())
 
 
 def _headers(
@@ -144,7 +144,7 @@ def _group(
     ]
     last = {"_dq_last": f"_dq_{len(header) - 1} AS _dq_last"}
     others = [expr(last.get(one, one)) for one in more]
-    return frame.select(*columns, *_partitions(reading.all_files), *others)
+    return frame.select(*columns, *reading.all_files.columns(), *others)
 
 
 def _nullable(column: str, form: TextFormat) -> str:
@@ -169,12 +169,6 @@ def _options(form: TextFormat) -> dict[str, str]:
         "enforceSchema": "true",
         "inferSchema": "false",
     }
-
-
-def _partitions(all_files: Listing) -> list[Column]:
-    from pyspark.sql.functions import col
-
-    return [col(sql.name(each.name)) for each in all_files.partitions]
 
 
 def _value(reading: _Reading, name: str) -> str:

@@ -96,7 +96,7 @@ def _within(
 
 def _held(file: str, partition: Mapping[str, str], types: Mapping[str, StructField]) -> bool | None:
     """Whether a file lies in a partition; None where the text of its folder may be read in several ways."""
-    told, answers = _folders(file), []
+    told, answers = named_folders(file), []
     for name, wanted in partition.items():
         text, kind = told.get(name.lower()), types.get(name.lower())
         canonical = _CANONICAL.get(kind.dataType.typeName()) if kind is not None else None
@@ -111,7 +111,7 @@ def _held(file: str, partition: Mapping[str, str], types: Mapping[str, StructFie
     return all(answers)
 
 
-def _folders(file: str) -> dict[str, str]:
+def named_folders(file: str) -> dict[str, str]:
     """What the names of a file's folders say of columns, by their lower case."""
     segments = [segment.partition("=") for segment in urlsplit(file).path.split("/")[:-1]]
     return {unquote(name).lower(): unquote(text) for name, equals, text in segments if equals}
@@ -172,7 +172,7 @@ def merged(
     for file in looked_at:
         for name, kind in dict(zip(map(str.lower, file.names), file.types, strict=True)).items():
             held.setdefault(name, {}).setdefault(kind, []).append(file.address)
-    folders = {name for file in looked_at for name in _folders(file.address)}
+    folders = {name for file in looked_at for name in named_folders(file.address)}
     own = {field.name.lower() for field in schema.fields}
     alike = all([len(looked_at)] == [len(files) for files in kinds.values()] for kinds in held.values())
     placed = folders - held.keys()

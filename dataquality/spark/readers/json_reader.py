@@ -58,7 +58,7 @@ def json_frame(
         if (members := [file for file in all_files.files if (file in arrays) is whole])
     ]
     frame = frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
-    return frame.select(*_columns(seen, spelt, named, read, promised), *_partitions(all_files))
+    return frame.select(*_columns(seen, spelt, named, read, promised), *all_files.columns())
 
 
 def _some(struct: DataType, keep: Sequence[int], parts: Sequence[DataType] | None = None) -> DataType:
@@ -185,12 +185,6 @@ def _group(
     if not whole:
         reader = reader.option("lineSep", "\n")
     return load(reader.schema(StructType([*own.fields, *all_files.partitions])), all_files, files)
-
-
-def _partitions(all_files: Listing) -> list[Column]:
-    from pyspark.sql.functions import col
-
-    return [col(sql.name(each.name)) for each in all_files.partitions]
 
 
 def _columns(

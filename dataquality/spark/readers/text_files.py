@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.shared.errors import Unreadable
+from dq.contracts.sql import text as sql
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import StructField
 
 Scope = Sequence[Mapping[str, str]]
@@ -38,6 +39,12 @@ class Listing:
     def names(self) -> frozenset[str]:
         """The partition columns in lower case."""
         return frozenset(field.name.lower() for field in self.partitions)
+
+    def columns(self) -> list[Column]:
+        """The partition columns as expressions of Spark."""
+        from pyspark.sql.functions import col
+
+        return [col(sql.name(field.name)) for field in self.partitions]
 
 
 def base_of(path: str) -> str:
