@@ -119,9 +119,11 @@ def scene(
 
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from fakes import gateway
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+    gateway.remember_names()
     home = tmp_path_factory.mktemp("spark")
     settings = {
         "spark.ui.enabled": "false",

@@ -10,6 +10,7 @@ import html
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -348,22 +349,27 @@ def test_teams_hears_what_is_agreed(story: Story) -> None:
     compare("late.teams.json", json.dumps(cards, indent=2, ensure_ascii=False) + "\n")
 
 
+def commands_in(slack: FakeSlack) -> list[str]:
+    """Each command that stands in Slack, as it is pasted from there."""
+    found = dict.fromkeys(re.findall("```(.+?)```", json.dumps(heard(slack))))
+    return [html.unescape(command) for command in found]
+
+
 def pasted(story: Story, **variables: str) -> list[subprocess.CompletedProcess[str]]:
     """What a shell in the watcher's folder does with each command that stands in Slack."""
     home = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "LANG": "C.UTF-8"} | jvm.SETTINGS
     if "JAVA_HOME" in os.environ:
         home["JAVA_HOME"] = os.environ["JAVA_HOME"]
-    commands = dict.fromkeys(re.findall("```(.+?)```", json.dumps(heard(story.slack))))
     return [
         subprocess.run(
-            ["sh", "-c", html.unescape(command)],
+            ["sh", "-c", command],
             cwd=story.desk.folder,
             env=home | variables,
             capture_output=True,
             text=True,
             check=False,
         )
-        for command in commands
+        for command in commands_in(story.slack)
     ]
 
 
@@ -397,9 +403,11 @@ def test_failed_checks_are_told_as_agreed(story: Story, spark: SparkSession) -> 
 
     assert ran.code == 1, ran.all
     compare("quality.slack.json", json.dumps(heard(story.slack), indent=2, ensure_ascii=False) + "\n")
-    (again,) = pasted(story, **story.variables)
-    assert again.returncode == 1, again.stderr
-    assert "id required" in again.stdout
+    (command,) = commands_in(story.slack)
+    program, *words = shlex.split(command)
+    again = story.desk.dq(*words, **story.variables)
+    assert (program, again.code) == ("dq", 1), again.err
+    assert "id required" in again.out
     assert "@example.com" not in (GOLDEN / "quality.slack.json").read_text().replace(
         "ana.reis@example.com", ""
     )

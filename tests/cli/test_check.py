@@ -73,12 +73,14 @@ def test_the_default_is_what_was_delivered_and_not_checked_yet(spark, desk):
 
 
 @pytest.mark.spark
-def test_data_that_is_not_there_is_exit_3_with_the_mend(lake):
-    found = run(lake, "check", "--all", "--channel", "console", DQ_VARS="DQ_LAKE", DQ_LAKE="nowhere")
+def test_data_that_is_not_there_is_exit_3_with_the_mend(spark, desk):
+    write_days(desk.folder)
 
-    assert found.returncode == 3
-    assert "Check the server's path" in found.stderr
-    assert "Traceback" not in found.stderr
+    found = desk.dq("check", "--all", "--channel", "console", DQ_LAKE="nowhere")
+
+    assert found.code == 3
+    assert "Check the server's path" in found.err
+    assert "Traceback" not in found.err
 
 
 def test_without_java_one_sentence_and_the_command_that_installs_it(lake):
