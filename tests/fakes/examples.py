@@ -8,6 +8,16 @@ from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.clauses.kind import Example
 
+# Checks of single rows. Spark is asked for all their predicates at once, of the rows of all examples, in
+# `dataquality/model/test_examples.py`.
+OF_ROWS = frozenset(
+    {
+        *("bounds", "compare_columns", "enum", "format", "invalid_values", "items", "lengths"),
+        *("logical_type", "missing_values", "multiple_of", "null_values", "pattern", "required"),
+        *("required_fields", "vector"),
+    }
+)
+
 
 def contract_of(example: Example) -> Contract:
     written = textwrap.dedent(example.contract).strip()
