@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from airflow.sdk import BaseOperator
@@ -93,7 +94,9 @@ class _Command(BaseOperator):
     def on_kill(self) -> None:
         """Ends the process, and the JVM below it."""
         if self._process is not None and self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGTERM)
+            # It may end between this look and the signal.
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGTERM)
 
 
 class DqCheckOperator(_Command):
