@@ -126,19 +126,22 @@ def civil_of(tz: ZoneInfo, instant: datetime) -> datetime:
 
 @cache
 def changes(name: str) -> tuple[tuple[datetime, timedelta, timedelta], ...]:
-    """Clock changes between FIRST and LAST, found by looking at the clock every three hours."""
+    """Clock changes between FIRST and LAST, found by looking at the clock twice a day."""
     tz, found, at = tz_of(name), [], FIRST
-    before = at.astimezone(tz).utcoffset()
+
+    def offset(instant: datetime) -> timedelta:
+        shown = instant.astimezone(tz).utcoffset()
+        assert shown is not None
+        return shown
+
+    half_a_day = range(-12 * 60 + 1, 1)
+    before = offset(at)
     while at < LAST:
-        at += timedelta(hours=3)
-        after = at.astimezone(tz).utcoffset()
-        assert before is not None
-        assert after is not None
+        at += timedelta(hours=12)
+        after = offset(at)
         if after != before:
-            exact = at
-            while (exact - MINUTE).astimezone(tz).utcoffset() == after:
-                exact -= MINUTE
-            found.append((exact, before, after))
+            first = next(n for n in half_a_day if offset(at + n * MINUTE) == after)
+            found.append((at + first * MINUTE, before, after))
             before = after
     return tuple(found)
 
@@ -162,9 +165,9 @@ class Clock:
 
     def __init__(self, name: str, change: datetime) -> None:
         tz = tz_of(name)
-        start = change.replace(second=0) - 5 * DAY
+        start = change.replace(second=0) - 4 * DAY
         self.start, self.end = change - 3 * DAY, change + 3 * DAY
-        self.minutes = [start + n * MINUTE for n in range(10 * 24 * 60)]
+        self.minutes = [start + n * MINUTE for n in range(8 * 24 * 60)]
         self.civil = [civil_of(tz, instant) for instant in self.minutes]
         self.first: dict[datetime, datetime] = {}
         for instant, civil in zip(self.minutes, self.civil, strict=True):
