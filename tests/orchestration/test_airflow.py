@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from fakes.command import Place, contract
@@ -15,13 +19,23 @@ from fakes.command import Place, contract
 pytest.importorskip("airflow", reason="Airflow has an environment of its own: make test-airflow")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "airflow" / "orders_dag.py"
-RUN = """\
-import json, sys
+# A first `dag.test()` takes ten seconds of a processor for what the next in its process finds there.
+SERVE = """\
+import importlib, json, os, sys, traceback
 from datetime import datetime
-sys.path.insert(0, sys.argv[1])
-module = __import__(sys.argv[2])
-run = module.dag.test(logical_date=datetime.fromisoformat(sys.argv[3]))
-print("STATES " + json.dumps({one.task_id: str(one.state) for one in run.get_task_instances()}))
+sys.path.insert(0, os.environ["AIRFLOW__CORE__DAGS_FOLDER"])
+for line in sys.stdin:
+    name, project, at = json.loads(line)
+    os.environ["DQ_PROJECT"] = project
+    os.chdir(project)
+    states = {}
+    try:
+        run = importlib.import_module(name).dag.test(logical_date=datetime.fromisoformat(at))
+        states = {one.task_id: str(one.state) for one in run.get_task_instances()}
+    except Exception:
+        traceback.print_exc()
+    sys.modules.pop(name, None)
+    print("STATES " + json.dumps(states), flush=True)
 """
 DAY = "2026-05-10"
 AS_TEXT = {
@@ -31,20 +45,39 @@ AS_TEXT = {
 TOLD_HERE = {"tool: slack": "tool: console"}
 
 
+@dataclass(frozen=True)
+class Scheduler:
+    """The process, and the one folder in which it looks for DAGs."""
+
+    process: subprocess.Popen[str]
+    dags: Path
+
+
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The settings of an Airflow whose database is ready."""
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scheduler]:
+    """A process of Airflow with a database of its own, in which one DAG after the other is run."""
     folder = tmp_path_factory.mktemp("airflow")
+    (folder / "dags").mkdir()
     settings = {
         **os.environ,
         "AIRFLOW_HOME": str(folder),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(folder / "dags"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
     }
     migrate = [sys.executable, "-m", "airflow", "db", "migrate"]
     done = subprocess.run(migrate, env=settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return settings
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", SERVE],
+        env=settings,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        yield Scheduler(process, folder / "dags")
+        process.kill()
 
 
 @pytest.fixture
@@ -66,36 +99,40 @@ def project(tmp_path: Path) -> Path:
 
 
 def ran(
-    home: dict[str, str], project: Path, file: Path, day: str = "2026-05-11"
+    scheduler: Scheduler, project: Path, file: Path, day: str = "2026-05-11"
 ) -> tuple[dict[str, str], str]:
     """The states of the DAG's tasks after `dag.test()`, and its log."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", RUN, str(file.parent), file.stem, f"{day}T05:00:00+00:00"],
-        env={**home, "DQ_PROJECT": str(project), "AIRFLOW__CORE__DAGS_FOLDER": str(file.parent)},
-        cwd=project,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    log = done.stdout + done.stderr
-    states = [line for line in done.stdout.splitlines() if line.startswith("STATES ")]
-    assert states, log
-    return json.loads(states[0].removeprefix("STATES ")), log
+    process = scheduler.process
+    assert process.stdin is not None
+    assert process.stdout is not None
+    shutil.copy(file, scheduler.dags)
+    process.stdin.write(json.dumps([file.stem, str(project), f"{day}T05:00:00+00:00"]) + "\n")
+    process.stdin.flush()
+    late = Timer(300, process.kill)
+    late.start()
+    log, states = "", ""
+    for line in process.stdout:
+        if line.startswith("STATES "):
+            states = line.removeprefix("STATES ")
+            break
+        log += line
+    late.cancel()
+    assert states not in ("", "{}\n"), log
+    return json.loads(states), log
 
 
-def test_what_came_is_gated_and_published(home: dict[str, str], project: Path) -> None:
-    states, log = ran(home, project, EXAMPLE)
+def test_what_came_is_gated_and_published(scheduler: Scheduler, project: Path) -> None:
+    states, log = ran(scheduler, project, EXAMPLE)
 
     assert states == dict.fromkeys(("wait", "gate", "publish"), "success"), log
     (line,) = (project / ".dq" / "published.jsonl").read_text().splitlines()
     assert json.loads(line)["data"]["partition"] == {"day": DAY}
 
 
-def test_a_bad_partition_fails_the_gate_and_is_not_published(home: dict[str, str], project: Path) -> None:
+def test_a_bad_partition_fails_the_gate_and_is_not_published(scheduler: Scheduler, project: Path) -> None:
     (project / "lake" / "sales" / f"day={DAY}" / "part.csv").write_text("id\n1\n-5\n")
 
-    states, log = ran(home, project, EXAMPLE)
+    states, log = ran(scheduler, project, EXAMPLE)
 
     assert states == {"wait": "success", "gate": "failed", "publish": "upstream_failed"}, log
     assert "breaks its contract (exit 1): sales.id: 1 of 2 rows are less than 1" in log
@@ -144,8 +181,8 @@ def test_the_channel_of_a_task_is_told_and_not_that_of_the_contract(unreached: P
         gate.execute({})
 
 
-def test_what_did_not_come_fails_the_sensor_with_the_reason(home: dict[str, str], project: Path) -> None:
-    states, log = ran(home, project, EXAMPLE, "2026-05-13")
+def test_what_did_not_come_fails_the_sensor_with_the_reason(scheduler: Scheduler, project: Path) -> None:
+    states, log = ran(scheduler, project, EXAMPLE, "2026-05-13")
 
     assert states == {"wait": "failed", "gate": "upstream_failed", "publish": "upstream_failed"}, log
     assert "Nothing arrived; given up" in log
@@ -167,7 +204,7 @@ with DAG("{name}", schedule=None, start_date=datetime(2026, 1, 1)) as dag:
 
 @pytest.mark.parametrize("deferrable", [True, False])
 def test_a_sensor_that_waits_ends_with_the_deadline_of_the_contract(
-    home: dict[str, str], tmp_path: Path, deferrable: bool
+    scheduler: Scheduler, tmp_path: Path, deferrable: bool
 ) -> None:
     # Due two minutes ago, and told to be missing some seconds from now.
     now = datetime.now(UTC)
@@ -177,10 +214,11 @@ def test_a_sensor_that_waits_ends_with_the_deadline_of_the_contract(
     Place(tmp_path).put("orders.odcs.yaml", contract("orders", **parts))
     (tmp_path / "lake" / "orders").mkdir(parents=True)
     file = Place(tmp_path).put(
-        "waiting.py", WAITING.format(name="w", due=due.isoformat(), deferrable=deferrable)
+        f"waiting_{deferrable}.py",
+        WAITING.format(name=f"w_{deferrable}", due=due.isoformat(), deferrable=deferrable),
     )
 
-    states, log = ran(home, tmp_path, file)
+    states, log = ran(scheduler, tmp_path, file)
 
     assert states == {"wait": "failed"}, log
     assert "Nothing arrived by" in log
