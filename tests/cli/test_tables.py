@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,53 @@ def test_a_file_that_is_still_written_is_looked_at_again(folder, dq):
     look(dq)
 
     assert look(dq)[1]["young"]["changed"] is True
+
+
+def commit(place: Path, number: int, *actions: dict[str, Any]) -> Path:
+    file = place / "_delta_log" / f"{number:020}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(map(json.dumps, actions)))
+    os.utime(file, (OLD, OLD))
+    return file
+
+
+def created(kind: str) -> tuple[dict[str, Any], ...]:
+    types = {"id": kind, "note": "string"}
+    fields = [{"name": name, "type": one, "metadata": {}} for name, one in types.items()]
+    schema = json.dumps({"type": "struct", "fields": fields})
+    return {"protocol": {"minReaderVersion": 1}}, {
+        "metaData": {"schemaString": schema, "partitionColumns": []}
+    }
+
+
+def file_of(rows: int, notes: int) -> dict[str, Any]:
+    stats = json.dumps({"numRecords": rows, "nullCount": {"id": 0, "note": notes}})
+    return {"add": {"path": f"{rows}", "partitionValues": {}, "size": 9, "modificationTime": OLD * 1000,
+                    "stats": stats}}  # fmt: skip
+
+
+def test_a_table_with_a_log_is_told_by_it_which_is_not_read_again_without_news(folder, dq):
+    log = commit(promise(folder, "log", form="delta"), 0, *created("long"), file_of(3, 1))
+    commit(promise(folder, "wrong", form="delta"), 0, *created("integer"))
+    outside = folder.parent / "outside" / folder.name
+    commit(outside, 0, *created("long"))
+    (promise(folder, "linked", form="delta") / "_delta_log").symlink_to(outside / "_delta_log")
+
+    code, told = look(dq)
+    kept = log.read_text()
+    log.write_text("x" * len(kept))
+    os.utime(log, (OLD, OLD))
+    second = look(dq)[1]["log"]
+    log.write_text(kept)
+    commit(log.parent.parent, 1, file_of(4, 0))
+    third = look(dq)[1]["log"]
+
+    first = told["log"]
+    assert (first["state"], first["rows"], first["nulls"]) == ("kept", 3, {"id": 0, "note": 1})
+    assert (first["files"], first["bytes"], first["newest"]) == (1, 9, "2023-11-14T22:13:20+00:00")
+    assert told["wrong"]["broken"] == ["wrong.id: type is int; allowed: bigint"]
+    assert (code, told["linked"]["state"], told["linked"]["rows"]) == (3, "unknown", None)
+    assert (second, third["changed"], third["rows"]) == ({**first, "changed": False}, True, 7)
 
 
 def _unreadable(folder: Path) -> None:

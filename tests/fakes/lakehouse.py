@@ -6,6 +6,7 @@ of its own, which the other tests never see (see the fixture in `tests/conftest.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fakes.versions import INTERPRETED
 
+from dq.dataquality.delivery.lake.files import LocalFiles
+from dq.dataquality.local.metadata.facts import MetadataFacts, TablePlace, facts, listed
 from dq.dataquality.model import jars
 
 if TYPE_CHECKING:
@@ -72,6 +75,13 @@ def add_file(spark: SparkSession, name: str, file: Path, partition: str) -> None
     builder = iceberg.DataFiles.builder(table.spec()).withInputFile(given).withFormat("parquet")
     table.newAppend().appendFile(builder.withMetrics(metrics).withPartitionPath(partition).build()).commit()
     spark.sql(f"REFRESH TABLE {name}")
+
+
+def by_log(path: str, form: str) -> MetadataFacts:
+    """What `dq tables` says of a table by its log alone; in the place of broken promises its columns."""
+    files, place = LocalFiles(), TablePlace(path, form)
+    found = listed(files, place, datetime.now(UTC))
+    return facts(files, found, place, lambda schema: [str(schema)])
 
 
 def compact(spark: SparkSession, name: str) -> None:

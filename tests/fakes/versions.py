@@ -91,6 +91,10 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
             }
         ),
     ),
+    "dataquality/lakehouse/test_table_metadata.py": (
+        _FILES,
+        frozenset({"test_rows_nulls_and_columns_are_those_that_spark_counts"}),
+    ),
     "dataquality/lakehouse/test_writers.py": (_FILES, frozenset()),
     "dataquality/shortcuts/statistics/test_parquet.py": (
         _FILES,

@@ -22,6 +22,7 @@ from dq.dataquality.delivery.lake.files import Files, Seen
 # Of a larger checkpoint nobody knows what its columns unpack to.
 _MOST_FILES, _MOST_BYTES = 1_000_000, 256 * 2**20
 _COMMIT = re.compile(r"\d{20}\.json")
+_NUMBERED = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\..+)")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
 
 Entry = Mapping[str, Any]
@@ -75,9 +76,9 @@ def live(files: Files, place: str) -> set[Pairs] | None:
 def state(files: Files, place: str, columns: Sequence[str]) -> DeltaState | None:
     """The newest version; of a checkpoint no more is read than these columns.
 
-    None where it cannot be told: the log is cut or lacks a commit, and its checkpoint is too large or lies
-    in files of its own (version 2). Raises Unreadable for a commit that is cut off, what the storage raises,
-    and ImportError without pyarrow where a checkpoint is needed.
+    None where it cannot be told: the log is cut or lacks a commit, and its checkpoint is not whole, too large
+    or lies in files of its own (version 2). Raises Unreadable for a commit that is cut off, what the storage
+    raises, and ImportError without pyarrow where a checkpoint is needed.
     """
     log = f"{place}/_delta_log"
     inside = files.inside(log)
@@ -85,7 +86,9 @@ def state(files: Files, place: str, columns: Sequence[str]) -> DeltaState | None
     since = [one for one in _commits(inside) if one.name[:20] > number]
     first = int(number) + 1 if parts else 0
     numbers = [int(one.name[:20]) for one in since]
-    if not (parts or since) or numbers != [*range(first, first + len(since))]:
+    # Of a checkpoint that is half there, or of a kind that is not read, the commits may be gone.
+    newest = max((int(match[1]) for one in inside if (match := _NUMBERED.fullmatch(one.name))), default=0)
+    if not (parts or since) or numbers != [*range(first, newest + 1)]:
         return None
     found = DeltaState()
     for name in parts:

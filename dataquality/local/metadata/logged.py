@@ -74,7 +74,9 @@ def file(
         number = count(told, rows)
         if any(Statistic.NULLS in distrusted(writer, kind) for writer in writers):
             number = None
-        if number == 0 and rows is not None:
+        if rows is None or number is None:
+            known[name] = None
+        elif number == 0:
             known[name] = 0
         elif number == rows:
             # All are, whichever are left.

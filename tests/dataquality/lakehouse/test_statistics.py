@@ -391,7 +391,8 @@ def drawn(step: str, chance: random.Random) -> str:
 
 
 def verify(table: Table, *scopes: list[dict[str, str]]) -> None:
-    """Every fact of every file is true of the rows that Spark reads from it, in each scope of partitions.
+    """Every fact of every file is true of the rows that Spark reads from it, in each scope of partitions, and
+    what the log says without Spark is true of all.
 
     A scope without partitions is the whole table.
     """
@@ -399,6 +400,10 @@ def verify(table: Table, *scopes: list[dict[str, str]]) -> None:
     shown = [f"{name} AS `{name}`" for name in SCALARS if name not in ("at", "civil")]
     shown += ["unix_micros(at) AS at", "unix_micros(CAST(civil AS TIMESTAMP)) AS civil"]
     rows = open_frame(table.spark, data).selectExpr("input_file_name() AS file", *shown).collect()
+    said = lakehouse.by_log(table.path, table.form)
+    assert said.rows == len(rows) or (said.rows is None and table.form == "iceberg")
+    for name, told in said.nulls.items():
+        assert told in (None, sum(row[name] is None for row in rows))
     for partitions in scopes:
         found = table.files(*SCALARS, partitions=tuple(partitions))
         assert found is not None
