@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dq.cli.checking.backtested import UntestedPast, listed
 from dq.cli.checking.selection import Pair
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status
 from dq.dataquality.backtest.report import Backtest, RuleHistory
 from dq.dataquality.delivery.sources.probe import label
@@ -57,27 +58,21 @@ def _unread(past: Backtest) -> Iterator[str]:
 
 
 def _of(rule: RuleHistory, unsure: Where, contract: str) -> Iterator[Finding]:
-    what, last = f"{rule.property} {rule.check}".strip(), len(rule.results)
+    what, last = f"{rule.property} {rule.check}".strip(), counted(len(rule.results), "partition")
     if failed := rule.of(Status.FAIL):
         named = listed([f"{label(where)} ({result.observed})" for where, result in reversed(failed)])
-        said = f"{what}: would have failed in {len(failed)} of the last {_partitions(last)}: {named};"
+        said = f"{what}: would have failed in {len(failed)} of the last {last}: {named};"
         said += f" promised {rule.allowed}." if rule.allowed else "."
         yield _finding(rule, said.replace(";.", "."), _LOOSEN, contract)
     if unsure:
         named = listed([label(where) for where, _ in reversed(unsure)])
         why = unsure[-1][1].message
-        said = (
-            f"{what}: could not be tested in {len(unsure)} of the last {_partitions(last)}: {named}; {why}."
-        )
+        said = f"{what}: could not be tested in {len(unsure)} of the last {last}: {named}; {why}."
         yield _finding(rule, said, _TELL, contract)
 
 
 def _finding(rule: RuleHistory, message: str, mend: str, contract: str) -> Finding:
     return Finding(RULE, rule.severity, message, mend, rule.at, rule.clause, contract)
-
-
-def _partitions(number: int) -> str:
-    return f"{number} partition{'' if number == 1 else 's'}"
 
 
 def in_repository(found: Finding, folder: Path) -> Finding:
@@ -103,7 +98,7 @@ def as_markdown(tested: Sequence[tuple[Pair, Backtest | UntestedPast]], folder: 
     for past in pasts:
         if past.partitions:
             span = f"{label(past.partitions[0])} to {label(past.partitions[-1])}"
-            said = f"{past.contract}/{past.object}: {_partitions(len(past.partitions))}, {span}."
+            said = f"{past.contract}/{past.object}: {counted(len(past.partitions), 'partition')}, {span}."
             parts.append(escaped(said))
         parts += [f"❌ {escaped(said)}" for said in _unread(past)]
         if past.untold:

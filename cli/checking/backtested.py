@@ -13,6 +13,7 @@ from dq.cli.terminal import output
 from dq.cli.world.concurrency import together
 from dq.cli.world.environment import World
 from dq.cli.world.spark import label as labelled
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import DqError, Unreadable
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.backtest.partitions import FoundPartition
@@ -120,7 +121,7 @@ def describe(found: Backtest) -> None:
     tested = len(found.partitions) - len(unread)
     if quiet and tested:
         empty = sum(len(one.of(Status.SKIPPED)) == tested for one in quiet)
-        said = f"{_rules(len(quiet))} would have failed nowhere"
+        said = f"{counted(len(quiet), 'rule')} would have failed nowhere"
         output.line(f"  {said}{f', of which {empty} had nothing to test' if empty else ''}.")
     for reason in dict.fromkeys(one.reason for one in found.unread):
         names = [label(one.partition) for one in found.unread if one.reason == reason]
@@ -128,7 +129,7 @@ def describe(found: Backtest) -> None:
     _ways(found)
     if found.untold:
         said = ", ".join(dict.fromkeys(f"{one.property} {one.check}".strip() for one in found.untold))
-        output.line(f"  {_rules(len(found.untold))} not tested: {said}: {found.untold[0].reason}.")
+        output.line(f"  {counted(len(found.untold), 'rule')} not tested: {said}: {found.untold[0].reason}.")
 
 
 def _ways(found: Backtest) -> None:
@@ -156,7 +157,3 @@ def listed(names: Sequence[str]) -> str:
     """The first few of them, and how many more there are."""
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _rules(number: int) -> str:
-    return f"{number} rule{'' if number == 1 else 's'}"

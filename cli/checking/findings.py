@@ -11,6 +11,7 @@ from dq.cli.checking.oors import Source
 from dq.cli.checking.run import Failed
 from dq.cli.checking.selection import name_of
 from dq.cli.terminal import output
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Finding, Status
 from dq.dataquality import Report
 from dq.dataquality.clauses.clause import RowScope
@@ -125,7 +126,7 @@ def describe(report: Report, *, quiet: bool = False) -> None:
     clauses = ", ".join(f"{states[state]} {state.value}" for state in State if states[state])
     proven = f", {report.proven} proven without reading" if report.proven else ""
     kept = f", {report.kept} with answers kept of folders that did not change" if report.kept else ""
-    passes = f"{report.passes} pass{'' if report.passes == 1 else 'es'}"
+    passes = counted(report.passes, "pass", "passes")
     output.line(f"  {said}{proven}{kept}, in {passes}. Clauses: {clauses}.")
     for note in report.notes:
         output.line(f"  {note}")
@@ -151,7 +152,7 @@ def foreseen(plan: Outline) -> None:
     for one in plan.passes:
         number = f"{jobs.index(one) + 1}." if one in jobs else "- "
         where = ", on the whole table" if plan.partitions and one.rows is RowScope.TABLE else ""
-        questions = f"{one.questions} question{'' if one.questions == 1 else 's'}"
+        questions = counted(one.questions, "question")
         output.line(f"  {number} {one.says}{where}: {questions} for {len(one.clauses)} clauses")
         output.line(f"     {', '.join(one.clauses)}")
     for path, reason in plan.errors:

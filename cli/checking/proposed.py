@@ -13,6 +13,7 @@ from dq.cli.world.environment import World
 from dq.cli.world.spark import label
 from dq.contracts.access.files import read_own
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.counts import counted
 from dq.contracts.yaml.load import parsed, read
 from dq.contracts.yaml.writing import commented
 from dq.dataquality.api import Frame
@@ -96,14 +97,13 @@ def with_rules(
 def describe(one: Proposed) -> None:
     """On stderr, for a reader: from what was learnt, what is proposed, and what is not promised, and why."""
     head = output.styled(f"{one.contract}/{one.object}", bold=True)
-    rows = f"{one.rows:,} row{'' if one.rows == 1 else 's'}"
+    rows = counted(one.rows, "row")
     if one.partitions:
-        seen = f"{one.partitions:,} of {one.present:,} partition{'' if one.present == 1 else 's'}, {rows}"
+        seen = f"{one.partitions:,} of {counted(one.present, 'partition')}, {rows}"
     else:
         seen = f"one snapshot of {rows}, which shows nothing of how it changes"
-    count = len(one.proposals)
     output.note(f"{head}: learnt from {seen}.")
-    output.note(f"  {count} rule{'' if count == 1 else 's'} proposed, each tested on the same data.")
+    output.note(f"  {counted(len(one.proposals), 'rule')} proposed, each tested on the same data.")
     if one.empty:
         output.note(f"  Without any value, so that nothing is promised: {_names(one.empty)}.")
     if one.hidden:

@@ -14,6 +14,7 @@ from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, ROLE, opened
 from dq.cli.world.environment import World, here
 from dq.contracts.access.files import create
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest
 from dq.contracts.yaml.writing import commented
@@ -67,7 +68,7 @@ def command(
     file.parent.mkdir(parents=True, exist_ok=True)
     create(file, text.encode())
     count = sum(len(table.columns) + len(table.partitions) for table in tables)
-    output.line(f"Wrote {file}: {_counted(count, 'column')} of {_counted(len(tables), 'table')}.")
+    output.line(f"Wrote {file}: {counted(count, 'column')} of {counted(len(tables), 'table')}.")
     for one in tables[0].whole.lost:
         output.note(f"The source says more: {commented(one)}.")
     for name, one in ((table.name, lost) for table in tables for lost in table.lost):
@@ -123,12 +124,8 @@ def _compared(file: Path, tables: Sequence[FoundTable]) -> int:
     for line in found:
         output.line(f"  {line}")
     output.line(
-        f"{file} is left as it is: {_counted(len(found), 'difference')}."
+        f"{file} is left as it is: {counted(len(found), 'difference')}."
         if found
         else f"{file} says what its source says; it is left as it is."
     )
     return 1 if found else 0
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"

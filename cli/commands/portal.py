@@ -14,6 +14,7 @@ from dq.cli.loading.holding import settled
 from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
 from dq.cli.world.environment import World, elapsed, here, processors, registry_root
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.subscriptions.subscription import Subscription
@@ -144,8 +145,7 @@ class _Progress:
 def describe(done: PortalSummary) -> None:
     """What was built, and where it is."""
     said = ", ".join(f"{number:,} {state}" for state, number in sorted(done.states.items()))
-    count = "1 product" if done.products == 1 else f"{done.products:,} products"
-    output.line(f"{count}{': ' + said if said else ''}.")
+    output.line(f"{counted(done.products, 'product')}{': ' + said if said else ''}.")
     files = f"{done.written:,} files written, {done.same:,} as they were, {done.removed:,} removed"
     output.line(f"{done.rendered:,} made anew; {files}.")
     for problem in done.problems:

@@ -19,6 +19,7 @@ from dq.cli.world.catalogs import ACCOUNT, CATALOG, ROLE
 from dq.cli.world.environment import World, here, instant
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import UsageError
 from dq.registry.publishing.partition import given_once
 
@@ -174,7 +175,7 @@ def _show(contract: str, done: Delivered, mended: Sequence[str], line: Callable[
         before, rows = event.previous_rows, event.publication.rows
         if before is not None and rows is not None:
             now = "as before" if rows == before else f"now {rows:,}"
-            what += f" ({before:,} row{'' if before == 1 else 's'}, {now})"
+            what += f" ({counted(before, 'row')}, {now})"
     did = ", ".join(done.published.done) or ("branch" if mended else "nothing, it was published before")
     line(f"{contract} {what}: {did}.")
     for sentence in mended:

@@ -21,6 +21,7 @@ from fractions import Fraction
 
 from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.service_levels import time_unit
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.units import Duration, parse_duration
@@ -86,7 +87,7 @@ def _compared(clause: Clause, values: Values) -> CheckResult:
     here, period = moment_of(clause.occasion), terms_of(clause, Duration)
     assert isinstance(found, int)
     assert clause.limit is not None
-    seen = f"{clause.object}: {found:,} row{'' if found == 1 else 's'}"
+    seen = f"{clause.object}: {counted(found, 'row')}"
     then = before(here, period, dt.UTC) if here else None
     known = comparable(clause.occasion, _CHECK, clause.path)
     earlier = nearest(known, then, (here - then).total_seconds() / 2) if here and then else None

@@ -29,6 +29,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dq.contracts.model import Contract, Quality, SchemaObject
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.shared.spelling import nearest
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
@@ -124,7 +125,7 @@ def judge(clause: Clause, values: Values) -> CheckResult:
     (found,) = values.values()
     terms, here = terms_of(clause, Tolerance), moment_of(clause.occasion)
     assert isinstance(found, int)
-    seen = f"{clause.object}: {found:,} row{'' if found == 1 else 's'}"
+    seen = f"{clause.object}: {counted(found, 'row')}"
     if clause.occasion.history is None or here is None:
         reason = "several partitions at once" if len(clause.occasion.partitions) > 1 else "no history"
         if clause.occasion.history is not None and here is None and not clause.occasion.partitions:
@@ -153,7 +154,7 @@ def judge(clause: Clause, values: Values) -> CheckResult:
     )
     status = Status.PASS if kept else Status.FAIL
     clause = replace(clause, allowed=f"{expected} rows, by the last {band.days}")
-    return result(clause, status, f"{found:,} row{'' if found == 1 else 's'}", message, float(found))
+    return result(clause, status, counted(found, "row"), message, float(found))
 
 
 def _expected(band: Band) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, ForeignKey, RowTest, UniqueKey, Unit
 from dq.dataquality.model.metric import (
@@ -153,13 +154,9 @@ def _complaint(clause: Clause) -> str:
 
 def _observed(clause: Clause, found: int, total: int | None, measured: Fraction) -> str:
     if not clause.of_rows:
-        return _rows(found)
-    shown = f"{found:,} of {_rows(total)}" if total is not None else _rows(found)
+        return counted(found, "row")
+    shown = f"{found:,} of {counted(total, 'row')}" if total is not None else counted(found, "row")
     return f"{percent(measured)} % ({shown})" if _in_percent(clause) else shown
-
-
-def _rows(number: int) -> str:
-    return f"{number:,} row{'' if number == 1 else 's'}"
 
 
 def percent(value: Fraction) -> str:

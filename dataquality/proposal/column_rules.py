@@ -8,6 +8,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
+from dq.contracts.shared.counts import counted
 from dq.dataquality.model.term import INTEGERS, TEXTS
 from dq.dataquality.proposal import policy
 from dq.dataquality.proposal.facts import ColumnFacts, Proposal, SeenValues, TableFacts
@@ -36,7 +37,7 @@ def where(table: TableFacts) -> str:
     if not table.partitioned:
         return f"in {table.rows:,} rows"
     count = len(table.sizes)
-    return f"in {count:,} of {count:,} partition{'' if count == 1 else 's'}"
+    return f"in {count:,} of {counted(count, 'partition')}"
 
 
 def _required(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
@@ -76,10 +77,9 @@ def _enum(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
         return
     values = column.values or {}
     rarest = min(rows for _, rows in values.values())
-    rows = "row" if rarest == 1 else "rows"
-    number = f"{len(values)} value{'' if len(values) == 1 else 's'} {where(table)}"
+    number = f"{counted(len(values), 'value')} {where(table)}"
     listed = [{"value": value} for value in sorted(values)]
-    evidence = f"{number}, the rarest in {rarest:,} {rows}"
+    evidence = f"{number}, the rarest in {counted(rarest, 'row')}"
     if table.partitioned:
         evidence += f" of {min(count for count, _ in values.values()):,} partitions"
     yield Proposal(column.way, "enum", listed, evidence, f"one of {len(values)} values", column.name)

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
+from dq.contracts.shared.counts import counted
 from dq.portal.facts.names import domain_page
 from dq.portal.facts.product import ProductState
 from dq.portal.facts.watcher import Watcher
 from dq.portal.views.lists import ProductRow, row
-from dq.portal.views.words import Values, counted, instant, length
+from dq.portal.views.words import Values, instant, length
 
 _WORST = 5
 

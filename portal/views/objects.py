@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from dq.contracts.columns import catalog_type
 from dq.contracts.model import Property, SchemaObject
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import Status
 from dq.dataquality.results.check_runs import Line
 from dq.portal.facts.clauses import Fate
 from dq.portal.facts.product import ObjectFacts
 from dq.portal.views.strip import row_line
-from dq.portal.views.words import Values, counted, cut, instant
+from dq.portal.views.words import Values, cut, instant
 
 _COLUMNS, _CLAUSES, _FAILS = 400, 60, 50
 _DEEPEST = 12

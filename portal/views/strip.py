@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dq.contracts.shared.counts import counted
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.wording import local, span
 from dq.portal.facts.quality import RowCounts
-from dq.portal.views.words import CYCLES, counted
+from dq.portal.views.words import CYCLES
 
 DRAWN = 90
 STEP = 9

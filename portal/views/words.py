@@ -96,11 +96,6 @@ def cut(text: object, most: int = LONGEST) -> str:
     return whole if len(whole) <= most else f"{whole[: most - 1]}…"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 miss`, `1,204 misses`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def length(minutes: float) -> str:
     """Minutes as `2 h 10 min`."""
     return span(timedelta(minutes=minutes))

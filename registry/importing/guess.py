@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from dq.contracts.shared.counts import counted
 from dq.contracts.types import MAX_PRECISION, DataType
 
 GUESS = "a guess"
@@ -109,7 +110,7 @@ class TextGuess:
         kind, word = (STRING, "they are texts") if words else self._narrowest()
         some = f", {self.empty:,} empty" if self.empty else ""
         some += f", {self.nulls[null]:,} {null}" if self.nulls[null] else ""
-        return kind, f"{GUESS} from {_values(self.seen + words)}{some}: {word}"
+        return kind, f"{GUESS} from {counted(self.seen + words, 'value')}{some}: {word}"
 
     def _narrowest(self) -> tuple[DataType, str]:
         if "whole" in self._left and self._digits <= MAX_PRECISION:
@@ -163,7 +164,7 @@ class ValueGuess:
     def made(self) -> tuple[DataType, str]:
         """The type that holds every value, and on what that stands."""
         kinds = set(self.kinds)
-        count = f"{GUESS} from {_values(self.kinds.total())}: "
+        count = f"{GUESS} from {counted(self.kinds.total(), 'value')}: "
         if not kinds:
             return STRING, f"{GUESS}: no value was seen"
         if kinds == {"text"}:
@@ -184,10 +185,6 @@ class ValueGuess:
             parts = tuple(inner.made()[0] for inner in self.fields.values())
             return DataType("struct", (), parts, tuple(self.fields)), f"{count}all are objects"
         return STRING, f"{count}they are of several kinds ({', '.join(sorted(kinds))})"
-
-
-def _values(count: int) -> str:
-    return "1 value" if count == 1 else f"{count:,} values"
 
 
 def _apart(names: Iterable[str]) -> bool:

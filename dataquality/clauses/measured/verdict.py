@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dq.contracts.measures.terms import Against
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, GroupResult, Status
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.judge import result, subject, unmeasured
@@ -117,7 +118,7 @@ def _grouped(clause: Clause, asked: MeasureAsked, judged: tuple[GroupResult, ...
         made = result(clause, Status.SKIPPED, "no groups", f"{about}: there are no rows to group")
         return replace(made, by=_names(asked))
     of_status = [one for one in judged if one.status is status]
-    observed = f"{len(of_status):,} of {len(judged):,} group{'' if len(judged) == 1 else 's'}"
+    observed = f"{len(of_status):,} of {counted(len(judged), 'group')}"
     verb = {
         Status.FAIL: "break it",
         Status.ERROR: "could not be measured",
