@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from dq.contracts.access.filesystem import is_remote
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.kind import answered, metrics_of, second_of
@@ -90,7 +91,7 @@ def _left(request: Request, told: Callable[[Dataset], T]) -> T | None:
         not isinstance(data, Dataset)
         or Lever.SMALL_TABLES not in request.levers
         or request.partitions
-        or not _usual(request.spark)
+        or not _usual(request.spark, data)
     ):
         return None
     try:
@@ -141,6 +142,16 @@ def _session(request: Request) -> SparkSession:
     return request.spark
 
 
-def _usual(spark: SparkSession | None) -> bool:
-    """Whether a session, if there is one, reads files as dq's own does."""
-    return spark is None or all(spark.conf.get(name, value) == value for name, value in _SETTINGS.items())
+def _usual(spark: SparkSession | None, data: Dataset) -> bool:
+    """Whether a session, if there is one, reads these files, and as dq's own does."""
+    return spark is None or (
+        all(spark.conf.get(name, value) == value for name, value in _SETTINGS.items())
+        and (is_remote(data.path or "") or _of_this_machine(spark))
+    )
+
+
+def _of_this_machine(spark: SparkSession) -> bool:
+    """Whether a path without a scheme is one of this machine: not of HDFS, nor of Spark Connect's server."""
+    context = getattr(spark, "sparkContext", None)
+    default = context and context._jsc.hadoopConfiguration().get("fs.defaultFS")
+    return str(default).startswith("file:")

@@ -22,7 +22,7 @@ from dq.dataquality.dry_run import outline
 from dq.dataquality.local import small
 from dq.dataquality.local.small.answers import answers
 from dq.dataquality.local.small.table import LeftToSpark, small_table
-from dq.dataquality.model.metric import count
+from dq.dataquality.model.metric import SCHEMA, Aggregate, count
 from dq.dataquality.model.predicate import In
 from dq.dataquality.model.term import Path as Path_
 from dq.dataquality.shortcuts.levers import NONE
@@ -166,6 +166,21 @@ def test_files_that_go_before_spark_reads_them_are_said_not_to_be_there(spark, t
 
 
 @pytest.mark.spark
+def test_a_path_that_spark_looks_for_in_another_file_system_is_not_looked_for_here(spark, tmp_path):
+    request = asked(spark, write(tmp_path / "lake", KEPT))
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    before, here = settings.get("fs.defaultFS"), small.schema(request)
+
+    settings.set("fs.defaultFS", "hdfs://elsewhere")
+    try:
+        there = small.schema(request)
+    finally:
+        settings.set("fs.defaultFS", before)
+
+    assert (here is None, there) == (False, None)
+
+
+@pytest.mark.spark
 def test_a_dry_run_of_a_small_table_foresees_what_spark_would(spark, tmp_path):
     request = asked(spark, write(tmp_path / "lake", KEPT), SQL)
 
@@ -291,6 +306,20 @@ def test_old_days_bombs_and_texts_that_are_none_are_left_to_spark(tmp_path):
         assert sum(file.stat().st_size for file in lake.iterdir()) < 1 << 20
         with pytest.raises((LeftToSpark, OverflowError, ValueError)):
             small_table(asked(None, lake).data).columns(["day"])  # type: ignore[arg-type]  # it is a place
+
+
+def test_what_spark_adds_up_in_doubles_is_left_to_it(tmp_path):
+    lake = write(
+        tmp_path / "lake", {"id": pa.array([2**63 - 1, 2**63 - 1, 1, -1]), "share": [0.1, 1e308, 1.0, 2.0]}
+    )
+    table = small_table(asked(None, lake).data)  # type: ignore[arg-type]  # it is a place
+    # By the last digit Spark's 5.05e18 is another one than the exact one.
+    rounded = Aggregate("stddev_samp", Path_(("id",)))
+    sums = [Aggregate("try_sum", Path_((name,))) for name in ("id", "share")]
+
+    told = answers([rounded, *sums], table)
+
+    assert told.keys() == {SCHEMA, sums[0]}
 
 
 def test_a_list_of_very_many_numbers_is_left_to_spark_whose_jobs_can_be_stopped(tmp_path):
