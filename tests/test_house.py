@@ -91,7 +91,7 @@ def test_validate_imports_no_engine_no_cloud_and_no_database(tmp_path):
         f"print(code, [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=99, check=False
     )
     assert done.stderr.strip().splitlines()[-1] == "0 []"
 

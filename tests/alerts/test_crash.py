@@ -67,7 +67,7 @@ def test_a_watcher_that_dies_while_slack_answers_is_made_good_by_the_next(url, s
     process = subprocess.Popen(stuck, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     pid = int(process.stdout.readline())
     slack.fault("chat.postMessage", "kill", pid=pid, accept=True)
-    process.communicate(b"go\n", timeout=60)
+    process.communicate(b"go\n", timeout=300)
     for ahead in (61, 72):
         run(url, slack.url, "never", ahead)
 

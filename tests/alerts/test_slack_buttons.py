@@ -83,7 +83,7 @@ def told(tell, send, slack):
 
 
 def soon(holds) -> None:
-    until = monotonic() + 30
+    until = monotonic() + 300
     while not holds() and monotonic() < until:
         sleep(0.02)
 

@@ -231,7 +231,7 @@ class Silent:
         self.until = until
 
     def create(self, target, message, key, below=None):
-        assert self.until.wait(30)
+        assert self.until.wait(300)
         raise TimeoutError
 
 

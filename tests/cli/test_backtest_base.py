@@ -40,7 +40,7 @@ ENUM = f"{STATE}        enum: [{{value: open}}, {{value: '@paid|'}}]\n"
 
 def _git(folder: Path, *arguments: str) -> None:
     who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, timeout=60)
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True, timeout=300)
 
 
 @pytest.fixture

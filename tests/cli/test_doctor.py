@@ -191,7 +191,7 @@ def test_s3_is_asked_and_a_silent_bucket_holds_nobody_up(desk):
         env={**os.environ, **environment(server.url), **own},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     server.close()

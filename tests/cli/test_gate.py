@@ -43,7 +43,7 @@ class Registry:
 
     def git(self, *arguments):
         done = subprocess.run(
-            ["git", *arguments], cwd=self.folder, capture_output=True, text=True, timeout=60, check=True
+            ["git", *arguments], cwd=self.folder, capture_output=True, text=True, timeout=300, check=True
         )
         return done.stdout
 
@@ -165,7 +165,7 @@ def test_a_shallow_clone_is_exit_3_with_the_command_that_mends_it(
     clone = tmp_path_factory.mktemp("shallow") / "clone"
     url = f"file://{registry.folder}"
     command = ["git", "clone", "-q", "--depth", "1", "--branch", "change", url, str(clone)]
-    subprocess.run(command, check=True, timeout=60)
+    subprocess.run(command, check=True, timeout=300)
     monkeypatch.chdir(clone)
 
     found = dq("validate", ".", "--base", "origin/main")

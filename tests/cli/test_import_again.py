@@ -185,7 +185,7 @@ def test_a_disk_that_is_full_leaves_no_half_of_a_file(folder):
     ran = subprocess.run(
         [Path(sys.executable).parent / "dq", "export", "html", "wide.odcs.yaml", "-o", "page.html"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 
     assert (ran.returncode, "Traceback" in ran.stderr) == (3, False)

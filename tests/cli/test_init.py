@@ -108,7 +108,7 @@ def test_what_the_flags_do_not_say_is_asked(tmp_path):
 
     done = subprocess.run(
         [dq, "init", "registry", "--tz", "UTC"],
-        cwd=tmp_path, input="visits\nweb\n\n#web\n0 7 * * *\n", capture_output=True, text=True, timeout=60,
+        cwd=tmp_path, input="visits\nweb\n\n#web\n0 7 * * *\n", capture_output=True, text=True, timeout=300,
         check=False,
     )  # fmt: skip
 

@@ -46,7 +46,7 @@ def pasted(ran: Ran, folder: Path) -> subprocess.CompletedProcess[str]:
     (command,) = re.findall("look closer +(.+)", ran.out)
     home = {"PATH": f"{BIN}:{os.environ['PATH']}", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": ""}
     return subprocess.run(
-        ["sh", "-c", command], cwd=folder, env=home, capture_output=True, text=True, check=False, timeout=60
+        ["sh", "-c", command], cwd=folder, env=home, capture_output=True, text=True, check=False, timeout=300
     )
 
 

@@ -73,7 +73,7 @@ def watch_and_die(folder, slack, as_of):
         [sys.executable, "-c", DIES_AT_THE_NETWORK, *words],
         cwd=folder,
         env=environment,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

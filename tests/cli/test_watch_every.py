@@ -14,8 +14,8 @@ SCRIPT = Path(sys.executable).parent / "dq"
 
 
 def soon(holds: Callable[[], bool]) -> bool:
-    """Whether it holds within half a minute."""
-    until = time.monotonic() + 30
+    """Whether it holds within five minutes."""
+    until = time.monotonic() + 300
     while not holds() and time.monotonic() < until:
         time.sleep(0.05)
     return holds()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-_SECONDS = 60
+_SECONDS = 300
 _CONTEXT = multiprocessing.get_context("forkserver")
 # pytest, because a child imports the program again that began with the tests.
 _PRELOADED = (

@@ -119,7 +119,7 @@ class GlueShim:
         self._server.server_close()
 
     def forward(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.backend, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.backend, timeout=300)
         connection.request(method, path, body, headers)
         answer = connection.getresponse()
         made = Answer(answer.status, answer.read())

@@ -40,7 +40,7 @@ _MODULES = f"""
   </dependencies>
 </ivy-module>
 """
-_SECONDS = 60
+_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _handler(proxy: RestProxy) -> type[BaseHTTPRequestHandler]:
             headers = {name: text for name, text in self.headers.items() if name.lower() in kept}
 
             def forward() -> RestAnswer:
-                connection = http.client.HTTPConnection("127.0.0.1", proxy.backend, timeout=30)
+                connection = http.client.HTTPConnection("127.0.0.1", proxy.backend, timeout=300)
                 connection.request(self.command, self.path, body or None, headers)
                 answer = connection.getresponse()
                 made = RestAnswer(answer.status, answer.read())

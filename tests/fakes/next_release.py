@@ -43,7 +43,7 @@ class NextRelease:
             env={**environment, "PYTHONPATH": self.site.name, **variables},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
 

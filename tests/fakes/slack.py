@@ -242,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _stop(self, fault: dict[str, Any], answer: dict[str, Any]) -> None:
         os.kill(fault["pid"], signal.SIGSTOP)
         # A thread of it may run on until another of its threads was scheduled and took the signal.
-        state, until = Path(f"/proc/{fault['pid']}/stat"), time.monotonic() + 60
+        state, until = Path(f"/proc/{fault['pid']}/stat"), time.monotonic() + 300
         while state.read_text().rpartition(")")[2].split()[0] != "T" and time.monotonic() < until:
             time.sleep(0.01)
         self._none(fault, answer)

@@ -60,7 +60,7 @@ class SocketSlack(FakeSlack):
         self.whispers.append(body)
         return {"message_ts": "1"}
 
-    def connected(self, more_than: int = 0, seconds: float = 30) -> bool:
+    def connected(self, more_than: int = 0, seconds: float = 300) -> bool:
         """Waits for a connection that was opened after so many others."""
         until = time.monotonic() + seconds
         while not (self.connections and self.opened > more_than) and time.monotonic() < until:
@@ -112,7 +112,7 @@ class SocketSlack(FakeSlack):
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
 
-    def done(self, ident: str, seconds: float = 30, times: int = 1) -> bool:
+    def done(self, ident: str, seconds: float = 300, times: int = 1) -> bool:
         """Waits until an envelope was acknowledged so often."""
         until = time.monotonic() + seconds
         while self.acknowledged.count(ident) < times and time.monotonic() < until:

@@ -66,7 +66,7 @@ class Scene:
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(
-            ["git", *arguments], cwd=self.folder, capture_output=True, text=True, timeout=60, check=True
+            ["git", *arguments], cwd=self.folder, capture_output=True, text=True, timeout=300, check=True
         )
         return done.stdout
 
@@ -100,7 +100,7 @@ class Scene:
         program = "import sys; from dq.cli.main import main; main()"
         command = [sys.executable, "-P", "-c", program, "validate", path, "--base", base, "--format", "json"]
         done = subprocess.run(
-            command, cwd=self.folder, capture_output=True, text=True, timeout=60, check=False
+            command, cwd=self.folder, capture_output=True, text=True, timeout=300, check=False
         )
         return Gated(done.returncode, done.stdout, done.stderr)
 

@@ -36,7 +36,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PortalServer]:
 def asked(
     server: PortalServer, path: str, host: str = "127.0.0.1", method: str = "GET"
 ) -> tuple[int, bytes, str]:
-    connection = HTTPConnection("127.0.0.1", server.server_address[1], timeout=5)
+    connection = HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
     connection.putrequest(method, path, skip_host=True)
     if host:
         connection.putheader("Host", host)

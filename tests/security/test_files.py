@@ -78,7 +78,7 @@ COMMANDS = (
     "doctor",
 )
 # Reading a folder takes milliseconds; a process that waits does nothing, and is woken.
-MOST_SECONDS, MOST_WAIT = 2.0, 20
+MOST_SECONDS, MOST_WAIT = 2.0, 300
 
 
 @dataclass(frozen=True)
@@ -531,7 +531,7 @@ def test_what_is_large_costs_neither_memory_nor_time(home: Home, plant, codes, s
         ran = subprocess.run(
             [sys.executable, "-I", "-c", MEASURE, *dq, *command.split()],
             capture_output=True,
-            timeout=60,
+            timeout=300,
             check=True,
         )
         code, kilobytes, seconds, said = json.loads(ran.stdout)
@@ -592,7 +592,7 @@ def test_a_mount_is_read_like_a_folder(home: Home) -> None:
         ["unshare", "--mount", "sh", "-c", f'{mount} && exec "$0" -c "$1"', sys.executable, program],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

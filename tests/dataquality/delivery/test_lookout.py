@@ -196,7 +196,7 @@ def test_what_this_machine_takes_to_load_a_client_is_no_silence_of_the_storage()
     nobody = os.environ | {f"AWS_{name}": text for name, text in {**own, "REGION": "c"}.items()}
 
     ran = subprocess.run(
-        [sys.executable, "-c", COLD_DISK], env=nobody, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", COLD_DISK], env=nobody, capture_output=True, text=True, timeout=99, check=False
     )
 
     assert ran.stdout == "0.0 ['refused', 'refused'] 60.0\n", ran.stderr

@@ -286,7 +286,7 @@ def test_a_table_that_nobody_here_understands_is_a_conflict_alone(
             "schema": {"type": "struct", "fields": fields},
             "properties": {"format-version": "3"},
         },
-        timeout=30,
+        timeout=300,
     )
     answer.raise_for_status()
     wanted = [of("int"), replace(of("bigint"), name="other")]
