@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,15 @@ PAGES = sorted(
 )
 
 
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    with ExitStack() as stack:
+        yield pages.Desk(tmp_path_factory.mktemp("desk"), stack)
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if pages.blocks(page)], ids=lambda page: page.stem)
-def test_the_code_blocks_of_a_page_are_true(page, tmp_path):
-    pages.follow(page, tmp_path, Path(sys.executable), together=True)
+def test_the_code_blocks_of_a_page_are_true(page, desk):
+    pages.follow(page, desk.cleared(), Path(sys.executable), together=True, desk=desk)
 
 
 def test_the_readme_shows_what_the_gate_of_the_demonstration_finds(tmp_path, monkeypatch):

@@ -19,6 +19,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -49,15 +50,45 @@ def commands(page: Path) -> list[str]:
     return [line for body in shown for line in body.splitlines() if line.strip()]
 
 
-def follow(page: Path, folder: Path, python: Path, *, together: bool = False, spark: bool = True) -> None:
+@dataclass
+class Desk:
+    """A folder in which one page after another is followed, and the process of dq that they share.
+
+    A Spark that has started, and has run a few queries, is most of what a page would wait for.
+    """
+
+    folder: Path
+    stack: ExitStack
+    running: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+
+    def cleared(self) -> Path:
+        """The folder without what the page before left in it; it stays the one that the process is in."""
+        for path in self.folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        return self.folder
+
+
+def follow(
+    page: Path,
+    folder: Path,
+    python: Path,
+    *,
+    together: bool = False,
+    spark: bool = True,
+    desk: Desk | None = None,
+) -> None:
     """Does what the page says in the folder, with the dq beside this Python. Asserts that it is so.
 
     Together: the plain lines of dq in one process, and the programs in another one, so that Spark starts
-    once for each and not once a line. Each of the two has the session that its first line made.
+    once for each and not once a line. Each of the two has the session that its first line made. At a
+    desk, the process of dq goes on with the next page.
     """
     printed = ""
     with ExitStack() as stack:
-        kept = _Kept(folder, python, stack) if together else None
+        kept = _Kept(folder, python, stack, desk) if together else None
         for block in blocks(page) if spark else blocks(page, SPARK):
             kind, how, body = block["kind"], block["how"] or "", block["body"]
             if how.startswith("file="):
@@ -85,10 +116,14 @@ class _Kept:
     folder: Path
     python: Path
     stack: ExitStack
+    desk: Desk | None
     running: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
 
     def answer(self, words: list[str]) -> tuple[int, str]:
-        process = self.running.get(words[0]) or self._start(words[0])
+        shared = self.desk if words[0] == "dq" and self.desk else self
+        process = shared.running.get(words[0])
+        if process is None or process.poll() is not None:
+            process = shared.running[words[0]] = self._start(shared.stack)
         assert process.stdin is not None
         assert process.stdout is not None
         asked = words[1:] if words[0] == "dq" else ["program", *words[1:]]
@@ -102,8 +137,8 @@ class _Kept:
         answer = json.loads(said)
         return answer["code"], answer["printed"]
 
-    def _start(self, kind: str) -> subprocess.Popen[str]:
-        self.running[kind] = process = self.stack.enter_context(
+    def _start(self, stack: ExitStack) -> subprocess.Popen[str]:
+        return stack.enter_context(
             subprocess.Popen(
                 [self.python, "-P", Path(__file__).with_name("in_one.py"), "--asked"],
                 cwd=self.folder,
@@ -113,7 +148,6 @@ class _Kept:
                 text=True,
             )
         )
-        return process
 
 
 def _edited(text: str, body: str, how: str, kind: str) -> str:
