@@ -208,8 +208,8 @@ slaProperties:
 
 
 def _lacking(extra: str, words: str, **settings: str) -> Command:
-    """One sentence, and the command that mends it."""
-    return Command(words, 2, f"[{extra}]", 2, settings)
+    """One sentence, and the command that mends it; of a check, behind the line of the table that wants it."""
+    return Command(words, 2, f"[{extra}]", 3 if words.startswith("check") else 2, settings)
 
 
 PROCESSES = (
