@@ -2,8 +2,9 @@
 
 1,000 real Parquet files (packed and cut in several ways, 10 to 3,000 rows), each linked into the folders of
 100 tables, and contracts of ten tables each: every table has a folder and a file of its own name, on the disk
-of this machine. What is simulated is the number of different files: 1,000 footers are read 100 times each,
-and an object store would add the way to it. One table in a thousand breaks its contract, and one has a footer
+of this machine. The tables of one contract in ten are Delta's, with a log that says the rows and NULLs of the
+file. What is simulated is the number of different files: 1,000 footers and logs are read 100 times each, and
+an object store would add the way to it. One table in a thousand breaks its contract, and one has a footer
 that nobody can read. The command is the real one, each time in a process of its own.
 """
 
@@ -23,13 +24,14 @@ import pyarrow.parquet as pq
 from _report import arguments, finish
 
 TABLES, QUICK_TABLES, FILES, OF_A_CONTRACT, ODD = 100_000, 2_000, 1_000, 10, 1_000
+OF_DELTA = 10
 HEAD = """\
 apiVersion: v3.2.0
 kind: DataContract
 id: c{number:05d}
 version: 1.0.0
 status: active
-servers: [{{server: lake, type: local, path: 'lake/c{number:05d}/{{object}}', format: parquet}}]
+servers: [{{server: lake, type: local, path: 'lake/c{number:05d}/{{object}}', format: {form}}}]
 schema:
 """
 TABLE = """\
@@ -87,7 +89,10 @@ def _deliver(place: Path, tables: int) -> None:
         os.utime(file, (old, old))
     for contract in range(-(-tables // OF_A_CONTRACT)):
         own = range(contract * OF_A_CONTRACT, min(tables, (contract + 1) * OF_A_CONTRACT))
-        text = HEAD.format(number=contract) + "".join(TABLE.format(name=f"t{number}") for number in own)
+        form = "delta" if _of_delta(contract) else "parquet"
+        text = HEAD.format(number=contract, form=form) + "".join(
+            TABLE.format(name=f"t{number}") for number in own
+        )
         (place / "contracts" / f"c{contract:05d}.odcs.yaml").write_text(text, "utf-8")
         for number in own:
             lake = place / "lake" / f"c{contract:05d}" / f"t{number}"
@@ -98,6 +103,13 @@ def _deliver(place: Path, tables: int) -> None:
             elif number % ODD == 2:
                 real = place / "unreadable.parquet"
             (lake / "part-0.parquet").hardlink_to(real)
+            if _of_delta(contract):
+                (lake / "_delta_log").mkdir()
+                (lake / "_delta_log" / f"{0:020}.json").hardlink_to(real.with_suffix(".json"))
+
+
+def _of_delta(contract: int) -> bool:
+    return contract % OF_DELTA == OF_DELTA // 2
 
 
 def _write(file: Path, chance: random.Random) -> None:
@@ -113,13 +125,33 @@ def _write(file: Path, chance: random.Random) -> None:
     size = chance.choice((100, 10_000))
     pq.write_table(table, file, compression=packed[0], data_page_version=packed[1], use_dictionary=pages,
                    row_group_size=size)  # fmt: skip
+    types = {"id": "long", "name": "string", "at": "timestamp"}
+    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in types.items()]
+    schema = json.dumps({"type": "struct", "fields": fields})
+    stats = {"numRecords": rows, "nullCount": {name: table[name].null_count for name in types}}
+    entry = {
+        "path": "part-0.parquet",
+        "partitionValues": {},
+        "size": file.stat().st_size,
+        "modificationTime": 1_700_000_000_000,
+        "stats": json.dumps(stats),
+    }
+    log = (
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"metaData": {"id": file.stem, "schemaString": schema, "partitionColumns": [], "configuration": {}}},
+        {"add": entry},
+    )
+    file.with_suffix(".json").write_text("\n".join(map(json.dumps, log)), "utf-8")
 
 
 def _touch(place: Path, tables: int) -> None:
-    """Another file in the folder of so many tables."""
+    """Another file in the folder of so many tables; of Delta, another commit."""
     for number in range(tables):
         lake = place / "lake" / f"c{number // OF_A_CONTRACT:05d}" / f"t{number}"
-        (lake / "part-1.parquet").hardlink_to(place / "files" / f"{number % FILES}.parquet")
+        new, form = lake / "part-1.parquet", "parquet"
+        if _of_delta(number // OF_A_CONTRACT):
+            new, form = lake / "_delta_log" / f"{1:020}.json", "json"
+        new.hardlink_to(place / "files" / f"{number % FILES}.{form}")
 
 
 def _look(place: Path, *words: str) -> tuple[tuple[float, float, float], str]:

@@ -14,7 +14,7 @@ from typing import Any
 from dq.dataquality.delivery.lake import delta_live
 from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.local.metadata import logged
-from dq.dataquality.local.metadata.logged import LoggedFile, LoggedTable, unknown
+from dq.dataquality.local.metadata.logged import LoggedTable, unknown
 from dq.dataquality.spark.schema import data_type
 
 FOLDER = "_delta_log"
@@ -24,10 +24,12 @@ _UNDERSTOOD = frozenset(
     {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview"}
     | {"v2Checkpoint", "vacuumProtocolCheck"}
 )
+# Somebody else has the newest commits; of some of these only writers must know.
+_ELSEWHERE = ("coordinatedCommits", "catalog")
 _COLUMNS = (
-    *("protocol.minReaderVersion", "protocol.readerFeatures", "metaData.schemaString"),
-    *("metaData.partitionColumns", "add.path", "add.partitionValues", "add.size", "add.modificationTime"),
-    *("add.stats", "add.deletionVector.cardinality"),
+    *("protocol.minReaderVersion", "protocol.readerFeatures", "protocol.writerFeatures"),
+    *("metaData.schemaString", "metaData.partitionColumns", "add.path", "add.partitionValues", "add.size"),
+    *("add.modificationTime", "add.stats", "add.deletionVector.cardinality"),
 )
 
 
@@ -38,17 +40,21 @@ def read(files: Files, place: str) -> LoggedTable:
         raise unknown(place, "has a log of Delta that is cut, or whose checkpoint is not read here")
     version = state.protocol["minReaderVersion"]
     asked = state.protocol.get("readerFeatures") or () if version >= _FEATURES_FROM else ()
-    strange = sorted({*asked} - _UNDERSTOOD)
+    written = state.protocol.get("writerFeatures") or ()
+    elsewhere = {one for one in written if one.startswith(_ELSEWHERE)}
+    strange = sorted({*asked} - _UNDERSTOOD | elsewhere)
     if version > _FEATURES_FROM or strange:
         what = ", ".join(strange) or f"version {version}"
         raise unknown(place, f"needs what is not known here of Delta's protocol: {what}")
     schema = json.loads(state.metadata["schemaString"])
     keys = frozenset(state.metadata.get("partitionColumns") or ())
     plain = dict(_plain(schema))
-    found = [_file(one, state.engines[path], plain, keys) for path, one in state.files.items()]
     newest = max((one["modificationTime"] for one in state.files.values()), default=None)
     at = None if newest is None else datetime.fromtimestamp(newest / 1000, UTC)
-    return LoggedTable(data_type(schema), [*plain], found, at)
+    table = LoggedTable(data_type(schema), dict.fromkeys(plain, 0), at)
+    for path, one in state.files.items():
+        _add(table, one, state.engines[path], plain, keys)
+    return table
 
 
 def _plain(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -59,9 +65,13 @@ def _plain(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, str]]]:
             yield field["name"], (field["type"].partition("(")[0], stored)
 
 
-def _file(
-    entry: delta_live.Entry, engine: str, columns: Mapping[str, tuple[str, str]], keys: frozenset[str]
-) -> LoggedFile:
+def _add(
+    table: LoggedTable,
+    entry: delta_live.Entry,
+    engine: str,
+    columns: Mapping[str, tuple[str, str]],
+    keys: frozenset[str],
+) -> None:
     stats = json.loads(entry.get("stats") or "{}")
     rows, told = stats.get("numRecords"), stats.get("nullCount") or {}
     vector = entry.get("deletionVector")
@@ -77,4 +87,4 @@ def _file(
         return kind, rows if value is None else 0 if value else None, True
 
     by_column = {name: nulls(name, *both) for name, both in columns.items()}
-    return logged.file(entry["size"], rows, deleted, by_column, (engine,))
+    table.add(entry["size"], rows, deleted, by_column, (engine,))

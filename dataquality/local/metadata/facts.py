@@ -33,7 +33,9 @@ _LOGS: Mapping[str, tuple[str, Callable[[Files, str], LoggedTable]] | None] = {
     "hudi": None,
 }
 # What is raised for a log that is not as its specification has it.
-_NOT_UNDERSTOOD = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+_NOT_UNDERSTOOD = (
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, StopIteration),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +154,8 @@ def _logged(files: Files, place: TablePlace, read: Callable[[Files, str], Logged
 
 def _of_log(log: LoggedTable, judge: Judge) -> MetadataFacts:
     return MetadataFacts(
-        len(log.files),
-        sum(one.size for one in log.files),
+        log.files,
+        log.bytes,
         log.newest.isoformat() if log.newest else None,
         log.rows,
         log.nulls,

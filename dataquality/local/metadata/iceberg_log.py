@@ -12,7 +12,6 @@ from typing import Any
 
 from dq.dataquality.delivery.lake import avro, iceberg
 from dq.dataquality.delivery.lake.files import Files
-from dq.dataquality.local.metadata import logged
 from dq.dataquality.local.metadata.logged import LoggedTable, unknown
 from dq.dataquality.shortcuts.statistics.iceberg import own_folders, plain, writers_of
 from dq.dataquality.spark.schema import data_type
@@ -39,17 +38,18 @@ def read(files: Files, place: str) -> LoggedTable:
     schema = next(one for one in schemas if one.get("schema-id") == table.get("current-schema-id"))
     row = data_type(_spark(place, schema))
     columns = {one["name"]: one for one in schema["fields"] if isinstance(one["type"], str)}
+    found = LoggedTable(row, dict.fromkeys(columns, 0))
     snapshots = {one["snapshot-id"]: one for one in table.get("snapshots") or ()}
     current = table.get("current-snapshot-id")
     if current in (None, -1):
-        return LoggedTable(row, [*columns], (), None)
+        return found
     if table.get("refs", {}).get("main", {}).get("snapshot-id", current) != current:
         raise unknown(place, "has a main branch that is not at its current snapshot")
     data, deletes = _entries(files, place, snapshots[current])
     deleted = _deleted(deletes)
     folders = own_folders(table["location"], table.get("properties") or {})
     keys = _keys(table)
-    found = []
+    found.newest = _newest(data, snapshots)
     for entry in data:
         file = entry["data_file"]
         path = file["file_path"]
@@ -58,8 +58,8 @@ def read(files: Files, place: str) -> LoggedTable:
         # Of a file that another program wrote, only the rows are believed.
         own = columns if plain(path).startswith(folders) else {}
         told = {name: _nulls(one, entry, keys) for name, one in own.items()}
-        found.append(logged.file(file["file_size_in_bytes"], file["record_count"], gone, told, writers))
-    return LoggedTable(row, [*columns], found, _newest(data, snapshots))
+        found.add(file["file_size_in_bytes"], file["record_count"], gone, told, writers)
+    return found
 
 
 def _current(files: Files, place: str) -> Json:

@@ -1,8 +1,8 @@
-"""What a log tells of a table: its columns, and of every file that it has now the rows and NULLs."""
+"""What a log tells of a table: its columns, and the rows and NULLs of the files that it has now."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,35 +13,50 @@ from dq.dataquality.shortcuts.statistics.writers import Statistic, counts_rows, 
 CHECK = "Ask 'dq check' about it."
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedFile:
-    """A data file: its bytes, the rows that are not deleted and its NULLs by column, None where not known."""
-
-    size: int
-    rows: int | None
-    nulls: Mapping[str, int | None]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LoggedTable:
-    """A table by its log: its columns, those of them without parts, its files, and when the newest file was
-    added, None where there is none or it is not known.
+    """A table by its log: its columns, and its data files added up.
+
+    `nulls` has every column without parts. It and `rows` are None where they are not known, as is `newest`,
+    when the newest file was added, and where there is none.
     """
 
     schema: DataType
-    plain: Sequence[str]
-    files: Sequence[LoggedFile]
-    newest: datetime | None
+    nulls: dict[str, int | None]
+    newest: datetime | None = None
+    files: int = 0
+    bytes: int = 0
+    rows: int | None = 0
 
-    @property
-    def rows(self) -> int | None:
-        """All rows, if those of each file are known."""
-        return _sum(one.rows for one in self.files)
+    def add(
+        self,
+        size: int,
+        written: object,
+        deleted: int | None,
+        nulls: Mapping[str, tuple[str, object, bool]],
+        writers: Collection[str],
+    ) -> None:
+        """A file more, with so many rows written and so many of them deleted since, None: nobody knows.
 
-    @property
-    def nulls(self) -> dict[str, int | None]:
-        """By column, as `rows`."""
-        return {name: _sum(one.nulls.get(name) for one in self.files) for name in self.plain}
+        `nulls` are by column its type, the number that is told, and whether it is exact but for what was
+        deleted.
+        """
+        rows = count(written) if counts_rows(writers) else None
+        left = None if rows is None or deleted is None or deleted > rows else rows - deleted
+        self.files += 1
+        self.bytes += size
+        self.rows = _plus(self.rows, left)
+        for name, before in self.nulls.items():
+            kind, told, exact = nulls.get(name, ("", None, False))
+            number = None if rows is None else count(told, rows)
+            if any(Statistic.NULLS in distrusted(writer, kind) for writer in writers):
+                number = None
+            if number and number == rows:
+                # All are, whichever are left.
+                number = left
+            elif number and not (exact and deleted == 0):
+                number = None
+            self.nulls[name] = _plus(before, number)
 
 
 def unknown(place: str, why: str) -> Unreadable:
@@ -56,40 +71,5 @@ def count(told: object, most: int | None = None) -> int | None:
     return told if most is None or told <= most else None
 
 
-def file(
-    size: int,
-    written: object,
-    deleted: int | None,
-    nulls: Mapping[str, tuple[str, object, bool]],
-    writers: Collection[str],
-) -> LoggedFile:
-    """A file with so many rows written and so many of them deleted since, None: nobody knows how many.
-
-    `nulls` are by column its type, the number that is told, and whether it is exact but for what was deleted.
-    """
-    rows = count(written) if counts_rows(writers) else None
-    left = None if rows is None or deleted is None or deleted > rows else rows - deleted
-    known: dict[str, int | None] = {}
-    for name, (kind, told, exact) in nulls.items():
-        number = count(told, rows)
-        if any(Statistic.NULLS in distrusted(writer, kind) for writer in writers):
-            number = None
-        if rows is None or number is None:
-            known[name] = None
-        elif number == 0:
-            known[name] = 0
-        elif number == rows:
-            # All are, whichever are left.
-            known[name] = left
-        else:
-            known[name] = number if exact and deleted == 0 else None
-    return LoggedFile(size, left, known)
-
-
-def _sum(numbers: Iterable[int | None]) -> int | None:
-    total = 0
-    for one in numbers:
-        if one is None:
-            return None
-        total += one
-    return total
+def _plus(before: int | None, more: int | None) -> int | None:
+    return None if before is None or more is None else before + more

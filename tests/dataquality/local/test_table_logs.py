@@ -158,6 +158,7 @@ def _replaced(number: int, text: str) -> Callable[[Path], None]:
         (_replaced(0, json.dumps({"protocol": PROTOCOL})), "cannot be understood"),
         (_asks_for(minReaderVersion=4), "version 4"),
         (_asks_for(readerFeatures=["deletionVectors", "fancy", "catalogManaged"]), "catalogManaged, fancy"),
+        (_asks_for(writerFeatures=["coordinatedCommits-preview"]), "coordinatedCommits-preview"),
         (lambda log: log.rename(log.parent / "log"), "it is no table of delta"),
     ],
 )
