@@ -77,6 +77,11 @@ def program(file: str) -> int:
     except Exception:  # noqa: BLE001  # as Python itself ends a program
         traceback.print_exc()
         return 1
+    finally:
+        # The next one, which may lie in the place of this one, has modules of its own.
+        for name, module in list(sys.modules.items()):
+            if os.path.dirname(getattr(module, "__file__", None) or "") == folder:  # noqa: PTH120
+                del sys.modules[name]
     return 0
 
 

@@ -52,7 +52,7 @@ def commands(page: Path) -> list[str]:
 
 @dataclass
 class Desk:
-    """A folder in which one page after another is followed, and the process of dq that they share.
+    """A folder in which one page after another is followed, and the two processes that they share.
 
     A Spark that has started, and has run a few queries, is most of what a page would wait for.
     """
@@ -62,7 +62,7 @@ class Desk:
     running: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
 
     def cleared(self) -> Path:
-        """The folder without what the page before left in it; it stays the one that the process is in."""
+        """The folder without what the page before left in it; it stays the one that the processes are in."""
         for path in self.folder.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
@@ -84,7 +84,7 @@ def follow(
 
     Together: the plain lines of dq in one process, and the programs in another one, so that Spark starts
     once for each and not once a line. Each of the two has the session that its first line made. At a
-    desk, the process of dq goes on with the next page.
+    desk, both go on with the next page.
     """
     printed = ""
     with ExitStack() as stack:
@@ -120,7 +120,7 @@ class _Kept:
     running: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
 
     def answer(self, words: list[str]) -> tuple[int, str]:
-        shared = self.desk if words[0] == "dq" and self.desk else self
+        shared = self.desk or self
         process = shared.running.get(words[0])
         if process is None or process.poll() is not None:
             process = shared.running[words[0]] = self._start(shared.stack)
