@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 export PYTHONDONTWRITEBYTECODE =
 export UV_COMPILE_BYTECODE = 1
 # Airflow has an environment of its own: it wants a hundred packages, and decides on many that others use too.
-RUN = $(UV) run --frozen --all-extras --no-extra airflow
+RUN = $(UV) run --frozen --all-extras --no-extra airflow $(if $(INSTALLED),--no-sync)
 
 help:  ## list these targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## */\1\t/' | expand -t 14
