@@ -175,6 +175,8 @@ def _contract(lake: Path, scale: float) -> Contract:
 def _session(folder: Path) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
+    # Tasks, too, run in this environment, as they do in a session that dq begins.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {"spark.ui.enabled": "false", "spark.driver.memory": "3g", "spark.sql.shuffle.partitions": "8"}
     builder = SparkSession.builder.master("local[2]").config(map=settings)
     spark = builder.config("spark.sql.warehouse.dir", f"{folder}/warehouse").getOrCreate()
