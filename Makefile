@@ -41,13 +41,13 @@ ARCHIVES = .venv/spark-classes.jsa .venv-spark35/spark-classes.jsa
 # The longest first; nothing is installed or archived again before them, so that they begin in this order: what
 # waits for a file of its own begins last of all. Each waits at times, for Spark or for a child: a third one fills
 # what two leave idle.
-PARTS = test-spark40 test-spark35 test-cli test-plain test-portal test-lakes $(MORE) lint
+PARTS = test-spark40 test-plain test-cli test-spark35 test-portal test-lakes lint $(MORE)
 
 ready: install install-spark35 $(ARCHIVES)
 
 test:  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
 	@$(MAKE) --no-print-directory --jobs=2 ready
-	@echo "Three parts run at a time, for about half an hour on two cores; each is shown when it has ended."
+	@echo "Three parts run at a time, for 20 to 25 minutes on two cores; each is shown when it has ended."
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) INSTALLED=yes $(PARTS)
 
 # Tables of Iceberg and Delta have a session of their own in any case (tests/fakes/lakehouse.py).
