@@ -104,6 +104,23 @@ def test_small_tables_need_no_java_and_what_needs_it_says_so_of_itself(tmp_path)
     assert {line["contract"] for line in json.loads(status.stdout)["checks"]} == {"a", "b"}
 
 
+def test_keys_without_numpy_are_left_to_spark(tmp_path):
+    """As with Arrow alone, which does not bring it."""
+    table(tmp_path, "a")
+    table(tmp_path, "b")
+    # Keys that ascend are different without a look at each.
+    pq.write_table(pa.table({"id": [3, 1, 2], "state": ["open"] * 3}), tmp_path / "lake/b/part.parquet")
+    bare = "import sys; sys.modules['numpy'] = None; from dq.cli.main import main; main()"
+
+    told = child(tmp_path, bare, "check", "--format", "json", "--channel", "console", JAVA_HOME="/nowhere")
+
+    assert told.returncode == 2, told.stderr
+    assert "Traceback" not in told.stderr
+    errors = {report["object"]: report["error"] for report in json.loads(told.stdout)}
+    assert errors["a"] is None
+    assert errors["b"].startswith("Spark needs Java 17")
+
+
 @pytest.mark.spark
 def test_spark_is_begun_half_way_with_the_results_of_a_scan(tmp_path):
     table(tmp_path, "a")
