@@ -10,6 +10,7 @@ import typer
 from dq.cli.loading.contracts import PATHS
 from dq.cli.terminal import output
 from dq.cli.world.environment import here
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.contracts.shared.install import install_command
 from dq.contracts.shared.outcome import Finding
@@ -66,7 +67,7 @@ def command(
     else:
         tables = states.total() - states["refused"]
         output.line(
-            f"{tables:,} tables: {states['kept']:,} as promised, {states['broken']:,} broken,"
+            f"{counted(tables, 'table')}: {states['kept']:,} as promised, {states['broken']:,} broken,"
             f" {states['listed']:,} only listed, {states['unknown']:,} unknown;"
             f" rows by metadata: {rows:,}, in files: {files:,}; looked at anew: {changed:,}."
         )
