@@ -4,9 +4,9 @@ SHELL := /bin/bash
 
 # uv of the machine when there is one, else a private copy in .uv/.
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
-# Cold starts are slow without byte code; some containers turn it off.
+# Cold starts are slow without byte code; some containers turn it off. It is written when a module is first read:
+# of three environments at once, it would take a minute and a half of a processor, for modules that nobody reads.
 export PYTHONDONTWRITEBYTECODE =
-export UV_COMPILE_BYTECODE = 1
 # Airflow has an environment of its own: it wants a hundred packages, and decides on many that others use too.
 RUN = $(UV) run --frozen --all-extras --no-extra airflow $(if $(INSTALLED),--no-sync)
 
