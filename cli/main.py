@@ -13,7 +13,8 @@ import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from keyword import iskeyword
 from typing import Any
 
@@ -38,16 +39,17 @@ A contract is promised in YAML, gated by 'dq validate', made real by 'dq registe
 'dq watch' (deliveries) and 'dq check' (data). Begin with 'dq demo' or 'dq init'."""
 
 
-def names() -> list[str]:
+@cache
+def names() -> tuple[str, ...]:
     """Every command, which is every module in the folder of commands.
 
     `test_alert` is `test-alert`, and `import_` is `import`, which no module of Python can be called.
     """
     modules = [one.name for one in pkgutil.iter_modules(commands.__path__) if not one.name.startswith("_")]
-    return sorted(one.rstrip("_").replace("_", "-") for one in modules)
+    return tuple(sorted(one.rstrip("_").replace("_", "-") for one in modules))
 
 
-def application(wanted: list[str], listed: list[str] | None = None) -> typer.Typer:
+def application(wanted: Sequence[str], listed: Sequence[str] = ()) -> typer.Typer:
     """The command line with only the wanted commands imported.
 
     The listed ones are there to be shown and suggested, and cannot be run.
@@ -61,7 +63,7 @@ def application(wanted: list[str], listed: list[str] | None = None) -> typer.Typ
     )
     # A callback makes typer keep the command's name even when there is only one.
     root.callback()(_root)
-    for name in listed or []:
+    for name in listed:
         root.command(name, help=_help_of(name))(_not_imported)
     for name in wanted:
         module = importlib.import_module(f"dq.cli.commands.{_module(name)}")
@@ -73,10 +75,18 @@ def application(wanted: list[str], listed: list[str] | None = None) -> typer.Typ
     return root
 
 
-def _application_for(arguments: list[str]) -> typer.Typer:
+def _command_for(arguments: list[str]) -> Any:
     """The command line as far as these arguments need it: the command, or all of them as they are listed."""
-    known, named = names(), _named(arguments or _to_complete())
-    return application([named]) if named in known else application([], known)
+    named = _named(arguments or _to_complete())
+    return _command(named if named in names() else None)
+
+
+@cache
+def _command(name: str | None) -> Any:
+    """Made once: a process that runs many command lines would spend a third of its time on it."""
+    made = get_command(application([], names()) if name is None else application([name]))
+    _help_is_ours(made)
+    return made
 
 
 def _help_of(name: str) -> str:
@@ -145,9 +155,8 @@ def run(arguments: list[str], imported: Callable[[], None] = lambda: None) -> in
 
 def _run(arguments: list[str], imported: Callable[[], None]) -> int:
     try:
-        command = get_command(_application_for(arguments))
+        command = _command_for(arguments)
         imported()
-        _help_is_ours(command)
         # Not in typer's own way, which prints what strangers wrote: file names that pre-commit hands over.
         code = command(arguments, prog_name="dq", standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -188,7 +197,8 @@ def _help_is_ours(command: Any) -> None:
     plain = command.format_help
 
     def format_help(context: Any, formatter: Any) -> None:
-        _bracketed(command)
+        for one in (command, *getattr(command, "commands", {}).values(), *command.params):
+            _bracketed(one)
         with output.ours():
             plain(context, formatter)
 
@@ -197,10 +207,10 @@ def _help_is_ours(command: Any) -> None:
         _help_is_ours(below)
 
 
-def _bracketed(command: Any) -> None:
-    """Keeps what stands in brackets in the help, such as `[aws]`, which would be taken for a style."""
-    for one in (command, *getattr(command, "commands", {}).values(), *command.params):
-        one.help = output.bracketed(getattr(one, "help", None) or "") or None
+@cache
+def _bracketed(one: Any) -> None:
+    """Keeps what stands in brackets in the help, such as `[aws]`, which would be taken for a style; once."""
+    one.help = output.bracketed(getattr(one, "help", None) or "") or None
 
 
 def main() -> None:

@@ -18,6 +18,14 @@ def test_every_command_has_a_help_text_with_an_example(dq, name):
     assert "Example: dq" in shown.out or "Commands" in shown.out
 
 
+def test_a_help_that_is_asked_for_again_is_the_same(dq):
+    shown = [dq("store", "--help"), dq("store", "upgrade", "--help"), dq("register", "--help")]
+
+    again = [dq("store", "--help"), dq("store", "upgrade", "--help"), dq("register", "--help")]
+
+    assert again == shown
+
+
 def test_the_help_lists_every_command(dq):
     shown = dq("--help")
 

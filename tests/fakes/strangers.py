@@ -89,8 +89,14 @@ def steering(printed: str, *, own_commands: bool = False) -> list[str]:
 
 def raw(printed: str) -> list[str]:
     """The characters of a text that are not seen as themselves, each with the line that it is in."""
-    lines = {line: {f"U+{ord(one):04X}" for one in line if _is_raw(one)} for line in printed.split("\n")}
-    return [f"{', '.join(sorted(signs))} in {line[:200]!a}" for line, signs in lines.items() if signs]
+    # Of reports of megabytes, each character is looked at once.
+    odd = {one for one in set(printed) - {"\n"} if _is_raw(one)}
+    lines = {line: sorted(odd.intersection(line)) for line in (printed.split("\n") if odd else ())}
+    return [
+        f"{', '.join(f'U+{ord(one):04X}' for one in signs)} in {line[:200]!a}"
+        for line, signs in lines.items()
+        if signs
+    ]
 
 
 def _is_raw(one: str) -> bool:
@@ -321,7 +327,11 @@ def _commit(folder: Path) -> None:
     odd = folder / "registry" / "everywhere.odcs.yaml"
     data = odd.read_bytes()
     odd.unlink()
-    for words in (("init", "-q", "-b", "main"), ("add", "-A"), (*who, "commit", "-q", "-m", "first")):
+    for words in (
+        ("init", "-q", "-b", "main", "--template="),
+        ("add", "-A"),
+        (*who, "commit", "-q", "-m", "first"),
+    ):
         subprocess.run(["git", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     odd.write_bytes(data)
     orders = folder / "registry" / "orders.odcs.yaml"
