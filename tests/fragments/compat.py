@@ -38,7 +38,7 @@ class Side:
 
 
 def text(document: Mapping[str, Any]) -> bytes:
-    return yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True).encode()
+    return yaml.dump(dict(document), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True).encode()
 
 
 def contract(document: Mapping[str, Any], file: str = "orders.odcs.yaml") -> Contract:
