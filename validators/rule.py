@@ -2,7 +2,7 @@
 
 A rule's module docstring is the user's page: a summary sentence, then the sections `Why:`, `Bad:`, `Good:`
 and `Mend:`. Bad and Good are YAML of the top level, laid over a small contract (see `page.py`), and they
-are the rule's own test.
+are the rule's own test. All that most rules need is imported from here.
 """
 
 from __future__ import annotations
@@ -22,6 +22,30 @@ from dq.validators.context import Argument, Context
 from dq.validators.registry import Entry, Registry
 from dq.validators.subscribed import Subscribed
 
+__all__ = [
+    "Argument",
+    "Check",
+    "Context",
+    "Contract",
+    "Entry",
+    "Fault",
+    "Faults",
+    "Registry",
+    "Rule",
+    "RuleScope",
+    "Severity",
+    "Subscribed",
+    "Subscription",
+    "absence",
+    "among_others",
+    "fault",
+    "form",
+    "item_fault",
+    "of_change",
+    "of_policy",
+    "of_subscription",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -39,6 +63,10 @@ class Fault:
     path: str = ""
     needs: tuple[str, ...] = ()
     doubt: bool = False
+
+
+Faults = Iterator[Fault]
+"""What the check of a rule gives."""
 
 
 def fault(
@@ -78,12 +106,12 @@ class RuleScope(StrEnum):
     SUBSCRIPTION = "subscription"
 
 
-Check = Callable[[Contract, Context], Iterator[Fault]]
-AmongOthers = Callable[[Entry, Registry], Iterator[Fault]]
-OfSubscription = Callable[[Subscription, Subscribed], Iterator[Fault]]
+Check = Callable[[Contract, Context], Faults]
+AmongOthers = Callable[[Entry, Registry], Faults]
+OfSubscription = Callable[[Subscription, Subscribed], Faults]
 
 
-def _nothing(*_: object) -> Iterator[Fault]:
+def _nothing(*_: object) -> Faults:
     yield from ()
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
 from dq.contracts.model import SchemaObject
-from dq.validators.rule import Fault, fault
+from dq.validators.rule import Faults, fault
 
 
 class PositionKey(NamedTuple):
@@ -28,7 +27,7 @@ PRIMARY = PositionKey(
 )
 
 
-def wrong(one: SchemaObject, key: PositionKey) -> Iterator[Fault]:
+def wrong(one: SchemaObject, key: PositionKey) -> Faults:
     """At most one fault per object, where the positions are not 1 to n or stand on a column that is no key.
 
     Without any position, the key's columns are taken in the order of the file. ODCS's -1 is no position.

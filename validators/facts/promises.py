@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, time
 
 from dq.contracts import extension
-from dq.contracts.model import Contract
 from dq.contracts.shared.spelling import nearest
 from dq.contracts.shared_nodes import CustomProperty
 from dq.contracts.slo import Slo
-from dq.validators.context import Context
-from dq.validators.rule import Check, Fault
+from dq.validators.rule import Check, Context, Contract, Fault, Faults
 
 
 def unmatched_terms(contract: Contract) -> list[tuple[CustomProperty, str, str | None]]:
@@ -28,7 +26,7 @@ def unmatched_terms(contract: Contract) -> list[tuple[CustomProperty, str, str |
 def of_promise(rule: str) -> Check:
     """The check of a rule whose fault is found while a promise is read: what cannot be watched."""
 
-    def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    def check(_contract: Contract, context: Context) -> Faults:
         for finding in context.promises.wrong:
             if finding.rule == rule:
                 yield Fault(finding.at, finding.message, finding.mend, finding.path, (finding.path,))
@@ -36,10 +34,10 @@ def of_promise(rule: str) -> Check:
     return check
 
 
-def of_each(judge: Callable[[Slo, datetime], Iterator[Fault]]) -> Check:
+def of_each(judge: Callable[[Slo, datetime], Faults]) -> Check:
     """The check of a rule that asks every promise that can be read, as of the beginning of the day."""
 
-    def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+    def check(_contract: Contract, context: Context) -> Faults:
         now = datetime.combine(context.today, time(), UTC)
         for slo in context.promises.slos:
             yield from judge(slo, now)

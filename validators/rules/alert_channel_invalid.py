@@ -16,16 +16,11 @@ Mend: Write the channel's name with `#`, in quotes, or its id.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts.access.alert_target import hears, target_fault
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     for support in contract.support:
         wrong = target_fault(support) if hears(support) else None
         if wrong is not None:

@@ -27,17 +27,12 @@ Mend: Write elapsed time such as 30m or 2h, quiet hours such as "22:00-07:00", a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts.access.alert_terms import RULE as FAULT
 from dq.contracts.access.alert_terms import route_terms
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule
+from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     for support in contract.support:
         for finding in route_terms(support)[1]:
             if finding.rule == FAULT:

@@ -15,16 +15,11 @@ Mend: Name a tool that alerts go through, or a scope that hears of no breaches, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts.access.alert_target import tool_fault
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     for support in contract.support:
         wrong = tool_fault(support)
         if wrong is not None:

@@ -16,16 +16,11 @@ Mend: Name a channel that people read, or ask for `file_channels` in the watcher
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts.access.alert_target import FILES, hears
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     for support in contract.support:
         if support.tool in FILES and hears(support):
             message = f"alerts are written to {support.channel!r} only where the watcher's settings allow it."

@@ -15,16 +15,11 @@ Mend: Write `min` for minutes, or `mo` for months.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts import service_levels
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     for sla in contract.sla_properties:
         _, timed = service_levels.SERVICE_LEVELS.get(sla.property.lower(), ("", True))
         if timed and sla.unit is not None and sla.unit.strip().lower() == "m":

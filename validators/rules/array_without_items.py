@@ -19,15 +19,10 @@ Mend: Add `items` with their logicalType.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, absence
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for column in context.walk.columns:
         prop = column.property
         if prop.logical_type == "array" and prop.items is None and "<" not in (prop.physical_type or ""):

@@ -20,15 +20,11 @@ Mend: Write `[low, high]`. Both are included.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import OPERATORS, Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.contracts.model import OPERATORS
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for clause in context.walk.clauses:
         for key in ("mustBeBetween", "mustNotBeBetween"):
             bounds = getattr(clause.quality, OPERATORS[key])

@@ -33,21 +33,19 @@ Mend: Lower the objective, or lengthen the window until one cycle may be missed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 from math import ceil
 
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.slo import Slo
 from dq.validators.facts.promises import of_each
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Faults, Rule, Severity, fault
 
 # Nobody counts further by hand either: beyond it the objective is taken to be meant.
 MOST = 10_000
 
 
-def judge(slo: Slo, now: datetime) -> Iterator[Fault]:
+def judge(slo: Slo, now: datetime) -> Faults:
     # The defaults are nobody's promise yet, and 100% allows no miss on purpose.
     if slo.objective == 1 or not (slo.delivery.has("objective") or slo.delivery.has("window")):
         return

@@ -33,16 +33,14 @@ Mend: Add the free days to come, and move `valid_until`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.slo import Slo
 from dq.validators.facts.promises import of_each
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Faults, Rule, Severity, fault
 
 
-def judge(slo: Slo, now: datetime) -> Iterator[Fault]:
+def judge(slo: Slo, now: datetime) -> Faults:
     terms = slo.delivery.calendar
     if terms is not None and terms.valid_until is not None and terms.valid_until < now.date():
         message = f"the calendar was known up to {terms.valid_until}, which is over."

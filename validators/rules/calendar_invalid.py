@@ -33,8 +33,7 @@ Mend: Write ISO 3166 codes of a country and its subdivision, such as DE or DE-BY
 
 from __future__ import annotations
 
-from dq.contracts.shared.outcome import Severity
 from dq.validators.facts.promises import of_promise
-from dq.validators.rule import Rule
+from dq.validators.rule import Rule, Severity
 
 RULE = Rule("calendar-invalid", Severity.ERROR, __doc__, of_promise("calendar-invalid"))

@@ -19,20 +19,15 @@ Mend: Use one of the policy's classifications. Without such a list, any word wil
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import suggestion
-from dq.validators.context import Argument, Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault
 
 KNOWN: Argument[tuple[str, ...]] = Argument(
     "classifications", (), "The words that may be used, in any case; an empty list allows every word."
 )
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     known = {one.lower(): one for one in context.value(KNOWN)}
     for column in context.walk.columns:
         written = column.property.classification

@@ -25,19 +25,15 @@ Mend: Say the essence in the description, and the rest where `authoritativeDefin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract, Element
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Argument, Context
+from dq.contracts.model import Element
 from dq.validators.facts.lake import on_lake
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault
 
 COLUMN = Argument("column_characters", 255, "How long the description of a property may be.")
 TABLE = Argument("table_characters", 2048, "How long the description of an object may be.")
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     if not on_lake(contract):
         return
     for one in contract.objects:
@@ -48,7 +44,7 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
             yield from _judge(column.property, context.value(COLUMN))
 
 
-def _judge(one: Element, limit: int) -> Iterator[Fault]:
+def _judge(one: Element, limit: int) -> Faults:
     if one.description is not None and len(one.description) > limit:
         message = f"the description of {one.name!r} has {len(one.description)} characters, more than {limit}."
         yield fault(one, "description", message, "Shorten it; the catalog cuts it off.")

@@ -34,19 +34,15 @@ Mend: The message says which field, and what to write. `dq schedule next` shows 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts import extension
-from dq.contracts.model import Contract, Quality, SlaProperty
+from dq.contracts.model import Quality, SlaProperty
 from dq.contracts.schedule import parse
 from dq.contracts.shared.fault import TextFault as NotASchedule
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
 from dq.validators.facts.promises import of_promise
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     yield from _of_deliveries(contract, context)
     plain: list[SlaProperty | Quality] = [
         sla for sla in contract.sla_properties if extension.delivery(contract, sla) == (None, [])

@@ -22,15 +22,10 @@ Mend: Write the custom property as the policy describes it. Schemas stand in `dq
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     if context.schemas:
         from dq.validators.policy import custom_schemas
 

@@ -19,15 +19,10 @@ Mend: Add `engine` and `implementation`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, absence
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for clause in context.walk.clauses:
         quality = clause.quality
         if quality.type != "custom":

@@ -17,20 +17,16 @@ Mend: Write ISO 8601, such as "2026-12-31" or "2026-12-31T00:00:00Z", in quotes.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
 from dq.validators.facts.values import fits, shown
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # Service levels whose value is a moment.
 _MOMENTS = ("generalavailability", "endofsupport", "endoflife")
 _MEND = 'Write it as "2026-12-31".'
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     created = contract.contract_created_ts
     if created is not None and not fits(created, "timestamp"):
         message = f"contractCreatedTs {shown(created)} is not a timestamp."

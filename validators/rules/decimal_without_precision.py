@@ -20,18 +20,14 @@ Mend: Write the number of digits, and how many of them follow the point.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
 from dq.validators.facts.lake import on_lake
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _BARE = re.compile(r"\b(?:decimal|numeric|dec)\b(?!\s*\()", re.IGNORECASE)
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     if not on_lake(contract):
         return
     for column in context.walk.columns:

@@ -19,16 +19,11 @@ Mend: Write the `id` of one of the entries of `slaProperties`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
 from dq.validators.facts.promises import unmatched_terms
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     for custom, id_, hint in unmatched_terms(contract):
         mend = f"Did you mean 'delivery:{hint}'?" if hint else "Write the id of a service level."
         needs = tuple(sla.path("id") for sla in contract.sla_properties)

@@ -17,15 +17,11 @@ Mend: Remove one, or give it an id of its own; a new major version may stand bes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.shared.outcome import Severity
 from dq.validators.alike import note
-from dq.validators.registry import Entry, Registry
-from dq.validators.rule import Fault, among_others
+from dq.validators.rule import Entry, Fault, Faults, Registry, Severity, among_others
 
 
-def check(one: Entry, registry: Registry) -> Iterator[Fault]:
+def check(one: Entry, registry: Registry) -> Faults:
     id_, major = one.identity
     first = registry.same_contract(one)
     if first is not one:

@@ -17,29 +17,26 @@ Mend: Give each element of a list an id of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from dq.contracts.model import Contract
 from dq.contracts.node import Node
-from dq.contracts.shared.outcome import Severity
 from dq.validators import elements
 from dq.validators.alike import alike, note
-from dq.validators.context import Context
 from dq.validators.facts.promises import of_promise
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # Deliveries without an id go by their property; those with the same id stand among the siblings.
 _PROMISES = of_promise("duplicate-id")
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     for siblings in elements.siblings(contract, context.walk):
         if len(siblings) > 1:
             yield from _twins(siblings)
     yield from (one for one in _PROMISES(contract, context) if not one.path.endswith(".id"))
 
 
-def _twins(siblings: Sequence[Node]) -> Iterator[Fault]:
+def _twins(siblings: Sequence[Node]) -> Faults:
     seen: dict[str, Node] = {}
     for one in siblings:
         if not one.has("id"):

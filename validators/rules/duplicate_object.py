@@ -17,16 +17,12 @@ Mend: Rename one of them, or remove the copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.model import SchemaObject
 from dq.validators.alike import alike, note
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     seen: dict[str, SchemaObject] = {}
     for one in contract.objects:
         first = seen.setdefault(alike(one.name.lower()), one)

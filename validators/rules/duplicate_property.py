@@ -22,16 +22,14 @@ Mend: Rename one of them, or remove the copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from dq.contracts.model import Contract, Property
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.model import Property
 from dq.validators.alike import alike, note
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     for one in contract.objects:
         yield from _twins(one.properties)
     for column in context.walk.columns:
@@ -39,7 +37,7 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
             yield from _twins(column.property.properties)
 
 
-def _twins(siblings: Sequence[Property]) -> Iterator[Fault]:
+def _twins(siblings: Sequence[Property]) -> Faults:
     names: dict[str, Property] = {}
     columns: dict[str, Property] = {}
     for one in siblings:

@@ -17,15 +17,11 @@ Mend: Give each a name of its own. ODCS calls `server` the identifier of the ser
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract, Server
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.contracts.model import Server
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     seen: dict[str, Server] = {}
     for one in contract.servers:
         first = seen.setdefault(one.server, one)

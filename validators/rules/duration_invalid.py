@@ -33,8 +33,7 @@ Mend: Write a whole number and a unit: 45m, 2h, 3d, 1w; or ISO 8601, such as PT4
 
 from __future__ import annotations
 
-from dq.contracts.shared.outcome import Severity
 from dq.validators.facts.promises import of_promise
-from dq.validators.rule import Rule
+from dq.validators.rule import Rule, Severity
 
 RULE = Rule("duration-invalid", Severity.ERROR, __doc__, of_promise("duration-invalid"))

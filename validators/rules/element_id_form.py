@@ -17,20 +17,16 @@ Mend: Write letters, digits, `-` and `_`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
 from dq.validators import elements
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # `StableId` in the JSON Schemas of ODCS 3.1.0 and 3.2.0.
 _EARLIER = re.compile(r"[A-Za-z0-9_-]+")
 _ID = re.compile(r"[^\s.#/\\@!%&^]+")
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     form = _EARLIER if contract.odcs < (3, 2, 0) else _ID
     for node in (one for siblings in elements.siblings(contract, context.walk) for one in siblings):
         written = getattr(node, "id", None)

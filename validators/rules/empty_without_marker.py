@@ -33,16 +33,14 @@ Mend: Let a receipt, a marker or a commit say that it came.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.slo import Slo
 from dq.validators.facts.promises import of_each
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Faults, Rule, Severity, fault
 
 
-def judge(slo: Slo, _now: datetime) -> Iterator[Fault]:
+def judge(slo: Slo, _now: datetime) -> Faults:
     if slo.delivery.empty == "allowed" and set(slo.delivery.evidence) == {"file"}:
         message = "an empty delivery shows no file, and nothing else is asked for."
         yield fault(slo.delivery, "evidence", message, "Write evidence: [receipt, marker].")

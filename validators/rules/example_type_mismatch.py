@@ -20,16 +20,11 @@ the type name a `format`, examples follow it and are not judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
 from dq.validators.facts.values import fits, shown
-from dq.validators.rule import Fault, Rule, item_fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, item_fault
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for column in context.walk.columns:
         prop = column.property
         options = prop.logical_type_options

@@ -20,14 +20,12 @@ server, `scope` on a quality rule, `route` on a support channel, `inputs` on the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from dq.contracts import extension
-from dq.contracts.model import Contract, CustomProperty, Extensible
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.model import CustomProperty, Extensible
 from dq.contracts.shared.spelling import suggestion
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # What belongs where, in the words of a message.
 _PLACES = {
@@ -40,7 +38,7 @@ _PLACES = {
 }
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     nodes: list[tuple[Sequence[str], Sequence[Extensible]]] = [
         (["inputs"], [contract]),
         (["csv"], contract.servers),
@@ -57,7 +55,7 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
                     yield from _judge(custom, node is contract)
 
 
-def _judge(custom: CustomProperty, on_contract: bool) -> Iterator[Fault]:
+def _judge(custom: CustomProperty, on_contract: bool) -> Faults:
     name = custom.property
     if name.startswith("delivery:") and on_contract:
         return

@@ -14,18 +14,14 @@ Mend: Name the file `<id>.odcs.yaml`, or `<id>-v2.odcs.yaml` beside another majo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _VERSION = re.compile(r"([-_.]v?[0-9][0-9A-Za-z.-]*)?")
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     stem = PurePosixPath(context.file).name.removesuffix(".yaml").removesuffix(".odcs")
     if not stem.startswith(contract.id) or not _VERSION.fullmatch(stem.removeprefix(contract.id)):
         message = f"the file {stem!r} holds the contract {contract.id!r}."

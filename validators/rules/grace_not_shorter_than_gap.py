@@ -33,17 +33,15 @@ Mend: Shorten the grace, or promise less often.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from dq.contracts.schedule import shortest_gap
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.slo import Slo
 from dq.validators.facts.promises import of_each
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Faults, Rule, Severity, fault
 
 
-def judge(slo: Slo, now: datetime) -> Iterator[Fault]:
+def judge(slo: Slo, now: datetime) -> Faults:
     gap = shortest_gap(slo.schedule, now) if slo.grace else None
     if gap is not None and slo.grace >= gap:
         message = f"grace {slo.delivery.grace} is not shorter than the {span(gap)} between two dues."

@@ -14,19 +14,15 @@ Mend: Write letters, digits, `-`, `_`, `.` and `:`, beginning with a letter, a d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _LONGEST = 255
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]{0,254}")
 _STRANGE = re.compile(r"[^A-Za-z0-9._:-]")
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     if not _ID.fullmatch(contract.id):
         written = contract.id if len(contract.id) <= 60 else contract.id[:60] + "…"
         yield fault(

@@ -20,12 +20,8 @@ Mend: Give the rule the type that its keys belong to, or remove the key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import OPERATORS, Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.contracts.model import OPERATORS
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # Type -> the keys that are its own. `validValues` stood beside the metric in ODCS 3.0.
 _OWN: dict[str, frozenset[str]] = {
@@ -37,7 +33,7 @@ _OWN: dict[str, frozenset[str]] = {
 _ALL = frozenset().union(*_OWN.values())
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for clause in context.walk.clauses:
         quality = clause.quality
         strange = (quality.place.keys.keys() & _ALL) - _OWN[quality.type]

@@ -16,16 +16,11 @@ Mend: Write a plain path or URI: `lake/orders`, `s3://bucket/orders`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts.access.data_location import form_faults
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     for server in contract.servers:
         for key, wrong in form_faults(server):
             yield fault(server, key, f"{key} {server.get(key)!r} {wrong.message}.", wrong.mend)

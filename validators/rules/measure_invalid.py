@@ -31,17 +31,12 @@ for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts.measures.read import measure_named, read
 from dq.contracts.measures.terms import Measurement
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule
+from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for clause in context.walk.clauses:
         kind = measure_named(clause.quality)
         if kind is None:

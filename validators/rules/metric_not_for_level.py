@@ -24,18 +24,13 @@ Mend: Move the rule to the property that it is about, or to the object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _OF_PROPERTIES = ("nullValues", "missingValues", "invalidValues")
 _OF_OBJECTS = ("rowCount",)
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for clause in context.walk.clauses:
         metric = clause.quality.metric
         if clause.property is None and metric in _OF_PROPERTIES:

@@ -24,13 +24,10 @@ Mend: Swap the two bounds, or correct one of them.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 
-from dq.contracts.model import Contract, TypeOptions
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
+from dq.contracts.model import TypeOptions
 from dq.validators.facts.values import fits, shown
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # Lower key, its attribute, upper key, its attribute, and whether the two may be equal.
 _PAIRS = (
@@ -44,14 +41,14 @@ _PAIRS = (
 )
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for column in context.walk.columns:
         options = column.property.logical_type_options
         if options is not None:
             yield from _crossed(options)
 
 
-def _crossed(options: TypeOptions) -> Iterator[Fault]:
+def _crossed(options: TypeOptions) -> Faults:
     for low_key, low_attribute, high_key, high_attribute, may_be_equal in _PAIRS:
         low, high = getattr(options, low_attribute), getattr(options, high_attribute)
         if low is None or high is None or not _comparable(low, high):

@@ -32,19 +32,14 @@ with fewer than ten properties, nothing is asked by default.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Argument, Context
-from dq.validators.rule import Fault, Rule, absence
+from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, absence
 
 # A contract with fewer properties may speak for itself.
 MANY = 10
 COLUMNS = Argument("columns_percent", 0, "How many of an object's properties need a description, in percent.")
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     if len(context.walk.columns) >= MANY and not _said_anywhere(contract, context):
         message = f"nothing says what these {len(context.walk.columns)} properties are."
         mend = "Add 'description' here, or 'description: {purpose: …}' to the contract."

@@ -15,15 +15,10 @@ Mend: Add an entry with `scope: notifications` under `support`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, absence
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     if not any((channel.scope or "").lower() == "notifications" for channel in contract.support):
         message = "no support channel has the scope 'notifications'."
         mend = "Add '{channel: \"#…\", tool: slack, scope: notifications}' under 'support'."

@@ -13,15 +13,11 @@ Mend: Add `team` with a name, or with its members.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract, Team
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, absence
+from dq.contracts.model import Team
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     named = contract.team.name if isinstance(contract.team, Team) else None
     if not named and not contract.members():
         yield absence(contract, "the contract names no team.", "Add 'team: {name: …}'.", "team")

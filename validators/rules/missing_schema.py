@@ -16,15 +16,10 @@ Mend: Describe the tables under `schema`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, absence
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     if not contract.objects:
         yield absence(contract, "the contract describes no object.", "Add 'schema: [{name: …}]'.", "schema")
 

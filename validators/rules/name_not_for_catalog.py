@@ -21,19 +21,16 @@ Mend: Write lower-case letters, digits and underscores, at most 255 of them. A `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from dq.contracts.model import Contract, Element
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
+from dq.contracts.model import Element
 from dq.validators.facts.lake import on_lake
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _NAME = re.compile(r"[a-z0-9_]+")
 MAX_BYTES = 255
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     if not on_lake(contract):
         return
     for one in contract.objects:
@@ -42,7 +39,7 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
         yield from _judge(column.property)
 
 
-def _judge(one: Element) -> Iterator[Fault]:
+def _judge(one: Element) -> Faults:
     name = one.column
     if not name or (_NAME.fullmatch(name) and len(name) <= MAX_BYTES):
         return

@@ -13,15 +13,10 @@ Mend: Write the amount, or 0 for what is free.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     price = contract.price
     if price is not None and price.price_amount is not None and price.price_amount < 0:
         message = f"the price is {price.price_amount:g}."

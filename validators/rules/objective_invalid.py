@@ -33,8 +33,7 @@ Mend: Write a percentage above 0 and up to 100, such as 95%.
 
 from __future__ import annotations
 
-from dq.contracts.shared.outcome import Severity
 from dq.validators.facts.promises import of_promise
-from dq.validators.rule import Rule
+from dq.validators.rule import Rule, Severity
 
 RULE = Rule("objective-invalid", Severity.ERROR, __doc__, of_promise("objective-invalid"))

@@ -19,16 +19,13 @@ Mend: Add exactly one operator, such as `mustBeGreaterThan`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from dq.contracts.model import OPERATORS, Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, absence
+from dq.contracts.model import OPERATORS
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     for clause in context.walk.clauses:
         quality = clause.quality
         measures = quality.metric if quality.type == "library" else quality.query

@@ -19,15 +19,10 @@ Mend: Use `mustBeBetween`, which includes both bounds, or write two rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     for clause in context.walk.clauses:
         names = [name for name, _ in clause.quality.operators()]
         if len(names) > 1:

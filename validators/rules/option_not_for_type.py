@@ -19,13 +19,8 @@ Mend: Use an option of the type, or correct `logicalType`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import suggestion
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, absence, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
 
 _RANGE = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _TIMES = (*_RANGE, "format", "timezone", "defaultTimezone")
@@ -51,7 +46,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 _EARLIER_DATE = _TIMES
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     for column in context.walk.columns:
         prop, options = column.property, column.property.logical_type_options
         if options is None or not options.place.keys:

@@ -19,20 +19,15 @@ Mend: Write a value of the type: a number, or a date such as "2026-01-31".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
 from dq.validators.facts.values import fits, shown
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _BOUNDS = ("minimum", "maximum", "exclusive_minimum", "exclusive_maximum")
 _KEYS = {"exclusive_minimum": "exclusiveMinimum", "exclusive_maximum": "exclusiveMaximum"}
 _NUMERIC = {"integer": "number"}
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     # In ODCS 3.0 an exclusive bound was true or false, and spoke about the other bound.
     flags = contract.odcs < (3, 1, 0)
     for column in context.walk.columns:

@@ -21,14 +21,12 @@ says its `dimensions`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from dq.contracts.model import Contract, Property, TypeOptions
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.model import Property, TypeOptions
 from dq.contracts.shared.spelling import suggestion
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, absence, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
 
 _FORMATS = {
     "integer": ("i8", "i16", "i32", "i64", "i128", "u8", "u16", "u32", "u64", "u128"),
@@ -48,7 +46,7 @@ _MUST: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for column in context.walk.columns:
         prop, options = column.property, column.property.logical_type_options
         if prop.logical_type == "vector" and (options is None or options.dimensions is None):
@@ -59,7 +57,7 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
             yield from _judge(prop, options)
 
 
-def _judge(prop: Property, options: TypeOptions) -> Iterator[Fault]:
+def _judge(prop: Property, options: TypeOptions) -> Faults:
     written = options.model_dump(by_alias=True, exclude_none=True)
     for key, value in written.items():
         words = _FORMATS.get(prop.logical_type or "") if key == "format" else _WORDS.get(key)

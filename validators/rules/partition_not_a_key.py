@@ -41,17 +41,15 @@ Mend: Name a column with `partitioned: true`, or mark the column so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import suggestion
 from dq.contracts.slo import Slo
 from dq.validators.facts.promises import of_each
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Faults, Rule, Severity, fault
 
 
-def judge(slo: Slo, _now: datetime) -> Iterator[Fault]:
+def judge(slo: Slo, _now: datetime) -> Faults:
     keys = [key.column for key in slo.object.partition_keys()]
     for column in slo.partition:
         if column not in keys:

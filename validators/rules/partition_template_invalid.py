@@ -41,8 +41,7 @@ Mend: Write `{due:%Y-%m-%d}`, or with civil arithmetic `{due - 1d:%Y-%m-%d}`; un
 
 from __future__ import annotations
 
-from dq.contracts.shared.outcome import Severity
 from dq.validators.facts.promises import of_promise
-from dq.validators.rule import Rule
+from dq.validators.rule import Rule, Severity
 
 RULE = Rule("partition-template-invalid", Severity.ERROR, __doc__, of_promise("partition-template-invalid"))

@@ -24,18 +24,13 @@ Mend: Correct the logicalType, or remove the parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # Key -> the logical type that has it, and whether an absent logicalType may stand for it.
 _PARTS = {"properties": ("object", True), "items": ("array", True), "map": ("map", False)}
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for column in context.walk.columns:
         prop = column.property
         for key, (type_, may_be_absent) in _PARTS.items():

@@ -30,17 +30,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
 
-from dq.contracts.model import Contract
 from dq.contracts.patterns import pattern
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.source_map import PLACE, Place
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule
+from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for column in context.walk.columns:
         options = column.property.logical_type_options
         if options is not None and options.pattern is not None:
@@ -55,7 +51,7 @@ def check(_contract: Contract, context: Context) -> Iterator[Fault]:
             yield from _judged(place, written)
 
 
-def _judged(place: Place, written: str) -> Iterator[Fault]:
+def _judged(place: Place, written: str) -> Faults:
     wrong = pattern.refused(written)
     if wrong is not None:
         message = f"pattern {_short(written)!r}: {wrong.message}."

@@ -19,19 +19,14 @@ Mend: Correct the one that is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts import types
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
 from dq.validators.facts.lake import on_lake
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _TIMESTAMPS = types.CARRIERS["timestamp"]
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     if not on_lake(contract):
         return
     for column in context.walk.columns:

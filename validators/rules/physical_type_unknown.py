@@ -20,15 +20,11 @@ Mend: Write the type as Spark SQL does. Contracts of which no server is a lake m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from dq.contracts import types
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import nearest
-from dq.validators.context import Context
 from dq.validators.facts.lake import on_lake
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # Types of other engines, as people write them -> ours.
 _MEANT = {
@@ -43,7 +39,7 @@ _MEANT = {
 _TIME = re.compile(r"(?i)\s*time(tz)?\s*(\(\d\))?(\s+with(out)? time zone)?\s*")
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     if not on_lake(contract):
         return
     for column in context.walk.columns:

@@ -21,13 +21,9 @@ Mend: Write `{object}` for the table and `{property}` for the column.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import nearest
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _PLACEHOLDER = re.compile(r"\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}")
 _MEANT = {
@@ -40,7 +36,7 @@ _MEANT = {
 }
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for clause in context.walk.clauses:
         known = ("object",) if clause.property is None else ("object", "property")
         for found in _PLACEHOLDER.finditer(clause.quality.query or ""):

@@ -19,7 +19,6 @@ every change of a policy somebody's decision to overrule the gate.
 
 from __future__ import annotations
 
-from dq.contracts.shared.outcome import Severity
-from dq.validators.rule import of_change
+from dq.validators.rule import Severity, of_change
 
 RULE = of_change("policy-changed", Severity.WARNING, __doc__)

@@ -20,17 +20,12 @@ Mend: Write `required: true`, or take the column out of the key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _NAMED = 3
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     """One finding for all of a contract: who writes `required: false` at keys does it at every one."""
     found = [
         (one, prop)

@@ -21,16 +21,11 @@ Mend: Number the columns of the primary key 1, 2, 3 … in their order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
 from dq.validators.facts import positions
-from dq.validators.rule import Fault, Rule
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     for one in contract.objects:
         yield from positions.wrong(one, positions.PRIMARY)
 

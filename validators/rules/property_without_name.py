@@ -19,22 +19,20 @@ Mend: Add `name`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from dq.contracts.model import Contract, Property
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, absence
+from dq.contracts.model import Property
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     for one in contract.objects:
         yield from _unnamed(one.properties)
     for column in context.walk.columns:
         yield from _unnamed(column.property.properties)
 
 
-def _unnamed(siblings: Sequence[Property]) -> Iterator[Fault]:
+def _unnamed(siblings: Sequence[Property]) -> Faults:
     for one in siblings:
         if not one.name:
             yield absence(one, "the property has no name.", "Add 'name: …'.", "name")

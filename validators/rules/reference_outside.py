@@ -26,16 +26,13 @@ Mend: Correct the name, or validate the folder that holds the other contract as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from posixpath import basename
 
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import nearest
-from dq.validators.registry import Entry, Registry
-from dq.validators.rule import Fault, among_others
+from dq.validators.rule import Entry, Fault, Faults, Registry, Severity, among_others
 
 
-def check(one: Entry, registry: Registry) -> Iterator[Fault]:
+def check(one: Entry, registry: Registry) -> Faults:
     for link in one.links:
         holders = registry.holders(link, one.file)
         if len(holders) > 1:

@@ -24,15 +24,11 @@ Mend: Add `to`; on an object also `from`, with as many properties.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract, Relationship
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, absence, fault
+from dq.contracts.model import Relationship
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     for one in contract.objects:
         for relationship in one.relationships:
             yield from _judge(relationship, ("from", "to"))
@@ -41,7 +37,7 @@ def check(contract: Contract, context: Context) -> Iterator[Fault]:
             yield from _judge(relationship, ("to",))
 
 
-def _judge(relationship: Relationship, needed: tuple[str, ...]) -> Iterator[Fault]:
+def _judge(relationship: Relationship, needed: tuple[str, ...]) -> Faults:
     ends = {"from": relationship.from_, "to": relationship.to}
     if "from" not in needed and relationship.has("from"):
         message = "'from' is the property itself, and is not said again."

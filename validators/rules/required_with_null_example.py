@@ -19,15 +19,10 @@ Mend: Remove the null from the examples, or `required` from the property.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, item_fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, item_fault
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for column in context.walk.columns:
         prop = column.property
         if prop.required and prop.examples and None in prop.examples:

@@ -21,19 +21,15 @@ Mend: Add a service level `retention` for the object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract, SchemaObject, SlaProperty
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Argument, Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.contracts.model import SchemaObject, SlaProperty
+from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault
 
 CLASSES = Argument(
     "classifications", ("pii", "personal", "sensitive"), "The classifications of personal data, in any case."
 )
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     classes = {one.lower() for one in context.value(CLASSES)}
     said: set[str] = set()
     for column in context.walk.columns:

@@ -16,17 +16,13 @@ Mend: Write `${NAME:-default}`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     for server in contract.servers:
         for key, value in (server.model_extra or {}).items():
             found = _VARIABLE.search(value) if isinstance(value, str) else None

@@ -19,13 +19,8 @@ Mend: Write one of the four words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import nearest
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _MEANT = {
     "warn": "warning", "low": "info", "minor": "info", "medium": "warning", "high": "error",
@@ -33,7 +28,7 @@ _MEANT = {
 }  # fmt: skip
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     known = [severity.value for severity in Severity]
     for clause in context.walk.clauses:
         written = clause.quality.severity

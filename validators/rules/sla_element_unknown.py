@@ -22,20 +22,16 @@ Mend: Write the name of an object, or `object.property`; separate several by com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts import extension
-from dq.contracts.model import Contract, SlaProperty
+from dq.contracts.model import SlaProperty
 from dq.contracts.node import Node
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import suggestion
 from dq.validators import elements
-from dq.validators.context import Context
 from dq.validators.facts.promises import of_promise
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     if not contract.sla_default_element:
         # A delivery must speak about one object; other service levels may speak about all.
         unnamed = {sla.path("element") for sla in contract.sla_properties if not sla.element}

@@ -15,17 +15,12 @@ Mend: Correct the spelling, or choose a name that cannot be taken for one of ODC
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts import service_levels
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import nearest
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     for sla in contract.sla_properties:
         if sla.property.lower() in service_levels.SERVICE_LEVELS:
             continue

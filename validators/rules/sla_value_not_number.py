@@ -15,19 +15,15 @@ Mend: Write the number under `value` and the unit of time under `unit`, or both 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts import service_levels
-from dq.contracts.model import Contract, SlaProperty
+from dq.contracts.model import SlaProperty
 from dq.contracts.shared.fault import TextFault as NoDuration
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.units import parse_duration
-from dq.validators.context import Context
 from dq.validators.facts.values import fits, shown
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     for sla in contract.sla_properties:
         _, timed = service_levels.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
         if timed and not _length(sla):

@@ -24,18 +24,14 @@ Mend: Write the column as the schema names it, or add it to the schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts.access.data_location import formats
-from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.model import SchemaObject
 from dq.contracts.shared.spelling import suggestion
-from dq.validators.context import Context
 from dq.validators.facts.queries import read_columns
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     for one, node, key, columns in read_columns(contract, context):
         names = _names(one)
         strange = next((name for name in columns if name not in names), None)

@@ -21,16 +21,11 @@ once more, before it runs anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
 from dq.validators.facts.queries import refused
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     for quality, wrong in refused(contract, context):
         if not wrong.reads:
             yield fault(quality, "query", f"the query cannot run: {wrong.reason}.", wrong.instead)

@@ -19,15 +19,10 @@ Mend: Add `query`: one SELECT that gives one number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, absence
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 
-def check(_contract: Contract, context: Context) -> Iterator[Fault]:
+def check(_contract: Contract, context: Context) -> Faults:
     for clause in context.walk.clauses:
         if clause.quality.type == "sql" and not (clause.quality.query or "").strip():
             message = "a rule of the type 'sql' needs a query."

@@ -13,18 +13,13 @@ Mend: Write proposed, draft, active, deprecated or retired.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import suggestion
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 KNOWN = ("proposed", "draft", "active", "deprecated", "retired")
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     if contract.status is not None and contract.status not in KNOWN:
         mend = suggestion(contract.status, KNOWN, f"Write one of {', '.join(KNOWN)}.")
         yield fault(contract, "status", f"status {contract.status!r} is not one of ODCS.", mend)

@@ -18,18 +18,14 @@ A wildcard is no principal.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from dq.contracts.shared.outcome import Severity
-from dq.contracts.subscriptions.subscription import Subscription
-from dq.validators.rule import Fault, Rule, fault, of_subscription
-from dq.validators.subscribed import Subscribed
+from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _PRINCIPAL = re.compile(r"arn:aws[a-z-]*:iam::(?P<account>[0-9]{12}):(role|user)/[\w+=,.@/-]+", re.ASCII)
 
 
-def subscribed(one: Subscription, _among: Subscribed) -> Iterator[Fault]:
+def subscribed(one: Subscription, _among: Subscribed) -> Faults:
     consumer = one.consumer
     account, principal = consumer.account, consumer.principal
     valid = account is None or _ACCOUNT.fullmatch(account) is not None

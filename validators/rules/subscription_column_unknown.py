@@ -13,16 +13,11 @@ Mend: Write `object.column` as the contract's schema names them; an object alone
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.subscriptions.coverage import unknown_columns, unknown_tags
-from dq.contracts.subscriptions.subscription import Subscription
-from dq.validators.rule import Fault, Rule, item_fault, of_subscription
-from dq.validators.subscribed import Subscribed
+from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, item_fault, of_subscription
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Iterator[Fault]:
+def subscribed(one: Subscription, among: Subscribed) -> Faults:
     contract = among.contract(one)
     if contract is None:
         return

@@ -14,16 +14,11 @@ out of the registry, move its consumers to the next one first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import suggestion
-from dq.contracts.subscriptions.subscription import Subscription
-from dq.validators.rule import Fault, Rule, fault, of_subscription
-from dq.validators.subscribed import Subscribed
+from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Iterator[Fault]:
+def subscribed(one: Subscription, among: Subscribed) -> Faults:
     if among.contract(one) is not None or one.contract in among.unclear:
         return
     majors = among.majors(one.contract)

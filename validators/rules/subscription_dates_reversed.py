@@ -15,15 +15,10 @@ Mend: Correct one of the two days; both belong to the subscription.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.shared.outcome import Severity
-from dq.contracts.subscriptions.subscription import Subscription
-from dq.validators.rule import Fault, Rule, fault, of_subscription
-from dq.validators.subscribed import Subscribed
+from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
 
 
-def subscribed(one: Subscription, _among: Subscribed) -> Iterator[Fault]:
+def subscribed(one: Subscription, _among: Subscribed) -> Faults:
     if one.end_date is not None and one.end_date < one.start_date:
         message = f"it ends on {one.end_date}, before it begins on {one.start_date}."
         yield fault(one, "endDate", message, "Correct startDate or endDate.")

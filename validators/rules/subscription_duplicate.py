@@ -15,16 +15,12 @@ Mend: Put the columns into one file, or say in `purpose` how the two uses differ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date
 
-from dq.contracts.shared.outcome import Severity
-from dq.contracts.subscriptions.subscription import Subscription
-from dq.validators.rule import Fault, Rule, fault, of_subscription
-from dq.validators.subscribed import Subscribed
+from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Iterator[Fault]:
+def subscribed(one: Subscription, among: Subscribed) -> Faults:
     earlier = True
     for other in among.every:
         if other is one:

@@ -15,15 +15,10 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.shared.outcome import Severity
-from dq.contracts.subscriptions.subscription import Subscription
-from dq.validators.rule import Fault, Rule, fault, of_subscription
-from dq.validators.subscribed import Subscribed
+from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Iterator[Fault]:
+def subscribed(one: Subscription, among: Subscribed) -> Faults:
     reversed_ = one.end_date is not None and one.end_date < one.start_date
     if one.over(among.today) and not reversed_:
         message = f"the subscription of {one.consumer.team!r} was over after {one.end_date}."

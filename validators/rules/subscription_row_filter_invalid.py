@@ -15,19 +15,14 @@ and `IS NULL`, joined by `AND`, `OR` and `NOT`. A subscription with a row filter
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.spelling import suggestion
 from dq.contracts.subscriptions.coverage import covered
-from dq.contracts.subscriptions.subscription import Subscription
-from dq.validators.rule import Fault, Rule, fault, of_subscription
-from dq.validators.subscribed import Subscribed
+from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
 
 _KEY = "rowFilter"
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Iterator[Fault]:
+def subscribed(one: Subscription, among: Subscribed) -> Faults:
     if one.row_filter is None:
         return
     # Imported here: the parser of SQL takes time to start, and few subscriptions filter rows.

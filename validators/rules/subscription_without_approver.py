@@ -16,14 +16,17 @@ and `tags`, a subscription is about every column.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.subscriptions.coverage import covered
-from dq.contracts.subscriptions.subscription import Subscription
-from dq.validators.context import Argument
-from dq.validators.rule import Fault, Rule, of_subscription
-from dq.validators.subscribed import Subscribed
+from dq.validators.rule import (
+    Argument,
+    Fault,
+    Faults,
+    Rule,
+    Severity,
+    Subscribed,
+    Subscription,
+    of_subscription,
+)
 
 CLASSES = Argument(
     "classifications",
@@ -32,7 +35,7 @@ CLASSES = Argument(
 )
 
 
-def subscribed(one: Subscription, among: Subscribed) -> Iterator[Fault]:
+def subscribed(one: Subscription, among: Subscribed) -> Faults:
     contract = among.contract(one)
     if contract is None or one.approvers:
         return

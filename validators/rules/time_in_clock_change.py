@@ -34,17 +34,15 @@ this rule off for the contract's domain: the policy `dst` says what is done.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from dq.contracts.schedule import Note, dst_hazards
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.slo import Slo
 from dq.validators.facts.promises import of_each
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Faults, Rule, Severity, fault
 
 
-def judge(slo: Slo, now: datetime) -> Iterator[Fault]:
+def judge(slo: Slo, now: datetime) -> Faults:
     hazard = next(iter(dst_hazards(slo.schedule, now)), None)
     if hazard is not None:
         what = "does not exist" if hazard.note is Note.GAP else "stands twice on the clock"

@@ -27,16 +27,11 @@ error with `unenforced: error`, or turns it off.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
 from dq.validators.facts.promises import unmatched_terms
-from dq.validators.rule import Fault, Rule
+from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
 
 
-def check(contract: Contract, context: Context) -> Iterator[Fault]:
+def check(contract: Contract, context: Context) -> Faults:
     # One mistake, one finding: terms whose id is misspelt leave their service level without any.
     meant = {hint for _, _, hint in unmatched_terms(contract) if hint}
     without = tuple(sla.path() for sla in contract.sla_properties if sla.id in meant)

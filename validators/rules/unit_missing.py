@@ -15,17 +15,12 @@ Mend: Add `unit`: s, min, h, d, w, mo or y.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dq.contracts import service_levels
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
 from dq.validators.facts.values import fits
-from dq.validators.rule import Fault, Rule, absence
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     for sla in contract.sla_properties:
         _, timed = service_levels.SERVICE_LEVELS.get(sla.property.lower(), ("", False))
         if timed and not sla.unit and fits(sla.value, "number"):

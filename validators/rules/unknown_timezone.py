@@ -34,8 +34,7 @@ because they do not follow the clock that people see.
 
 from __future__ import annotations
 
-from dq.contracts.shared.outcome import Severity
 from dq.validators.facts.promises import of_promise
-from dq.validators.rule import Rule
+from dq.validators.rule import Rule, Severity
 
 RULE = Rule("unknown-timezone", Severity.ERROR, __doc__, of_promise("unknown-timezone"))

@@ -14,12 +14,8 @@ Mend: Write MAJOR.MINOR.PATCH, as semantic versioning does.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from dq.contracts.model import Contract
-from dq.contracts.shared.outcome import Severity
-from dq.validators.context import Context
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # https://semver.org, with the length of each part bounded.
 _NUMBER = r"(?:0|[1-9][0-9]{0,8})"
@@ -28,7 +24,7 @@ _SEMVER = re.compile(
 )
 
 
-def check(contract: Contract, _context: Context) -> Iterator[Fault]:
+def check(contract: Contract, _context: Context) -> Faults:
     if not _SEMVER.fullmatch(contract.version):
         message = f"version {contract.version!r} is not MAJOR.MINOR.PATCH."
         yield fault(contract, "version", message, f"Write 'version: {_nearest(contract.version)}'.")

@@ -26,7 +26,6 @@ Mend: Mend the contract and remove the waiver, or have it given again with a new
 
 from __future__ import annotations
 
-from dq.contracts.shared.outcome import Severity
-from dq.validators.rule import of_policy
+from dq.validators.rule import Severity, of_policy
 
 RULE = of_policy("waiver-expired", Severity.ERROR, __doc__)

@@ -21,7 +21,6 @@ read in this run are not judged.
 
 from __future__ import annotations
 
-from dq.contracts.shared.outcome import Severity
-from dq.validators.rule import of_policy
+from dq.validators.rule import Severity, of_policy
 
 RULE = of_policy("waiver-unused", Severity.WARNING, __doc__)

@@ -34,16 +34,14 @@ Mend: Shorten the window to 400 days or less.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
-from dq.contracts.shared.outcome import Severity
 from dq.contracts.slo import HISTORY_KEPT, Slo
 from dq.validators.facts.promises import of_each
-from dq.validators.rule import Fault, Rule, fault
+from dq.validators.rule import Faults, Rule, Severity, fault
 
 
-def judge(slo: Slo, _: datetime) -> Iterator[Fault]:
+def judge(slo: Slo, _: datetime) -> Faults:
     if slo.window > HISTORY_KEPT:
         message = f"window {slo.delivery.window} is longer than the {HISTORY_KEPT.days} days that are kept."
         yield fault(slo.delivery, "window", message, f"Write window: {HISTORY_KEPT.days}d, or less.")
