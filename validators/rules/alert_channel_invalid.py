@@ -14,8 +14,6 @@ Good:
 Mend: Write the channel's name with `#`, in quotes, or its id.
 """
 
-from __future__ import annotations
-
 from dq.contracts.access.alert_target import hears, target_fault
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

@@ -13,8 +13,6 @@ Good:
 Mend: Name a tool that alerts go through, or a scope that hears of no breaches, such as `interactive`.
 """
 
-from __future__ import annotations
-
 from dq.contracts.access.alert_target import tool_fault
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

@@ -14,8 +14,6 @@ Good:
 Mend: Name a channel that people read, or ask for `file_channels` in the watcher's settings.
 """
 
-from __future__ import annotations
-
 from dq.contracts.access.alert_target import FILES, hears
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

@@ -12,8 +12,6 @@ Good:
 Mend: Write the number in digits, without zeros before it; put quotes around what is a text.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("ambiguous-number", __doc__)

@@ -13,8 +13,6 @@ Good:
 Mend: Write `min` for minutes, or `mo` for months.
 """
 
-from __future__ import annotations
-
 from dq.contracts import service_levels
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

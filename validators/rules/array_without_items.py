@@ -17,8 +17,6 @@ Good:
 Mend: Add `items` with their logicalType.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 

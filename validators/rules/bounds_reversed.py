@@ -18,8 +18,6 @@ Good:
 Mend: Write `[low, high]`. Both are included.
 """
 
-from __future__ import annotations
-
 from dq.contracts.model import OPERATORS
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

@@ -31,8 +31,6 @@ Good:
 Mend: Lower the objective, or lengthen the window until one cycle may be missed.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from itertools import islice
 from math import ceil

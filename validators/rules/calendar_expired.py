@@ -31,8 +31,6 @@ Good:
 Mend: Add the free days to come, and move `valid_until`.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from dq.contracts.slo import Slo

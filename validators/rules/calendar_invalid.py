@@ -31,8 +31,6 @@ Good:
 Mend: Write ISO 3166 codes of a country and its subdivision, such as DE or DE-BY, and each date in one list.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.promises import of_promise
 from dq.validators.rule import Rule, Severity
 

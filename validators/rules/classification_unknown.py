@@ -17,8 +17,6 @@ Good:
 Mend: Use one of the policy's classifications. Without such a list, any word will do.
 """
 
-from __future__ import annotations
-
 from dq.contracts.shared.spelling import suggestion
 from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault
 

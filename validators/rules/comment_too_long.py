@@ -23,8 +23,6 @@ Good:
 Mend: Say the essence in the description, and the rest where `authoritativeDefinitions` point to.
 """
 
-from __future__ import annotations
-
 from dq.contracts.model import Element
 from dq.validators.facts.lake import on_lake
 from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault

@@ -32,8 +32,6 @@ Good:
 Mend: The message says which field, and what to write. `dq schedule next` shows when an expression fires.
 """
 
-from __future__ import annotations
-
 from dq.contracts import extension
 from dq.contracts.model import Quality, SlaProperty
 from dq.contracts.schedule import parse

@@ -20,8 +20,6 @@ Mend: Write the custom property as the policy describes it. Schemas stand in `dq
 `customProperties`, by level: `contract`, `object`, `property`, `slaProperty` and `server`.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity
 
 

@@ -17,8 +17,6 @@ Good:
 Mend: Add `engine` and `implementation`.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 

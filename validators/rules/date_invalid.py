@@ -14,8 +14,6 @@ Good:
 Mend: Write ISO 8601, such as "2026-12-31" or "2026-12-31T00:00:00Z", in quotes.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 
 from dq.validators.facts.values import fits, shown

@@ -17,8 +17,6 @@ Good:
 Mend: Write the number of digits, and how many of them follow the point.
 """
 
-from __future__ import annotations
-
 import re
 
 from dq.validators.facts.lake import on_lake

@@ -17,8 +17,6 @@ Good:
 Mend: Write the `id` of one of the entries of `slaProperties`.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.promises import unmatched_terms
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

@@ -15,8 +15,6 @@ Good:
 Mend: Remove one, or give it an id of its own; a new major version may stand beside the old one.
 """
 
-from __future__ import annotations
-
 from dq.validators.alike import note
 from dq.validators.rule import Entry, Fault, Faults, Registry, Severity, among_others
 

@@ -17,8 +17,6 @@ Good:
 Mend: Remove the copy, or write the value that was meant.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.values import shown
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

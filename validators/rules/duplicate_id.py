@@ -15,8 +15,6 @@ Good:
 Mend: Give each element of a list an id of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dq.contracts.node import Node

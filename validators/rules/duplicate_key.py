@@ -14,8 +14,6 @@ Good:
 Mend: Keep one of the two.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("duplicate-key", __doc__)

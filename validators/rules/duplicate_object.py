@@ -15,8 +15,6 @@ Good:
 Mend: Rename one of them, or remove the copy.
 """
 
-from __future__ import annotations
-
 from dq.contracts.model import SchemaObject
 from dq.validators.alike import alike, note
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault

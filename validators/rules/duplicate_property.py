@@ -20,8 +20,6 @@ Good:
 Mend: Rename one of them, or remove the copy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dq.contracts.model import Property

@@ -15,8 +15,6 @@ Good:
 Mend: Give each a name of its own. ODCS calls `server` the identifier of the server.
 """
 
-from __future__ import annotations
-
 from dq.contracts.model import Server
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

@@ -31,8 +31,6 @@ Good:
 Mend: Write a whole number and a unit: 45m, 2h, 3d, 1w; or ISO 8601, such as PT45M.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.promises import of_promise
 from dq.validators.rule import Rule, Severity
 

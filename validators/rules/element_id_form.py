@@ -14,8 +14,6 @@ Good:
 Mend: Write letters, digits, `-` and `_`.
 """
 
-from __future__ import annotations
-
 import re
 
 from dq.validators import elements

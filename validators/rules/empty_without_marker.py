@@ -31,8 +31,6 @@ Good:
 Mend: Let a receipt, a marker or a commit say that it came.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from dq.contracts.slo import Slo

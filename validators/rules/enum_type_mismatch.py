@@ -17,8 +17,6 @@ Good:
 Mend: Write the value as the type wants it; quote what is meant as text.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.values import fits, shown
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

@@ -18,8 +18,6 @@ Mend: Write the example as the data has it; numbers without quotes, dates as 202
 the type name a `format`, examples follow it and are not judged.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.values import fits, shown
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, item_fault
 

@@ -18,8 +18,6 @@ Mend: Correct the name, or move it: `delivery` stands on a service level, `datas
 server, `scope` on a quality rule, `route` on a support channel, `inputs` on the contract or an object.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dq.contracts import extension

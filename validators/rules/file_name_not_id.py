@@ -11,8 +11,6 @@ Good:
 Mend: Name the file `<id>.odcs.yaml`, or `<id>-v2.odcs.yaml` beside another major version.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import PurePosixPath
 

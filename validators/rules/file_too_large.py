@@ -11,8 +11,6 @@ Good:
 Mend: Split it into one contract per data product, and keep data out of it.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("file-too-large", __doc__, bad=b"#" * 5_000_001)

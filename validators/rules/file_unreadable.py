@@ -11,8 +11,6 @@ Good:
 Mend: Check the permissions of the file and of the folders above it. Contracts lie at most 64 folders deep.
 """
 
-from __future__ import annotations
-
 from dq.contracts.access.files import FileRefused
 from dq.validators.rule import form
 

@@ -31,8 +31,6 @@ Good:
 Mend: Shorten the grace, or promise less often.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from dq.contracts.schedule import shortest_gap

@@ -11,8 +11,6 @@ Good:
 Mend: Write letters, digits, `-`, `_`, `.` and `:`, beginning with a letter, a digit or `_`.
 """
 
-from __future__ import annotations
-
 import re
 
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault

@@ -18,8 +18,6 @@ Good:
 Mend: Give the rule the type that its keys belong to, or remove the key.
 """
 
-from __future__ import annotations
-
 from dq.contracts.model import OPERATORS
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

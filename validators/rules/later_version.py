@@ -23,8 +23,6 @@ Good:
 Mend: Raise `apiVersion`, or leave the key out.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("later-version", __doc__)

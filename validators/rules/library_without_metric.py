@@ -17,8 +17,6 @@ Good:
 Mend: Add `metric`, or say with `type` that the rule is sql, custom or text.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 

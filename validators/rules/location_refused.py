@@ -14,8 +14,6 @@ Good:
 Mend: Write a plain path or URI: `lake/orders`, `s3://bucket/orders`.
 """
 
-from __future__ import annotations
-
 from dq.contracts.access.data_location import form_faults
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

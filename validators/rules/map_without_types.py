@@ -19,8 +19,6 @@ Good:
 Mend: Add `map` with `key` and `value`.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 

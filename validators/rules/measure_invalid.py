@@ -29,8 +29,6 @@ Mend: Write the argument, the operator or the unit as the metric takes it; docs/
 for each.
 """
 
-from __future__ import annotations
-
 from dq.contracts.measures.read import measure_named, read
 from dq.contracts.measures.terms import Measurement
 from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity

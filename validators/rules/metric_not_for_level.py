@@ -22,8 +22,6 @@ Good:
 Mend: Move the rule to the property that it is about, or to the object.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _OF_PROPERTIES = ("nullValues", "missingValues", "invalidValues")

@@ -21,8 +21,6 @@ Good:
 Mend: Write the names of properties of this object.
 """
 
-from __future__ import annotations
-
 from dq.contracts.shared.spelling import suggestion
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

@@ -17,8 +17,6 @@ Good:
 Mend: Use a metric of the library, or a rule of `type: sql`.
 """
 
-from __future__ import annotations
-
 from dq.contracts.shared.spelling import suggestion
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

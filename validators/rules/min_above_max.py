@@ -21,8 +21,6 @@ Good:
 Mend: Swap the two bounds, or correct one of them.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 
 from dq.contracts.model import TypeOptions

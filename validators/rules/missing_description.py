@@ -30,8 +30,6 @@ Mend: Add `description.purpose` to the contract, or `description` to its objects
 with fewer than ten properties, nothing is asked by default.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, absence
 
 # A contract with fewer properties may speak for itself.

@@ -16,8 +16,6 @@ Good:
 Mend: Add the key.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("missing-key", __doc__)

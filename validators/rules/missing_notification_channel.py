@@ -13,8 +13,6 @@ Good:
 Mend: Add an entry with `scope: notifications` under `support`.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 

@@ -11,8 +11,6 @@ Good:
 Mend: Add `team` with a name, or with its members.
 """
 
-from __future__ import annotations
-
 from dq.contracts.model import Team
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 

@@ -14,8 +14,6 @@ Good:
 Mend: Describe the tables under `schema`.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 

@@ -18,8 +18,6 @@ Good:
 Mend: Write lower-case letters, digits and underscores, at most 255 of them. A `physicalName` frees `name`.
 """
 
-from __future__ import annotations
-
 import re
 
 from dq.contracts.model import Element

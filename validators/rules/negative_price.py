@@ -11,8 +11,6 @@ Good:
 Mend: Write the amount, or 0 for what is free.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 

@@ -13,8 +13,6 @@ Good:
 Mend: Begin with `apiVersion: v3.2.0` and `kind: DataContract`, or let `dq init` write the skeleton.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("not-a-contract", __doc__)

@@ -13,8 +13,6 @@ Mend: Put the file itself there. Where another program makes the links, as Kuber
 name the folder that they lead to: `registry/..data`.
 """
 
-from __future__ import annotations
-
 from dq.contracts.access.files import NotPlain
 from dq.validators.rule import form
 

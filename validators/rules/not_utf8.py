@@ -11,8 +11,6 @@ Good:
 Mend: Save the file as UTF-8, and remove characters that are not text.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("not-utf8", __doc__, bad=b"name: Bestellungen f\xfcr den Shop\n")

@@ -19,8 +19,6 @@ Good:
 Mend: Add `properties`, or a `physicalType` that says the structure.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 

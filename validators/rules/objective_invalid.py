@@ -31,8 +31,6 @@ Good:
 Mend: Write a percentage above 0 and up to 100, such as 95%.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.promises import of_promise
 from dq.validators.rule import Rule, Severity
 

@@ -12,8 +12,6 @@ Good:
 Mend: Convert the contract once, and keep the result.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("old-format", __doc__)

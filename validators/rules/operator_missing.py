@@ -17,8 +17,6 @@ Good:
 Mend: Add exactly one operator, such as `mustBeGreaterThan`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dq.contracts.model import OPERATORS

@@ -17,8 +17,6 @@ Good:
 Mend: Use `mustBeBetween`, which includes both bounds, or write two rules.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 

@@ -17,8 +17,6 @@ Good:
 Mend: Use an option of the type, or correct `logicalType`.
 """
 
-from __future__ import annotations
-
 from dq.contracts.shared.spelling import suggestion
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
 

@@ -17,8 +17,6 @@ Good:
 Mend: Write a value of the type: a number, or a date such as "2026-01-31".
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.values import fits, shown
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

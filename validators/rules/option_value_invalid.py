@@ -19,8 +19,6 @@ Mend: Write what the message names. Lengths and counts are 0 or more, `multipleO
 says its `dimensions`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -24,8 +24,6 @@ Good:
 Mend: Make the value a column of the object, and partition by that.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 

@@ -39,8 +39,6 @@ Good:
 Mend: Name a column with `partitioned: true`, or mark the column so.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from dq.contracts.shared.spelling import suggestion

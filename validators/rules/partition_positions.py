@@ -20,8 +20,6 @@ Good:
 Mend: Number the partition columns 1, 2, 3 … in the order of the folders.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts import positions
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity
 

@@ -39,8 +39,6 @@ Good:
 Mend: Write `{due:%Y-%m-%d}`, or with civil arithmetic `{due - 1d:%Y-%m-%d}`; units are m h d w mo y.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.promises import of_promise
 from dq.validators.rule import Rule, Severity
 

@@ -22,8 +22,6 @@ Good:
 Mend: Correct the logicalType, or remove the parts.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 # Key -> the logical type that has it, and whether an absent logicalType may stand for it.

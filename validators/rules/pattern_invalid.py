@@ -26,8 +26,6 @@ repetition begin or end with a sign that nothing else in it matches, as in `^[a-
 neighbours match different signs: `[^@]+@[^@]+` instead of `.+@.+`.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 

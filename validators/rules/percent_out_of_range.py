@@ -21,8 +21,6 @@ Good:
 Mend: Write a number from 0 to 100.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.values import fits
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

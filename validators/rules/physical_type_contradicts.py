@@ -17,8 +17,6 @@ Good:
 Mend: Correct the one that is wrong.
 """
 
-from __future__ import annotations
-
 from dq.contracts import types
 from dq.validators.facts.lake import on_lake
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault

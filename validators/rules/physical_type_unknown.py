@@ -17,8 +17,6 @@ Good:
 Mend: Write the type as Spark SQL does. Contracts of which no server is a lake may use other types.
 """
 
-from __future__ import annotations
-
 import re
 
 from dq.contracts import types

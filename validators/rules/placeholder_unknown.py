@@ -18,8 +18,6 @@ Good:
 Mend: Write `{object}` for the table and `{property}` for the column.
 """
 
-from __future__ import annotations
-
 import re
 
 from dq.contracts.shared.spelling import nearest

@@ -17,8 +17,6 @@ makes of a policy that says `profile: strict`. No profile lifts this rule; `seve
 every change of a policy somebody's decision to overrule the gate.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Severity, of_change
 
 RULE = of_change("policy-changed", Severity.WARNING, __doc__)

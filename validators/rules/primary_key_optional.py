@@ -18,8 +18,6 @@ Good:
 Mend: Write `required: true`, or take the column out of the key.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 _NAMED = 3

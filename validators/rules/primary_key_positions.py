@@ -19,8 +19,6 @@ Good:
 Mend: Number the columns of the primary key 1, 2, 3 … in their order.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts import positions
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity
 

@@ -17,8 +17,6 @@ Good:
 Mend: Add `name`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dq.contracts.model import Property

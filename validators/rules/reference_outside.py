@@ -24,8 +24,6 @@ Good:
 Mend: Correct the name, or validate the folder that holds the other contract as well.
 """
 
-from __future__ import annotations
-
 from posixpath import basename
 
 from dq.contracts.shared.spelling import nearest

@@ -21,8 +21,6 @@ Good:
 Mend: Write `object.property`, or `schema/<id>/properties/<id>`.
 """
 
-from __future__ import annotations
-
 from dq.contracts.shared.spelling import nearest
 from dq.validators import elements
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault

@@ -22,8 +22,6 @@ Good:
 Mend: Add `to`; on an object also `from`, with as many properties.
 """
 
-from __future__ import annotations
-
 from dq.contracts.model import Relationship
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
 

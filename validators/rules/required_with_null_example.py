@@ -17,8 +17,6 @@ Good:
 Mend: Remove the null from the examples, or `required` from the property.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, item_fault
 
 

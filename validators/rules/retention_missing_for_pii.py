@@ -19,8 +19,6 @@ Good:
 Mend: Add a service level `retention` for the object.
 """
 
-from __future__ import annotations
-
 from dq.contracts.model import SchemaObject, SlaProperty
 from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault
 

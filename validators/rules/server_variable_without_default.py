@@ -13,8 +13,6 @@ Good:
 Mend: Write `${NAME:-default}`.
 """
 
-from __future__ import annotations
-
 import re
 
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault

@@ -17,8 +17,6 @@ Good:
 Mend: Write one of the four words.
 """
 
-from __future__ import annotations
-
 from dq.contracts.shared.spelling import nearest
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

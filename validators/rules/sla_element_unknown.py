@@ -20,8 +20,6 @@ Good:
 Mend: Write the name of an object, or `object.property`; separate several by commas.
 """
 
-from __future__ import annotations
-
 from dq.contracts import extension
 from dq.contracts.model import SlaProperty
 from dq.contracts.node import Node

@@ -13,8 +13,6 @@ Good:
 Mend: Correct the spelling, or choose a name that cannot be taken for one of ODCS.
 """
 
-from __future__ import annotations
-
 from dq.contracts import service_levels
 from dq.contracts.shared.spelling import nearest
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault

@@ -13,8 +13,6 @@ Good:
 Mend: Write the number under `value` and the unit of time under `unit`, or both as one text: `25h`, `P1Y`.
 """
 
-from __future__ import annotations
-
 from dq.contracts import service_levels
 from dq.contracts.model import SlaProperty
 from dq.contracts.shared.fault import TextFault as NoDuration

@@ -22,8 +22,6 @@ Good:
 Mend: Write the column as the schema names it, or add it to the schema.
 """
 
-from __future__ import annotations
-
 from dq.contracts.access.data_location import formats
 from dq.contracts.model import SchemaObject
 from dq.contracts.shared.spelling import suggestion

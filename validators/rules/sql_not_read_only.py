@@ -19,8 +19,6 @@ Mend: Write one SELECT, or WITH … SELECT, that gives one number. The check of 
 once more, before it runs anything.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.queries import refused
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

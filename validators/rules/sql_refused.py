@@ -20,8 +20,6 @@ Mend: Write what the message says. docs/how-to/check-data.md tells what SQL may 
 instead of the rest.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.queries import refused, refused_scopes
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

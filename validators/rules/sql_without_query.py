@@ -17,8 +17,6 @@ Good:
 Mend: Add `query`: one SELECT that gives one number.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 

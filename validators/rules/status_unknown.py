@@ -11,8 +11,6 @@ Good:
 Mend: Write proposed, draft, active, deprecated or retired.
 """
 
-from __future__ import annotations
-
 from dq.contracts.shared.spelling import suggestion
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 

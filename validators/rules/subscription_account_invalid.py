@@ -15,8 +15,6 @@ Mend: Write the account's 12 digits in quotes, and as `principal` the ARN of a r
 A wildcard is no principal.
 """
 
-from __future__ import annotations
-
 import re
 
 from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription

@@ -12,8 +12,6 @@ Mend: Write the `id` of the contract, and the first number of its `version`. Whe
 out of the registry, move its consumers to the next one first.
 """
 
-from __future__ import annotations
-
 from dq.contracts.shared.spelling import suggestion
 from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
 

@@ -13,8 +13,6 @@ Good:
 Mend: Correct one of the two days; both belong to the subscription.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
 
 

@@ -13,8 +13,6 @@ Good:
 Mend: Put the columns into one file, or say in `purpose` how the two uses differ.
 """
 
-from __future__ import annotations
-
 from datetime import date
 
 from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription

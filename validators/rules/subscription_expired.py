@@ -13,8 +13,6 @@ Mend: Agree on a later `endDate`, or remove the file. Where `dq register` keeps 
 first.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription
 
 

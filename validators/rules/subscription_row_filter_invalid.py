@@ -13,8 +13,6 @@ Mend: Compare columns of one object with literals by `=`, `<>`, `<`, `<=`, `>`, 
 and `IS NULL`, joined by `AND`, `OR` and `NOT`. A subscription with a row filter is about a single object.
 """
 
-from __future__ import annotations
-
 from dq.contracts.shared.spelling import suggestion
 from dq.contracts.subscriptions.coverage import covered
 from dq.validators.rule import Faults, Rule, Severity, Subscribed, Subscription, fault, of_subscription

@@ -14,8 +14,6 @@ Mend: Ask the contract's owner, and name them under `approvers`; or leave the co
 and `tags`, a subscription is about every column.
 """
 
-from __future__ import annotations
-
 from dq.contracts.subscriptions.coverage import covered
 from dq.validators.rule import (
     Argument,

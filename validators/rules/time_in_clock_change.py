@@ -32,8 +32,6 @@ Mend: Choose a time outside of midnight to four, or a zone without changes, such
 this rule off for the contract's domain: the policy `dst` says what is done.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from dq.contracts.schedule import Note, dst_hazards

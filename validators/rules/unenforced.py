@@ -25,8 +25,6 @@ Mend: Write what the reason asks for. What is only meant for readers is `type: t
 error with `unenforced: error`, or turns it off.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.promises import unmatched_terms
 from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
 

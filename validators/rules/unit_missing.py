@@ -13,8 +13,6 @@ Good:
 Mend: Add `unit`: s, min, h, d, w, mo or y.
 """
 
-from __future__ import annotations
-
 from dq.contracts import service_levels
 from dq.validators.facts.values import fits
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence

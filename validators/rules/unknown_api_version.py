@@ -11,8 +11,6 @@ Good:
 Mend: Write `apiVersion: v3.2.0`, with the `v`.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("unknown-api-version", __doc__)

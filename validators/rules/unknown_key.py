@@ -19,8 +19,6 @@ Good:
 Mend: Correct the spelling. What is your own goes under `customProperties`.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("unknown-key", __doc__)

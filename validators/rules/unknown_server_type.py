@@ -17,8 +17,6 @@ Good:
 Mend: Use a type of ODCS, or `custom` for one that it does not name.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("unknown-server-type", __doc__)

@@ -32,8 +32,6 @@ Mend: Write a name of the IANA database, such as Europe/Berlin; fixed abbreviati
 because they do not follow the clock that people see.
 """
 
-from __future__ import annotations
-
 from dq.validators.facts.promises import of_promise
 from dq.validators.rule import Rule, Severity
 

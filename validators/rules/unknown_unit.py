@@ -13,8 +13,6 @@ Good:
 Mend: Write s, min, h, d, w, mo or y, or the word in full.
 """
 
-from __future__ import annotations
-
 from dq.contracts import service_levels
 from dq.contracts.shared.spelling import suggestion
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault

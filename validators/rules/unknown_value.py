@@ -19,8 +19,6 @@ Good:
 Mend: Use one of the allowed words.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("unknown-value", __doc__)

@@ -11,8 +11,6 @@ Good:
 Mend: Write MAJOR.MINOR.PATCH, as semantic versioning does.
 """
 
-from __future__ import annotations
-
 import re
 
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault

@@ -24,8 +24,6 @@ Good:
 Mend: Mend the contract and remove the waiver, or have it given again with a new day.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Severity, of_policy
 
 RULE = of_policy("waiver-expired", Severity.ERROR, __doc__)

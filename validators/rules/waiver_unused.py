@@ -19,8 +19,6 @@ Mend: Remove it, or copy rule and path from `dq validate --format json`. Waivers
 read in this run are not judged.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import Severity, of_policy
 
 RULE = of_policy("waiver-unused", Severity.WARNING, __doc__)

@@ -32,8 +32,6 @@ Good:
 Mend: Shorten the window to 400 days or less.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from dq.contracts.slo import HISTORY_KEPT, Slo

@@ -12,8 +12,6 @@ Good:
 Mend: Quote what is meant as text; remove the quotes from what is meant as a number or as true or false.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("wrong-type", __doc__)

@@ -12,8 +12,6 @@ Good:
 Mend: Write plain values, one contract per file, at most 64 levels deep.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("yaml-refused", __doc__)

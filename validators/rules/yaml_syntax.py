@@ -12,8 +12,6 @@ Good:
 Mend: Mend the line that is named. Most often a quote, a bracket or the indentation is wrong.
 """
 
-from __future__ import annotations
-
 from dq.validators.rule import form
 
 RULE = form("yaml-syntax", __doc__)
