@@ -95,11 +95,11 @@ def looked_at(folder: open_beneath.Folder, name: str, limit: int) -> bytes:
         os.close(held)
 
 
-def read_own(path: Path, limit: int = MAX_BYTES) -> bytes:
+def read_own(path: Path) -> bytes:
     """The bytes of a file that is the caller's own, so that it may be a link; else as `read`."""
     one = named(path)
     with explained(one):
-        return _bytes(one, os.open(path, os.O_RDONLY | open_beneath.NO_WAIT), limit)
+        return _bytes(one, os.open(path, os.O_RDONLY | open_beneath.NO_WAIT), MAX_BYTES)
 
 
 def exists(name: str, root: Path) -> bool:
@@ -124,13 +124,7 @@ def replace(file: Found, before: bytes, after: bytes) -> None:
         _expect_plain(file, was)
         if _bytes(file, open_beneath.open_file(folder, name), max(was.st_size, len(before))) != before:
             raise FileRefused(f"{file} was changed by somebody else meanwhile.", "Run the command again.")
-        beside = f".dq-{os.urandom(8).hex()}"
-        _write(open_beneath.open_file(folder, beside, _NEW, 0o600), after, stat.S_IMODE(was.st_mode))
-        try:
-            open_beneath.move(folder, beside, name)
-        except OSError:
-            open_beneath.remove(folder, beside)
-            raise
+        _exchange(folder, name, after, stat.S_IMODE(was.st_mode))
 
 
 def create(path: Path, data: bytes) -> None:
@@ -187,17 +181,22 @@ def publish(path: Path, data: bytes) -> None:
     """
     one = named(path)
     with explained(one, "written"), open_beneath.folder(path.parent) as folder:
-        beside = f".dq-{os.urandom(8).hex()}"
-        try:
-            _write(open_beneath.open_file(folder, beside, _NEW, 0o600), data, 0o644)
-            open_beneath.move(folder, beside, path.name)
-        except OSError:
-            with suppress(OSError):
-                open_beneath.remove(folder, beside)
-            raise
+        _exchange(folder, path.name, data, 0o644)
 
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+def _exchange(folder: open_beneath.Folder, name: str, data: bytes, mode: int) -> None:
+    """Puts a file in place of what has the name, all at once; nothing is left beside where that fails."""
+    beside = f".dq-{os.urandom(8).hex()}"
+    try:
+        _write(open_beneath.open_file(folder, beside, _NEW, 0o600), data, mode)
+        open_beneath.move(folder, beside, name)
+    except OSError:
+        with suppress(OSError):
+            open_beneath.remove(folder, beside)
+        raise
 
 
 def _found(file: Found | PurePath | str, root: Path | None) -> Found:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import resource
 import signal
 import socket
 import stat
@@ -578,6 +579,21 @@ def test_a_hard_link_is_a_file_like_any_other_and_fmt_leaves_its_other_name_alon
     run(["fmt", "registry"])
 
     assert home.secret.read_text() == SECRET
+
+
+def test_a_disk_that_is_full_leaves_a_contract_as_it_is_and_nothing_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "orders.odcs.yaml"
+    file.write_bytes(b"before")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(files.FileRefused, match="cannot be written"):
+            files.replace(files.named(file), b"before", b"after" * 4096)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {file.name: b"before"}
 
 
 def test_a_mount_is_read_like_a_folder(home: Home) -> None:
