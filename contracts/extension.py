@@ -32,7 +32,7 @@ from dq.contracts.node import Node
 from dq.contracts.schedule.calendar_days import DayEffect, FreeDays
 from dq.contracts.shared.data_formats import DataFormat
 from dq.contracts.shared.extension_values import Date, Marker, Partition, Sign
-from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.shared.outcome import Finding, mistake
 from dq.contracts.shared.source_map import Place, plain
 from dq.contracts.typed import typed
 
@@ -263,7 +263,7 @@ def _typed(custom: CustomProperty, model: type[N]) -> tuple[N | None, list[Findi
     if not isinstance(custom.value, dict):
         message = f"the value of {custom.property!r} must be a mapping."
         at, path = custom.at("value"), custom.path("value")
-        return None, [Finding("wrong-type", Severity.ERROR, message, "See 'dq schema'.", at, path)], {path}
+        return None, [mistake("wrong-type", message, "See 'dq schema'.", at, path)], {path}
     return typed(model, _copied(custom.value))
 
 

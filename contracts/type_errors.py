@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from dq.contracts.node import Node
-from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, mistake
 from dq.contracts.shared.source_map import PLACE, Place
 from dq.contracts.shared.spelling import nearest, suggestion
 
@@ -52,7 +52,7 @@ def empty(holder: Place, key: str) -> Finding:
     written = at.line == key_at.line and at.column > key_at.column + len(key) + 1
     if not written:
         mend += " What begins with '#' is a comment to YAML, unless it stands in quotes."
-    return _finding("wrong-type", f"{key} is empty.", mend, at if written else key_at, holder.below(key))
+    return mistake("wrong-type", f"{key} is empty.", mend, at if written else key_at, holder.below(key))
 
 
 def explain(
@@ -74,36 +74,36 @@ def explain(
         return _unknown_key(model, detail["loc"], holder, str(key), path)
     if kind == "missing":
         what = holder.path or _named(model)
-        return _finding("missing-key", f"{what} needs {key!r}.", f"Add '{key}: …'.", holder.at(), path)
+        return mistake("missing-key", f"{what} needs {key!r}.", f"Add '{key}: …'.", holder.at(), path)
     if kind in ("literal_error", "enum"):
         return _wrong_word(detail, name, value, at, path)
     if value is None:
         if index is None:
             return empty(holder, str(key))
-        return _finding("wrong-type", f"{name} is empty.", "Remove the empty item.", at, path)
+        return mistake("wrong-type", f"{name} is empty.", "Remove the empty item.", at, path)
     if kind not in _WANTED:
         # Our own validators raise with a whole clause, which pydantic prefixes.
         said = detail["msg"].removeprefix("Value error, ")
-        return _finding("wrong-type", f"{name}: {said}.", "Run 'dq schema' to see what fits.", at, path)
+        return mistake("wrong-type", f"{name}: {said}.", "Run 'dq schema' to see what fits.", at, path)
     wanted, example = _WANTED[kind]
     if index is None and isinstance(detail["loc"][-1], int):
         first = next(iter(_required(model, detail["loc"])), "…")
         shown = value if isinstance(value, (str, int)) and len(str(value)) < 40 else "…"
         message = f"every item of {name} must be a mapping, not {read_as(value)}."
-        return _finding("wrong-type", message, f"Write {name}: [{{{first}: {shown}}}, …].", at, path)
+        return mistake("wrong-type", message, f"Write {name}: [{{{first}: {shown}}}, …].", at, path)
     # An item is written without the key of its list.
     begin = f"{key}: " if index is None else ""
     raw = holder.raw.get(str(key)) if index is None else None
     if kind == "string_type" and isinstance(value, (bool, int, float, dt.date)):
         written = raw or _yaml(value)
         message = f"{name} must be text, and YAML reads {written} as {read_as(value)}."
-        return _finding("wrong-type", message, f'Quote it: {begin}"{written}".', at, path)
+        return mistake("wrong-type", message, f'Quote it: {begin}"{written}".', at, path)
     message = f"{name} must be {wanted}, not {read_as(value)}."
     mend = f"Write {begin}{example}."
     if isinstance(value, str) and kind in ("bool_type", "int_type", "float_type"):
         message = f"{name} must be {wanted}, and {value!r} is text."
         mend = f"Remove the quotes: {begin}{value}." if _looks_right(kind, value) else mend
-    return _finding("wrong-type", message, mend, at, path)
+    return mistake("wrong-type", message, mend, at, path)
 
 
 def _unknown_key(
@@ -122,7 +122,7 @@ def _unknown_key(
         mend = "Put what is your own under 'customProperties'."
     else:
         mend = f"It takes {', '.join(known)}."
-    return _finding("unknown-key", f"{where} has no key {key!r}.", mend, holder.at_key(key), path)
+    return mistake("unknown-key", f"{where} has no key {key!r}.", mend, holder.at_key(key), path)
 
 
 def _that_hold(model: type[Node], loc: tuple[int | str, ...], key: str) -> str | None:
@@ -159,7 +159,7 @@ def _wrong_word(detail: ErrorDetails, name: str, value: Any, at: Location, path:
     words = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
     shown = f"{value!r}" if isinstance(value, str) else read_as(value)
     mend = suggestion(value, words, f"Write one of {', '.join(words)}.")
-    return _finding("unknown-value", f"{name} is {shown}, which is not one that it can have.", mend, at, path)
+    return mistake("unknown-value", f"{name} is {shown}, which is not one that it can have.", mend, at, path)
 
 
 def _named(model: type[Node]) -> str:
@@ -209,7 +209,3 @@ def _looks_right(kind: str, value: str) -> bool:
     if kind == "bool_type":
         return value in ("true", "false")
     return value.replace(".", "", kind == "float_type").lstrip("-").isdigit()
-
-
-def _finding(rule: str, message: str, mend: str, at: Location, path: str) -> Finding:
-    return Finding(rule, Severity.ERROR, message, mend, at, path)

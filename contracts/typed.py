@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
-from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.shared.outcome import Finding, mistake
 from dq.contracts.shared.source_map import MAX_DEPTH, PLACE, Place
 from dq.contracts.shared.spelling import nearest
 from dq.contracts.type_errors import explain
@@ -130,7 +130,7 @@ def _steps(top: dict[str, Any], loc: tuple[int | str, ...]) -> list[tuple[Any, i
 def _hopeless(top: dict[str, Any], count: int) -> Finding:
     message = f"{count:,} values or keys are not those of a contract; perhaps it is another kind of file."
     mend = "Compare it with a contract that 'dq init' writes."
-    return Finding("not-a-contract", Severity.ERROR, message, mend, top[PLACE].at())
+    return mistake("not-a-contract", message, mend, top[PLACE].at())
 
 
 def _spot(steps: list[tuple[Any, int | str]]) -> tuple[Place, str, int | None]:

@@ -13,7 +13,7 @@ from dq.contracts.model import SupportChannel
 from dq.contracts.node import Node
 from dq.contracts.schedule.quiet_hours import QuietHours, quiet_hours
 from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.shared.outcome import Finding, Severity, mistake
 from dq.contracts.shared.units import parse_elapsed
 
 RULE = "alert-route-invalid"
@@ -39,7 +39,7 @@ def route_terms(support: SupportChannel) -> tuple[RouteTerms, list[Finding]]:
 
     def wrong(node: Node, key: str, odd: TextFault) -> None:
         message = f"{key}: {odd.message}"
-        findings.append(Finding(RULE, Severity.ERROR, message, odd.mend, node.at(key), node.path(key)))
+        findings.append(mistake(RULE, message, odd.mend, node.at(key), node.path(key)))
 
     after = _after(route.escalate_after)
     if isinstance(after, TextFault):

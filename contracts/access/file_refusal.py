@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 from dq.contracts.access import open_beneath
 from dq.contracts.shared.errors import Unreadable
-from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, mistake
 
 NOT_PLAIN, TOO_LARGE, UNREADABLE = "not-a-plain-file", "file-too-large", "file-unreadable"
 
@@ -21,7 +21,7 @@ class FileRefused(Unreadable):
 
     def finding(self, file: str) -> Finding:
         """The same as a finding about the file."""
-        return Finding(self.rule, Severity.ERROR, self.message, self.mend, Location(file))
+        return mistake(self.rule, self.message, self.mend, Location(file))
 
 
 class NotPlain(FileRefused):

@@ -73,6 +73,11 @@ class Finding:
         }
 
 
+def mistake(rule: str, message: str, mend: str, at: Location, path: str = "") -> Finding:
+    """A finding of severity error."""
+    return Finding(rule, Severity.ERROR, message, mend, at, path)
+
+
 class Status(StrEnum):
     """How a check ended. ERROR: could not be measured. SKIPPED: there was nothing to measure."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dq.contracts.shared.source_map import Place, Spot
@@ -40,29 +40,16 @@ class OddNumber:
     other: Value
 
 
+@dataclass(slots=True, eq=False)
 class Frame:
     """A mapping or sequence that is being filled."""
 
-    __slots__ = (
-        "anchor",
-        "expecting",
-        "key",
-        "key_spot",
-        "merges",
-        "path",
-        "place",
-        "size",
-        "spots",
-        "target",
-    )
-
-    def __init__(self, target: Any, path: str, place: Place | None, anchor: str | None) -> None:
-        self.target = target
-        self.path = path
-        self.place = place
-        self.anchor = anchor
-        self.key: str | None = None
-        self.key_spot: Spot = (1, 1)
-        self.spots: list[Spot] = []
-        self.merges: list[Any] = []
-        self.size = 1
+    target: Any
+    path: str
+    place: Place | None
+    anchor: str | None
+    key: str | None = None
+    key_spot: Spot = (1, 1)
+    spots: list[Spot] = field(default_factory=list)
+    merges: list[Any] = field(default_factory=list)
+    size: int = 1

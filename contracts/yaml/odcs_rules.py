@@ -9,7 +9,7 @@ from typing import Any
 from dq.contracts import servers, versions
 from dq.contracts.model import Contract, Server, Team
 from dq.contracts.node import Node
-from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Severity, mistake
 from dq.contracts.shared.source_map import PLACE
 from dq.contracts.shared.spelling import nearest, suggestion
 from dq.contracts.type_errors import empty, read_as
@@ -32,11 +32,11 @@ def faults(contract: Contract) -> Iterator[Finding]:
         yield from _server(server, odcs)
     if odcs < (3, 2, 0) and contract.status is None and not contract.has("status"):
         message = f"a contract of ODCS {versions.text(odcs)} needs 'status'."
-        yield _finding("missing-key", message, "Add 'status: active'.", contract.at(), "status")
+        yield mistake("missing-key", message, "Add 'status: active'.", contract.at(), "status")
     if odcs < (3, 1, 0) and isinstance(contract.team, Team):
         message = f"a team with a name arrives with ODCS v3.1.0; this contract says {contract.api_version}."
         mend = "List the members under 'team', or write 'apiVersion: v3.1.0' or later."
-        yield _finding("later-version", message, mend, contract.at("team"), "team")
+        yield mistake("later-version", message, mend, contract.at("team"), "team")
 
 
 def nodes(node: Node) -> Iterator[Node]:
@@ -82,7 +82,7 @@ def _too_new(node: Node, odcs: versions.Version) -> Iterator[Finding]:
             arrived = versions.text(since)
             message = f"{shown} arrives with ODCS {arrived}; this contract says {versions.text(odcs)}."
             mend = f"Write 'apiVersion: {arrived}' or later, or leave it out."
-            found = _finding("later-version", message, mend, node.place.at_key(key), node.path(key))
+            found = mistake("later-version", message, mend, node.place.at_key(key), node.path(key))
             # The text of 3.0.0 had these already, its schema not yet.
             yield replace(found, severity=Severity.WARNING) if since < (3, 1, 0) else found
 
@@ -105,13 +105,13 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
         hint = nearest(server.type, servers.SERVER_TYPES)
         message = f"server type {server.type!r} is not one of ODCS."
         mend = f"Write {hint!r}." if hint else "Use 'custom' for a type that ODCS does not name."
-        yield _finding("unknown-server-type", message, mend, server.at("type"), server.path("type"))
+        yield mistake("unknown-server-type", message, mend, server.at("type"), server.path("type"))
         return
     if kind.since > odcs:
         arrived = versions.text(kind.since)
         message = f"server type {server.type!r} arrives with ODCS {arrived}."
         mend = f"Write 'apiVersion: {arrived}' or later, or 'type: custom'."
-        yield _finding("later-version", message, mend, server.at("type"), server.path("type"))
+        yield mistake("later-version", message, mend, server.at("type"), server.path("type"))
     written = server.model_extra or {}
     names = {key: _name(server.type, key, odcs) for key in (*kind.required, *kind.optional)}
     known = set(names.values())
@@ -122,7 +122,7 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
         if key not in known:
             message = f"a server of type {server.type!r} has no key {key!r}."
             mend = suggestion(key, [*known, *Server.model_fields], f"It takes {', '.join(sorted(known))}.")
-            yield _finding("unknown-key", message, mend, server.place.at_key(key), path)
+            yield mistake("unknown-key", message, mend, server.place.at_key(key), path)
         elif value is None:
             yield empty(server.place, key)
         elif not _fits(key, value, odcs):
@@ -133,7 +133,7 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
                 message, mend = f"port must be a whole number, not {read_as(value)}.", "Write port: 5432."
             elif isinstance(value, (dict, list)):
                 message, mend = f"{key} must be text, not {read_as(value)}.", f"Write '{key}: …'."
-            yield _finding("wrong-type", message, mend, at, path)
+            yield mistake("wrong-type", message, mend, at, path)
     required = kind.required
     if server.type in servers.EARLIER_REQUIRED and odcs < servers.EARLIER_REQUIRED[server.type][1]:
         required += servers.EARLIER_REQUIRED[server.type][0]
@@ -142,7 +142,7 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
         # An unknown key that reads like it says it all.
         if key not in written and not any(nearest(one, [key]) for one in strange):
             message = f"a server of type {server.type!r} needs {key!r}."
-            yield _finding("missing-key", message, f"Add '{key}: …'.", server.at(), server.path(key))
+            yield mistake("missing-key", message, f"Add '{key}: …'.", server.at(), server.path(key))
 
 
 def _name(server: str, key: str, odcs: versions.Version) -> str:
@@ -156,7 +156,3 @@ def _fits(key: str, value: object, odcs: versions.Version) -> bool:
     if key == "port" and isinstance(value, int):
         return not isinstance(value, bool)
     return isinstance(value, str) and (key != "port" or odcs >= (3, 2, 0))
-
-
-def _finding(rule: str, message: str, mend: str, at: Location, path: str) -> Finding:
-    return Finding(rule, Severity.ERROR, message, mend, at, path)

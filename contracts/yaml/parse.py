@@ -13,7 +13,7 @@ from typing import Any
 from dq.contracts import versions
 from dq.contracts.model import Contract
 from dq.contracts.shared.document_kind import OLD_KEY, foreign
-from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, mistake
 from dq.contracts.shared.source_map import PLACE, Place
 from dq.contracts.shared.spelling import nearest
 from dq.contracts.type_errors import keys_at
@@ -65,17 +65,17 @@ def _other_format(top: dict[str, Any]) -> Finding | None:
     if OLD_KEY in top:
         message = "this is a Data Contract Specification, which ODCS has replaced."
         mend = "Convert it once with 'dq import dcs FILE --output NEW.odcs.yaml', then keep that."
-        return _finding("old-format", message, mend, place.at_key(OLD_KEY))
+        return mistake("old-format", message, mend, place.at_key(OLD_KEY))
     kind = foreign(top)
     if kind is not None:
         message = f"this looks like {kind}, and is no data contract."
-        return _finding("not-a-contract", message, "Name the folder of the contracts alone.", place.at())
+        return mistake("not-a-contract", message, "Name the folder of the contracts alone.", place.at())
     if isinstance(api, str) and api.lstrip("v").startswith("2."):
         message = f"apiVersion {api!r} is ODCS 2, which has another structure."
         mend = (
             "Move it to v3.2.0: 'dq init' writes the skeleton; the standard's migration guide maps the keys."
         )
-        return _finding("old-format", message, mend, place.at("apiVersion"))
+        return mistake("old-format", message, mend, place.at("apiVersion"))
     return None
 
 
@@ -101,8 +101,4 @@ def _api_version(top: dict[str, Any]) -> list[Finding]:
         if "v" + api in versions.SUPPORTED:
             mend = f"Write 'apiVersion: v{api}'."
     top["apiVersion"] = versions.NEWEST
-    return [_finding("unknown-api-version", message, mend, place.at("apiVersion"), "apiVersion")]
-
-
-def _finding(rule: str, message: str, mend: str, at: Location, path: str = "") -> Finding:
-    return Finding(rule, Severity.ERROR, message, mend, at, path)
+    return [mistake("unknown-api-version", message, mend, place.at("apiVersion"), "apiVersion")]

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from dq.contracts.access.files import MAX_BYTES
-from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, mistake
 from dq.contracts.type_errors import read_as
 from dq.contracts.yaml.frame import OddNumber, Refusal
 from dq.contracts.yaml.yaml_builder import Builder
@@ -33,12 +33,12 @@ def read(data: bytes, file: str) -> tuple[dict[str, Any] | None, list[Finding]]:
     try:
         top = builder.build(text)
     except Refusal as refusal:
-        return None, [_finding("yaml-refused", refusal.message, refusal.mend, Location(file, *refusal.spot))]
+        return None, [mistake("yaml-refused", refusal.message, refusal.mend, Location(file, *refusal.spot))]
     except yaml.YAMLError as error:
         return None, [_syntax(error, file, text)]
     wrong_values = [_ambiguous(one, file) for one in builder.odd_numbers]
     wrong_values += [
-        _finding(
+        mistake(
             "duplicate-key",
             f"key {twin.key!r} stands here a second time (first in line {twin.first[0]}).",
             "Keep one of the two.",
@@ -52,7 +52,7 @@ def read(data: bytes, file: str) -> tuple[dict[str, Any] | None, list[Finding]]:
         mend = "Begin with 'apiVersion: v3.2.0' and 'kind: DataContract', or run 'dq init'."
         return None, [
             *wrong_values,
-            _finding("not-a-contract", f"the document is {was}.", mend, Location(file)),
+            mistake("not-a-contract", f"the document is {was}.", mend, Location(file)),
         ]
     return top, wrong_values
 
@@ -75,7 +75,7 @@ def _not_json(text: str, file: str) -> Finding | None:
     else:
         return None
     mend = "JSON has no comments, and no comma before a closing bracket. YAML has; its files end in .yaml."
-    return _finding("yaml-syntax", f"the file is named JSON and is not: {said}.", mend, at)
+    return mistake("yaml-syntax", f"the file is named JSON and is not: {said}.", mend, at)
 
 
 class _NoJson(ValueError):
@@ -88,7 +88,7 @@ def _no_json(word: str) -> None:
 
 def _ambiguous(one: OddNumber, file: str) -> Finding:
     numbers = " or ".join(f"{each:.15g}" for each in (one.other, one.made) if isinstance(each, (int, float)))
-    return _finding(
+    return mistake(
         "ambiguous-number",
         f"{one.text} is read as {read_as(one.made)}, and by readers of YAML 1.2 as {read_as(one.other)}.",
         f"Write {numbers} where a number is meant, and quotes where a text is: '{one.text}'.",
@@ -100,11 +100,11 @@ def _ambiguous(one: OddNumber, file: str) -> Finding:
 def _text(data: bytes, file: str) -> str | Finding:
     if len(data) > MAX_BYTES:
         message = f"the file has {len(data):,} bytes, more than {MAX_BYTES:,}."
-        return _finding(
+        return mistake(
             "file-too-large", message, "Split it into one contract per data product.", Location(file)
         )
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return _finding("not-utf8", "the file is encoded as UTF-16.", "Save it as UTF-8.", Location(file))
+        return mistake("not-utf8", "the file is encoded as UTF-16.", "Save it as UTF-8.", Location(file))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -112,13 +112,13 @@ def _text(data: bytes, file: str) -> str | Finding:
         line = before.count(b"\n") + 1
         column = error.start - (before.rfind(b"\n") + 1) + 1
         message = f"byte 0x{data[error.start]:02x} is not UTF-8."
-        return _finding("not-utf8", message, "Save the file as UTF-8.", Location(file, line, column))
+        return mistake("not-utf8", message, "Save the file as UTF-8.", Location(file, line, column))
     bad = text.find("\0")
     if bad >= 0:
         line = text.count("\n", 0, bad) + 1
         column = bad - (text.rfind("\n", 0, bad) + 1) + 1
         message = "the file holds a NUL character."
-        return _finding("not-utf8", message, "Remove it; it is not text.", Location(file, line, column))
+        return mistake("not-utf8", message, "Remove it; it is not text.", Location(file, line, column))
     return text
 
 
@@ -146,8 +146,4 @@ def _syntax(error: yaml.YAMLError, file: str, text: str) -> Finding:
         problem, mend = "a tab stands where YAML wants spaces", "Indent with spaces."
     else:
         mend = next((mend for part, mend in _MENDS if part in problem), "Mend the YAML at this place.")
-    return _finding("yaml-syntax", f"this is not YAML: {problem}.", mend, at)
-
-
-def _finding(rule: str, message: str, mend: str, at: Location, path: str = "") -> Finding:
-    return Finding(rule, Severity.ERROR, message, mend, at, path)
+    return mistake("yaml-syntax", f"this is not YAML: {problem}.", mend, at)

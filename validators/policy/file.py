@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import create_model
 
 from dq.contracts.access.files import POLICY_FILE
-from dq.contracts.shared.outcome import Finding, Location, Severity
+from dq.contracts.shared.outcome import Finding, Location, Severity, mistake
 from dq.contracts.shared.source_map import PLACE, Place, plain
 from dq.contracts.shared.spelling import suggestion
 from dq.contracts.typed import typed
@@ -85,15 +85,15 @@ def _settings(
         if rule is None:
             mend = _did_you_mean(id_, rules)
             at = place.at_key(id_)
-            findings.append(_finding("unknown-key", f"there is no rule {id_!r}.", mend, at, path))
+            findings.append(mistake("unknown-key", f"there is no rule {id_!r}.", mend, at, path))
         elif rule.scope is RuleScope.FORM:
             message = f"{id_} is always an error: what cannot be read cannot be judged."
             findings.append(
-                _finding("unknown-value", message, "Remove this setting.", place.at_key(id_), path)
+                mistake("unknown-value", message, "Remove this setting.", place.at_key(id_), path)
             )
         elif not isinstance(value, dict):
             mend = f"Write {id_}: {{severity: warning}}."
-            findings.append(_finding("wrong-type", f"{id_} must be a mapping.", mend, place.at(id_), path))
+            findings.append(mistake("wrong-type", f"{id_} must be a mapping.", mend, place.at(id_), path))
         else:
             made, form, _ = typed(_model(rule), value)
             findings += form
@@ -126,7 +126,7 @@ def _servers(written: Mapping[str, Any], findings: list[Finding]) -> Iterator[tu
         message = f"servers of {environment!r} must be names by contract."
         mend = f"Write {environment}: {{orders: lake}}."
         path = place.below(environment)
-        findings.append(_finding("wrong-type", message, mend, place.at(environment), path))
+        findings.append(mistake("wrong-type", message, mend, place.at(environment), path))
 
 
 def _schemas(written: SchemasForm | None, findings: list[Finding]) -> Iterator[tuple[str, object]]:
@@ -147,7 +147,7 @@ def _schemas(written: SchemasForm | None, findings: list[Finding]) -> Iterator[t
             said, way = wrong
             at, path = _inside(given, way) or (written.at(level), written.path(level))
             message = f"the schema of {level} is no JSON Schema that can be used: {said}."
-            findings.append(_finding("unknown-value", message, "Mend the schema.", at, path))
+            findings.append(mistake("unknown-value", message, "Mend the schema.", at, path))
 
 
 def _inside(value: object, way: Sequence[str | int]) -> tuple[Location, str] | None:
@@ -166,7 +166,7 @@ def _says_where(for_: For, findings: list[Finding]) -> bool:
     if for_.path_ is None and for_.domain is None:
         message = "the section does not say which contracts it is for."
         mend = "Write 'path: finance/**' or 'domain: finance'."
-        findings.append(_finding("missing-key", message, mend, for_.at(), for_.path()))
+        findings.append(mistake("missing-key", message, mend, for_.at(), for_.path()))
         return False
     return True
 
@@ -176,13 +176,13 @@ def _own(written: Mapping[str, Any], rules: Rules, findings: list[Finding]) -> I
         at, path = place.at_key(id_), place.below(id_)
         if id_ in rules:
             message, mend = f"rule {id_!r} exists already.", "Give your own rule another id."
-            findings.append(_finding("unknown-value", message, mend, at, path))
+            findings.append(mistake("unknown-value", message, mend, at, path))
         elif not _ID.fullmatch(id_):
             message, mend = f"{id_!r} is not a rule's id.", "Write small letters and digits with hyphens."
-            findings.append(_finding("unknown-value", message, mend, at, path))
+            findings.append(mistake("unknown-value", message, mend, at, path))
         elif not isinstance(value, dict):
             message, mend = f"{id_} must be a mapping.", "Write select, assert and message."
-            findings.append(_finding("wrong-type", message, mend, place.at(id_), path))
+            findings.append(mistake("wrong-type", message, mend, place.at(id_), path))
         else:
             made, form, _ = typed(OwnForm, value)
             findings += form
@@ -192,7 +192,7 @@ def _own(written: Mapping[str, Any], rules: Rules, findings: list[Finding]) -> I
                 asserts = tuple(_tests(made.assert_, made.select, findings))
                 if len(findings) == before and not asserts:
                     message, mend = f"{id_} asserts nothing.", "Add 'assert: {name: {exists: true}}'."
-                    findings.append(_finding("missing-key", message, mend, made.at("assert"), path))
+                    findings.append(mistake("missing-key", message, mend, made.at("assert"), path))
                 elif len(findings) == before:
                     yield (
                         id_,
@@ -209,10 +209,10 @@ def _tests(written: Mapping[str, Any], select: str, findings: list[Finding]) -> 
         at, path = place.at_key(key), place.below(key)
         if steps[0] not in known:
             mend = _did_you_mean(steps[0], known)
-            findings.append(_finding("unknown-key", f"no {select} has a key {steps[0]!r}.", mend, at, path))
+            findings.append(mistake("unknown-key", f"no {select} has a key {steps[0]!r}.", mend, at, path))
         elif not isinstance(value, dict):
             mend = f"Write {key}: {{exists: true}}, or another operator."
-            findings.append(_finding("wrong-type", f"{key} must be a mapping.", mend, place.at(key), path))
+            findings.append(mistake("wrong-type", f"{key} must be a mapping.", mend, place.at(key), path))
         else:
             made, form, _ = typed(Predicate, value)
             findings += form
@@ -225,7 +225,7 @@ def _tests(written: Mapping[str, Any], select: str, findings: list[Finding]) -> 
                     continue
                 message = f"{operator} says nothing of what {key} must be."
                 at, path = made.at(operator), f"{place.below(key)}.{operator}"
-                findings.append(_finding("wrong-type", message, "Write a value, or remove it.", at, path))
+                findings.append(mistake("wrong-type", message, "Write a value, or remove it.", at, path))
 
 
 def _waivers(
@@ -238,13 +238,13 @@ def _waivers(
         key = (one.rule, one.contract, one.path_)
         if rule is None and one.rule not in also:
             mend = _did_you_mean(one.rule, [*rules, *also])
-            findings.append(_finding("unknown-value", f"there is no rule {one.rule!r}.", mend, at, path))
+            findings.append(mistake("unknown-value", f"there is no rule {one.rule!r}.", mend, at, path))
         elif rule is not None and rule.scope in (RuleScope.FORM, RuleScope.POLICY, RuleScope.CHANGE):
             message = f"{one.rule} cannot be waived."
-            findings.append(_finding("unknown-value", message, "Mend what it finds.", at, path))
+            findings.append(mistake("unknown-value", message, "Mend what it finds.", at, path))
         elif key in seen:
             message = f"this finding is waived in line {seen[key].at().line} already."
-            findings.append(_finding("duplicate-key", message, "Keep one of the two.", one.at(), one.path()))
+            findings.append(mistake("duplicate-key", message, "Keep one of the two.", one.at(), one.path()))
         else:
             seen[key] = one
             yield PolicyWaiver(*key, one.reason, one.by, one.expires, one.at())
@@ -287,7 +287,3 @@ def _of_policy(finding: Finding) -> Finding | None:
 def _did_you_mean(word: str, known: Collection[str]) -> str:
     listed = "'dq rules' lists them." if len(known) > 40 else f"It has {', '.join(sorted(known))}."
     return suggestion(word, known, listed)
-
-
-def _finding(rule: str, message: str, mend: str, at: Location, path: str) -> Finding:
-    return Finding(rule, Severity.ERROR, message, mend, at, path)
