@@ -18,7 +18,7 @@ from dq.contracts.model import Contract, SchemaObject, SlaProperty
 from dq.contracts.node import Node
 from dq.contracts.schedule import Cycle, Dialect, DstPolicy, FreeDays, Schedule, check, cycles, parse
 from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.outcome import Finding, Severity
+from dq.contracts.shared.outcome import Finding, Severity, mistake
 from dq.contracts.shared.spelling import suggestion
 from dq.contracts.shared.units import parse_elapsed
 
@@ -103,14 +103,14 @@ def _same(slo: Slo, twin: Slo) -> Finding:
     line = twin.sla.at(key).line
     message = f"delivery {slo.id!r} of {slo.object.name!r} is promised in line {line} already."
     at, path = slo.sla.at(key), slo.sla.path(key)
-    return Finding("duplicate-id", Severity.ERROR, message, "Give each an 'id' of its own.", at, path)
+    return mistake("duplicate-id", message, "Give each an 'id' of its own.", at, path)
 
 
 def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo | None, list[Finding]]:
     findings: list[Finding] = []
 
     def wrong(rule: str, node: Node, key: str, message: str, mend: str) -> None:
-        findings.append(Finding(rule, Severity.ERROR, message, mend, node.at(key), node.path(key)))
+        findings.append(mistake(rule, message, mend, node.at(key), node.path(key)))
 
     def length(key: str, text: str) -> timedelta:
         elapsed = parse_elapsed(text)
@@ -130,13 +130,8 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
         zone = schedule.code.startswith("ZONE")
         node, key = (delivery, "timezone") if zone else (sla, "schedule")
         rule = "unknown-timezone" if zone else "cron-invalid"
-        wrong(
-            rule,
-            node,
-            key,
-            schedule.message if zone else f"{schedule.code}: {schedule.message}",
-            schedule.mend,
-        )
+        message = schedule.message if zone else f"{schedule.code}: {schedule.message}"
+        wrong(rule, node, key, message, schedule.mend)
         # The parser stops at an unknown zone; the expression may be wrong all the same.
         cron = _schedule(sla, delivery, calendar, timezone="UTC") if zone else None
         if isinstance(cron, TextFault):
@@ -153,13 +148,8 @@ def _slo(contract: Contract, sla: SlaProperty, delivery: Delivery) -> tuple[Slo 
         for template in templates:
             fault = check(template)
             if fault is not None:
-                wrong(
-                    "partition-template-invalid",
-                    delivery,
-                    "partition",
-                    f"{column}: {fault.message}",
-                    fault.mend,
-                )
+                message = f"{column}: {fault.message}"
+                wrong("partition-template-invalid", delivery, "partition", message, fault.mend)
     count = math.prod(len(templates) for templates in delivery.partition.values())
     if count > MOST_PARTITIONS:
         message = f"each delivery would bring {count:,} partitions, more than {MOST_PARTITIONS:,}."
@@ -195,15 +185,17 @@ def _schedule(
         return TextFault(
             "CRON_MISSING", "a delivery needs a schedule.", "Add 'schedule: \"0 6 * * *\"' to the entry."
         )
+    return schedule_of(sla.schedule, delivery, calendar, timezone)
+
+
+def schedule_of(
+    text: str, delivery: Delivery, calendar: FreeDays | None, timezone: str | None = None
+) -> Schedule | TextFault:
+    """The schedule of a cron by the terms of a delivery, in its own zone or in this one."""
     # An absent `dst` leaves the dialect its habit.
     dst = DstPolicy(delivery.dst) if delivery.has("dst") else None
-    return parse(
-        sla.schedule,
-        timezone=timezone or delivery.timezone,
-        dialect=Dialect(delivery.dialect),
-        dst=dst,
-        calendar=calendar,
-    )
+    dialect = Dialect(delivery.dialect)
+    return parse(text, timezone=timezone or delivery.timezone, dialect=dialect, dst=dst, calendar=calendar)
 
 
 def _object(contract: Contract, sla: SlaProperty) -> SchemaObject | TextFault:

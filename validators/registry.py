@@ -22,11 +22,6 @@ from dq.validators.context import Context
 K = TypeVar("K")
 
 
-def identity(contract: Contract) -> Identity:
-    """The contract's id and major version."""
-    return contract.identity
-
-
 @dataclass(frozen=True, slots=True)
 class Link:
     """A reference that leaves its contract: the key and text, where it stands, and what it relies on."""
@@ -60,7 +55,7 @@ class Entry:
         """What the others may know of this contract."""
         return Entry(
             context.file,
-            identity(contract),
+            contract.identity,
             contract.at("id"),
             tuple(one.name for one in contract.objects),
             "\n".join(("", *context.walk.names, "")),

@@ -19,7 +19,7 @@ from dq.contracts.shared.outcome import Finding
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.contracts.subscriptions.subscription import read as read_subscription
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat import Comparison, Judged, Mode, Verdict, diff
+from dq.validators.compat import Comparison, DiffTerms, Judged, Mode, Verdict, diff
 from dq.validators.compat.findings import asked, summary
 from dq.validators.compat.judged import Aspect
 from dq.validators.compat.judgement.setting import DEFAULT_ENGINES
@@ -57,16 +57,15 @@ def command(
     consumers, unclear = _subscriptions(subscriptions, after)
     for one in unclear:
         output.note(f"dq: {one.at}: {one.message} The subscription is left out.")
-    found = diff(
-        old,
-        new,
+    terms = DiffTerms(
         today=day,
         mode=mode,
-        engines=[one.strip() for one in engines.split(",") if one.strip()],
+        engines=tuple(one.strip() for one in engines.split(",") if one.strip()),
         format=table_format,
-        subscriptions=consumers,
+        subscriptions=tuple(consumers),
         unclear=bool(unclear),
     )
+    found = diff(old, new, terms)
     if format is output.PageFormat.JSON:
         output.as_json(found.as_dict())
     elif format is output.PageFormat.MARKDOWN:

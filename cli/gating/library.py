@@ -62,7 +62,8 @@ def diff(
 
     Raises Unreadable for a file that cannot be read, and BrokenContract for one that has errors.
     """
+    from dq.validators.compat import DiffTerms
     from dq.validators.compat import diff as judged
 
     old, new = (read(one) if one is not None else None for one in (before, after))
-    return judged(old, new, today=today or datetime.now(UTC).date())
+    return judged(old, new, DiffTerms(today or datetime.now(UTC).date()))

@@ -8,7 +8,7 @@ from datetime import date
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
 from dq.registry.action import ColumnJudge, Grade
-from dq.validators.compat import Judged, Mode, Verdict, diff
+from dq.validators.compat import DiffTerms, Judged, Mode, Verdict, diff
 from dq.validators.compat.judged import Aspect
 
 
@@ -20,7 +20,7 @@ def column_judge(today: date) -> ColumnJudge:
     """
 
     def judge(before: str | None, after: str | None, format: str) -> tuple[Grade, str]:
-        found = diff(_contract(before), _contract(after), today=today, mode=Mode.FULL, format=format)
+        found = diff(_contract(before), _contract(after), DiffTerms(today, Mode.FULL, format=format))
         changes = found.of(Aspect.COMPATIBILITY)
         if not changes:
             return Grade.METADATA, ""

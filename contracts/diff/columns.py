@@ -9,7 +9,7 @@ from dq.contracts import extension
 from dq.contracts.diff import terms
 from dq.contracts.diff.canonical import canonical, physical, unordered, written, zone
 from dq.contracts.diff.element import ElementKind, FlatElement, Value
-from dq.contracts.diff.reading import show, value, values
+from dq.contracts.diff.reading import element, show, value, values
 from dq.contracts.model import Element as Described
 from dq.contracts.model import Property, Quality, Relationship, SchemaObject, TypeOptions
 from dq.contracts.types import DataType
@@ -36,17 +36,8 @@ def objects(listed: list[SchemaObject]) -> Iterator[FlatElement]:
         found.update(_keys(one, walked, by_pointer))
         relations = (*_relations(one), *_inner_relations(one, walked, by_pointer))
         parts = (*columns, *terms.rules(one.quality, one.column, one.column), *relations)
-        yield FlatElement(
-            ElementKind.OBJECT,
-            _names(one),
-            one.column,
-            one.column,
-            one.path(),
-            one.at(),
-            found,
-            parts,
-            object_name=one.column,
-        )
+        name = one.column
+        yield element(one, ElementKind.OBJECT, _names(one), name, name, found, parts, object_name=name)
 
 
 def _kind_of(one: SchemaObject) -> Iterator[tuple[str, Value]]:
@@ -94,17 +85,11 @@ def _property(
     if prop.map is not None:
         children.append(_property(prop.map.key, path, object_, frozenset(), "{key}", nested=True))
         children.append(_property(prop.map.value, path, object_, inner_required, "{}", nested=True))
-    return FlatElement(
-        ElementKind.PROPERTY,
-        (("column", mark),) if mark else _names(prop),
-        mark or prop.column,
-        path,
-        prop.path(),
-        prop.at(),
-        found,
-        (*children, *terms.rules(prop.quality, path, object_)),
-        object_name=object_,
-        nested=nested,
+    names = (("column", mark),) if mark else _names(prop)
+    parts = (*children, *terms.rules(prop.quality, path, object_))
+    column = mark or prop.column
+    return element(
+        prop, ElementKind.PROPERTY, names, column, path, found, parts, object_name=object_, nested=nested
     )
 
 
@@ -177,21 +162,21 @@ def _keys(
     one: SchemaObject, walked: list[FlatElement], by_pointer: Mapping[str, Property]
 ) -> Iterator[tuple[str, Value]]:
     """The primary key and the partition as sequences of columns."""
-    rows = [(element, by_pointer[element.pointer]) for element in walked if element.pointer in by_pointer]
+    rows = [(flat, by_pointer[flat.pointer]) for flat in walked if flat.pointer in by_pointer]
     last = 1 << 30
     primary = sorted(
         (row for row in rows if row[1].primary_key),
         key=lambda row: _position(row[1].primary_key_position, last),
     )
     if primary:
-        normal = tuple(_inside(element, one) for element, _ in primary)
+        normal = tuple(_inside(flat, one) for flat, _ in primary)
         yield "primaryKey", value(primary[0][1], "primaryKey", normal, list(normal))
     keys = sorted(
         (row for row in rows if row[1].partitioned),
         key=lambda row: _position(row[1].partition_key_position, last),
     )
     if keys:
-        parts = tuple((_inside(element, one), _transform(prop)) for element, prop in keys)
+        parts = tuple((_inside(flat, one), _transform(prop)) for flat, prop in keys)
         shown = [f"{transform}({name})" if transform else name for name, transform in parts]
         yield "partition", value(keys[0][1], "partitioned", parts, shown)
 
@@ -200,8 +185,8 @@ def _position(position: int | None, last: int) -> int:
     return last if position is None or position < 0 else position
 
 
-def _inside(element: FlatElement, one: SchemaObject) -> str:
-    return element.path.removeprefix(f"{one.column}.")
+def _inside(flat: FlatElement, one: SchemaObject) -> str:
+    return flat.path.removeprefix(f"{one.column}.")
 
 
 def _transform(prop: Property) -> str:
@@ -218,25 +203,18 @@ def _inner_relations(
     one: SchemaObject, walked: list[FlatElement], by_pointer: Mapping[str, Property]
 ) -> Iterator[FlatElement]:
     """Those of the properties, said as the object would: what they come from is where they stand."""
-    for element in walked:
-        prop = by_pointer.get(element.pointer)
+    for flat in walked:
+        prop = by_pointer.get(flat.pointer)
         for relation in prop.relationships if prop else ():
-            yield _relation(relation, element.path, one)
+            yield _relation(relation, flat.path, one)
 
 
 def _relation(relation: Relationship, origin: str, one: SchemaObject) -> FlatElement:
     start = origin if origin.startswith(f"{one.name}.") or "." in origin else f"{one.column}.{origin}"
     name = f"{start} -> {_joined(relation.to)}"
-    return FlatElement(
-        ElementKind.RELATIONSHIP,
-        (("column", name),),
-        name,
-        f"{one.column}.relationships.{name}",
-        relation.path(),
-        relation.at(),
-        values(relation, ElementKind.RELATIONSHIP),
-        object_name=one.column,
-    )
+    kind, path = ElementKind.RELATIONSHIP, f"{one.column}.relationships.{name}"
+    found = values(relation, kind)
+    return element(relation, kind, (("column", name),), name, path, found, object_name=one.column)
 
 
 def _joined(names: str | list[str] | None) -> str:

@@ -11,9 +11,7 @@ from dq.contracts.diff import level, schedule_compare
 from dq.contracts.diff.element import Change, ElementKind, FlatElement, Motion, Value
 from dq.contracts.diff.level import PromisedLevel
 from dq.contracts.diff.match import Pairs, pair
-from dq.contracts.diff.normalize import normalise
 from dq.contracts.diff.schedule_compare import Fires, Timing
-from dq.contracts.model import Contract
 
 _KEYED_BY_COLUMN = (
     ElementKind.OBJECT,
@@ -24,20 +22,11 @@ _KEYED_BY_COLUMN = (
 )
 
 
-def changes(before: Contract, after: Contract, *, start: date) -> list[Change]:
-    """What differs, as facts. Schedules are compared over the year from `start`.
+def changes(old: FlatElement, new: FlatElement, start: date) -> Iterator[Change]:
+    """What differs between two contracts in normal form. Schedules are compared over the year from `start`.
 
-    `changes(x, x)` is empty, and so it is for two files that say the same in other words.
+    There is nothing between two files that say the same in other words.
     """
-    return list(between(normalise(before), normalise(after), start=start))
-
-
-def between(old: FlatElement, new: FlatElement, *, start: date) -> Iterator[Change]:
-    """The same for two contracts that are in normal form already."""
-    return _element(old, new, start)
-
-
-def _element(old: FlatElement, new: FlatElement, start: date) -> Iterator[Change]:
     yield from _values(old, new, start)
     for kind in ElementKind:
         first, second = old.of(kind), new.of(kind)
@@ -60,7 +49,7 @@ def _siblings(
         added = [element for element in added if id(element) not in come]
     for first, second in pairs.same:
         yield from _named(first, second)
-        yield from _element(_renamed(first, second), second, start)
+        yield from changes(_renamed(first, second), second, start)
     yield from moved
     hint = _hint(removed, added)
     for element in removed:
@@ -116,19 +105,8 @@ def _named(old: FlatElement, new: FlatElement) -> Iterator[Change]:
 
 def _renaming(old: FlatElement, new: FlatElement, attribute: str, names: tuple[object, object]) -> Change:
     facts: dict[str, object] = {"shown_before": names[0], "shown_after": names[1]}
-    return Change(
-        old.kind,
-        attribute,
-        Motion.CHANGED,
-        old.path,
-        *names,
-        old.at,
-        new.at,
-        new.pointer,
-        old,
-        new,
-        facts,
-    )
+    ends = (old.at, new.at, new.pointer, old, new)
+    return Change(old.kind, attribute, Motion.CHANGED, old.path, names[0], names[1], *ends, facts)
 
 
 def _values(old: FlatElement, new: FlatElement, start: date) -> Iterator[Change]:
@@ -206,20 +184,8 @@ def _order(old: FlatElement, new: FlatElement, pairs: Pairs) -> Iterator[Change]
     before = [first.column for first, _ in pairs.same]
     after = [second.column for _, second in sorted(pairs.same, key=lambda one: position[id(one[1])])]
     facts: dict[str, object] = {"shown_before": before, "shown_after": after, "added": bool(pairs.added)}
-    yield Change(
-        new.kind,
-        "order",
-        Motion.CHANGED,
-        new.path,
-        tuple(before),
-        tuple(after),
-        old.at,
-        new.at,
-        new.pointer,
-        old,
-        new,
-        facts,
-    )
+    ends = (old.at, new.at, new.pointer, old, new)
+    yield Change(new.kind, "order", Motion.CHANGED, new.path, tuple(before), tuple(after), *ends, facts)
 
 
 def _followed(siblings: Sequence[FlatElement], added: FlatElement, survivors: set[int]) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dq.contracts.service_levels import SERVICE_LEVELS, time_unit
+from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.units import parse_duration
 
 # Source: "Valid Values for SLA Properties" of ODCS, which also says "latency, preferred to freshness".
 _SYNONYMS = {
@@ -43,7 +45,6 @@ _WORDS = {
     "yearly": ("1", "y"),
     "annually": ("1", "y"),
 }
-_ISO = re.compile(r"P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def _quantity(text: str, unit: str | None) -> PromisedLevel | None:
     text, unit = _WORDS.get(text.lower(), (text, unit))
     match = _NUMBER.fullmatch(text)
     if match is None:
-        return _iso(text) if unit is None else None
+        return length(text.upper()) if unit is None and text.upper().startswith("P") else None
     amount, written = float(match[1]), (match[2] or unit or "").strip()
     if written.lower() in ("%", "percent", "pct"):
         return PromisedLevel("percent", amount, text)
@@ -101,17 +102,13 @@ def _quantity(text: str, unit: str | None) -> PromisedLevel | None:
     return PromisedLevel(written.lower(), amount, text)
 
 
-def _iso(text: str) -> PromisedLevel | None:
-    match = _ISO.fullmatch(text.upper())
-    if match is None or not any(match.groups()):
+def length(text: str) -> PromisedLevel | None:
+    """The length of time that a text means, such as `2h` or `PT2H`; None for what is none."""
+    duration = parse_duration(text)
+    if isinstance(duration, TextFault):
         return None
-    lengths = (_CIVIL_SECONDS["y"], _CIVIL_SECONDS["mo"], 604_800.0, 86_400.0, 3_600.0, 60.0, 1.0)
-    total = sum(
-        int(found) * length
-        for found, length in zip(match.groups(), lengths, strict=True)
-        if found is not None
-    )
-    return PromisedLevel("seconds", total, text, civil=bool(match[1] or match[2]))
+    seconds = duration.months * _CIVIL_SECONDS["mo"] + duration.elapsed.total_seconds()
+    return PromisedLevel("seconds", seconds, text, civil=bool(duration.months))
 
 
 def _instant(text: str, unit: str | None) -> PromisedLevel | None:  # noqa: ARG001 - one shape for the table

@@ -11,30 +11,14 @@ from dq.contracts import extension
 from dq.contracts.diff import columns, terms
 from dq.contracts.diff.canonical import SERVER_DEFAULTS, canonical
 from dq.contracts.diff.element import ElementKind, FlatElement, Value
-from dq.contracts.diff.reading import show, value, values
+from dq.contracts.diff.reading import element, show, value, values
 from dq.contracts.model import Contract, Role, Server, SupportChannel, Team
 
 # Where data lives. A server is the same under another label when these are.
 COORDINATES = (
-    "account",
-    "catalog",
-    "catalogUrl",
-    "database",
-    "dataset",
-    "endpointUrl",
-    "host",
-    "location",
-    "namespace",
-    "path",
-    "port",
-    "project",
-    "region",
-    "regionName",
-    "schema",
-    "serviceName",
-    "stream",
-    "warehouse",
-)
+    "account", "catalog", "catalogUrl", "database", "dataset", "endpointUrl", "host", "location", "namespace",
+    "path", "port", "project", "region", "regionName", "schema", "serviceName", "stream", "warehouse",
+)  # fmt: skip
 _S3 = re.compile(r"^s3[an]://")
 
 
@@ -88,9 +72,7 @@ def _server(server: Server) -> FlatElement:
     )
     path = f"servers.{server.server}"
     parts = tuple(_roles(server.roles, f"{path}."))
-    return FlatElement(
-        ElementKind.SERVER, keys, server.server, path, server.path(), server.at(), found, parts
-    )
+    return element(server, ElementKind.SERVER, keys, server.server, path, found, parts)
 
 
 def _coordinate(text: str) -> str:
@@ -101,9 +83,7 @@ def _roles(roles: list[Role], prefix: str) -> Iterator[FlatElement]:
     for role in roles:
         keys = (("id", role.id or ""), ("column", role.role))
         found = values(role, ElementKind.ROLE)
-        yield FlatElement(
-            ElementKind.ROLE, keys, role.role, f"{prefix}roles.{role.role}", role.path(), role.at(), found
-        )
+        yield element(role, ElementKind.ROLE, keys, role.role, f"{prefix}roles.{role.role}", found)
 
 
 def _support(channel: SupportChannel) -> FlatElement:
@@ -112,13 +92,11 @@ def _support(channel: SupportChannel) -> FlatElement:
     found.update(terms.terms(route, "route"))
     keys = (("id", channel.id or ""), ("column", channel.channel))
     path = f"support.{channel.channel}"
-    return FlatElement(ElementKind.SUPPORT, keys, channel.channel, path, channel.path(), channel.at(), found)
+    return element(channel, ElementKind.SUPPORT, keys, channel.channel, path, found)
 
 
 def _price(contract: Contract) -> Iterator[FlatElement]:
     if contract.price is not None:
-        price = contract.price
-        found = values(price, ElementKind.PRICE)
-        yield FlatElement(
-            ElementKind.PRICE, (("column", "price"),), "price", "price", price.path(), price.at(), found
-        )
+        found = values(contract.price, ElementKind.PRICE)
+        keys = (("column", "price"),)
+        yield element(contract.price, ElementKind.PRICE, keys, "price", "price", found)

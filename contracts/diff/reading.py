@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from dq.contracts.diff.canonical import canonical, fields, unordered, written
-from dq.contracts.diff.element import ElementKind, Value
+from dq.contracts.diff.element import ElementKind, FlatElement, Value
 from dq.contracts.model import CustomProperty, Extensible
 from dq.contracts.node import Node
 from dq.contracts.shared.source_map import PLACE, plain
@@ -111,6 +111,20 @@ def values(node: Node, kind: ElementKind) -> dict[str, Value]:
 def value(node: Node, key: str, normal: object, shown: object = None) -> Value:
     """An attribute that stands under a key of a node."""
     return Value(normal, normal if shown is None else shown, node.at(key), node.path(key))
+
+
+def element(
+    node: Node,
+    kind: ElementKind,
+    keys: tuple[tuple[str, str], ...],
+    column: str,
+    path: str,
+    found: Mapping[str, Value],
+    parts: tuple[FlatElement, ...] = (),
+    **more: Any,
+) -> FlatElement:
+    """The element that a node is; `more` are further fields of it."""
+    return FlatElement(kind, keys, column, path, node.path(), node.at(), found, parts, **more)
 
 
 def _unknown(node: Node) -> Iterator[tuple[str, Value]]:

@@ -9,7 +9,8 @@ from enum import StrEnum
 from itertools import pairwise
 
 from dq.contracts.extension import Delivery
-from dq.contracts.schedule import Dialect, DstPolicy, Due, Schedule, TextFault, parse, zone
+from dq.contracts.schedule import Due, Schedule, TextFault, parse, zone
+from dq.contracts.slo import schedule_of
 
 _YEAR = timedelta(days=366)
 
@@ -37,14 +38,7 @@ def timing(text: str, delivery: Delivery | None) -> Timing:
     if delivery is None:
         found = parse(spelling)
     else:
-        terms = delivery.calendar
-        found = parse(
-            spelling,
-            timezone=delivery.timezone,
-            dialect=Dialect(delivery.dialect),
-            dst=DstPolicy(delivery.dst) if delivery.has("dst") else None,
-            calendar=terms.days() if terms else None,
-        )
+        found = schedule_of(spelling, delivery, delivery.calendar.days() if delivery.calendar else None)
     return Timing(spelling, None if isinstance(found, TextFault) else found)
 
 

@@ -9,7 +9,7 @@ from dq.contracts import extension
 from dq.contracts.diff import level, schedule_compare
 from dq.contracts.diff.canonical import canonical, fields, unordered, zone
 from dq.contracts.diff.element import ElementKind, FlatElement, Value
-from dq.contracts.diff.reading import show, value, values
+from dq.contracts.diff.reading import element, show, value, values
 from dq.contracts.diff.threshold import (
     metric,
     of_engine,
@@ -21,21 +21,18 @@ from dq.contracts.diff.threshold import (
 from dq.contracts.extension import Delivery
 from dq.contracts.model import Contract, Quality, SlaProperty
 from dq.contracts.node import Node
-from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.source_map import PLACE
-from dq.contracts.shared.units import parse_duration
 
 # What of the delivery terms says when a delivery is due is compared with the cron, by its fire times.
 _TIMING = frozenset({"timezone", "dialect", "dst", "calendar"})
 _DURATIONS = frozenset({"grace", "window", "giveUpAfter"})
-_MONTH_SECONDS = 30.436875 * 86_400
 
 
 def slas(contract: Contract) -> Iterator[FlatElement]:
     """The service levels of a contract."""
     for sla in contract.sla_properties:
         name = level.name_of(sla.property)
-        element = _element(contract, sla)
+        about = _element(contract, sla)
         found = values(sla, ElementKind.SLA)
         found.update(_level(sla))
         if found.get("scheduler", Value("", "", sla.at())).normal == "cron":
@@ -45,19 +42,19 @@ def slas(contract: Contract) -> Iterator[FlatElement]:
             timing = schedule_compare.timing(sla.schedule, _in_zone(delivery))
             shown = f"{sla.schedule} ({delivery.timezone})" if delivery else sla.schedule
             found["schedule"] = value(sla, "schedule", timing, shown)
-        if element:
-            found["element"] = value(sla, "element", element)
+        if about:
+            found["element"] = value(sla, "element", about)
         if delivery is not None:
             found["delivery"] = Value(True, "delivery terms", delivery.at(), delivery.path())
             found.update(terms(delivery, "delivery", skip=_TIMING))
         keys = (
             ("id", sla.id or ""),
-            ("full", f"{name}|{element}|{sla.driver or ''}"),
-            ("element", f"{name}|{element}"),
+            ("full", f"{name}|{about}|{sla.driver or ''}"),
+            ("element", f"{name}|{about}"),
             ("name", name),
         )
-        label = sla.id or (f"{name}({element})" if sla.element else name)
-        yield FlatElement(ElementKind.SLA, keys, name, f"sla.{label}", sla.path(), sla.at(), found)
+        label = sla.id or (f"{name}({about})" if sla.element else name)
+        yield element(sla, ElementKind.SLA, keys, name, f"sla.{label}", found)
 
 
 def _in_zone(delivery: Delivery | None) -> Delivery | None:
@@ -95,11 +92,7 @@ def terms(node: Node, prefix: str, skip: frozenset[str] = frozenset()) -> Iterat
 
 def _term(key: str, raw: Any) -> object:
     if key in _DURATIONS and isinstance(raw, str):
-        duration = parse_duration(raw)
-        if isinstance(duration, TextFault):
-            return level.PromisedLevel("text", None, raw)
-        seconds = duration.months * _MONTH_SECONDS + duration.elapsed.total_seconds()
-        return level.PromisedLevel("seconds", seconds, raw, civil=bool(duration.months))
+        return level.length(raw) or level.PromisedLevel("text", None, raw)
     if key == "objective":
         return level.level("objective", raw, None)
     return canonical(raw)
@@ -143,17 +136,8 @@ def rules(listed: list[Quality], holder: str, column: str) -> Iterator[FlatEleme
         )
         label = rule.id or rule.name or name or rule.type
         path = f"{holder}.quality.{label}"
-        yield FlatElement(
-            ElementKind.QUALITY,
-            keys,
-            name,
-            path,
-            rule.path(),
-            rule.at(),
-            found,
-            object_name=column,
-            quiet=told_by_allowed_values(rule),
-        )
+        quiet = told_by_allowed_values(rule)
+        yield element(rule, ElementKind.QUALITY, keys, name, path, found, object_name=column, quiet=quiet)
 
 
 def _values_key(rule: Quality) -> str:

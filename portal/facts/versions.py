@@ -11,9 +11,9 @@ from typing import Any
 from dq.contracts.access.files import MAX_BYTES, FileRefused, Found, read
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat import Comparison, Verdict, diff
+from dq.validators.compat import Comparison, DiffTerms, Verdict, diff
 from dq.validators.compat.judged import Aspect
-from dq.validators.git.objects import blobs, id_of
+from dq.validators.git.objects import id_of, objects
 from dq.validators.git.repository import Repository
 
 _SHOWN, _LONGEST = 12, 400
@@ -110,7 +110,7 @@ class JudgedSteps:
 def judged(repo: Repository, today: date, jobs: Sequence[FileSteps]) -> list[JudgedSteps]:
     """The judgement of each step, in order. Raises BaseUnavailable where Git cannot answer."""
     ids = {id_ for job in jobs for step in job.steps for id_ in (step.before, step.after)}
-    held = blobs(repo, (id_ for id_ in ids | {job.last for job in jobs} if id_), MAX_BYTES)
+    held = objects(repo, (id_ for id_ in ids | {job.last for job in jobs} if id_), "blob", MAX_BYTES)
     return [_judged(held, today, job) for job in jobs]
 
 
@@ -171,7 +171,7 @@ def change(
         return VersionChange("", _said(after.version), Broke.FIRST, at)
     if before is None:
         return _unknown(before, after, "the one before it could not be read", at)
-    return _of(before, after, diff(before, after, today=day), at)
+    return _of(before, after, diff(before, after, DiffTerms(day)), at)
 
 
 def _of(before: Contract, after: Contract, found: Comparison, at: str) -> VersionChange:

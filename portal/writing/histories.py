@@ -28,7 +28,7 @@ from dq.portal.writing.request import PortalRequest
 from dq.portal.writing.site import Site
 from dq.portal.writing.templates import digest
 from dq.validators.git.file_history import CommitChanges, FileChange, Head, changes, head
-from dq.validators.git.objects import blobs
+from dq.validators.git.objects import objects
 from dq.validators.git.repository import Repository, find
 
 _NAME = "versions.jsonl"
@@ -191,7 +191,7 @@ def _identities(repo: Repository, new: Sequence[CommitChanges]) -> Mapping[str, 
         if came - went and went - came:
             wanted |= (came ^ went) - {""}
     found = {}
-    for id_, data in blobs(repo, wanted, MAX_BYTES).items() if wanted else ():
+    for id_, data in objects(repo, wanted, "blob", MAX_BYTES).items() if wanted else ():
         contract = parse(data, id_).contract
         if contract is not None and contract.id:
             found[id_] = identity(contract.id, contract.version)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from dq.contracts import diff as facts
-from dq.contracts.diff import Change, ElementKind, FlatElement
+from dq.contracts.diff.element import Change, ElementKind, FlatElement
+from dq.contracts.diff.facts import changes
+from dq.contracts.diff.normalize import normalise
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
 from dq.contracts.node import Node
@@ -19,7 +20,6 @@ from dq.validators.compat.judgement.setting import DEFAULT_ENGINES, NOTICE_DAYS,
 from dq.validators.compat.judgement.words import Bump, Judgement, Mode, Verdict, neutral
 from dq.validators.compat.judgement.words import replace as replaced
 from dq.validators.compat.waive import Waiver
-from dq.validators.registry import identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,36 +55,13 @@ class DiffTerms:
 
 
 def diff(
-    before: Contract | None,
-    after: Contract | None,
-    *,
-    today: date,
-    mode: Mode | None = None,
-    engines: Sequence[str] = DEFAULT_ENGINES,
-    format: str | None = None,
-    notice_days: int = NOTICE_DAYS,
-    deprecated_since: Mapping[str, date] | None = None,
-    waivers: Sequence[Waiver] = (),
-    subscriptions: Iterable[Subscription] = (),
-    unclear: bool = False,
-    earlier: Sequence[Contract] = (),
+    before: Contract | None, after: Contract | None, terms: DiffTerms, earlier: Sequence[Contract] = ()
 ) -> Comparison:
     """What changed from one version to the next, judged. None stands for a contract that is not there.
 
     `earlier` are older versions, newest first, for the transitive modes; those of another major are left
     out. Pure: no file, clock or network is touched, and no contract makes it raise.
     """
-    terms = DiffTerms(
-        today=today,
-        mode=mode,
-        engines=tuple(engines),
-        format=format,
-        notice_days=notice_days,
-        deprecated_since=deprecated_since or {},
-        waivers=tuple(waivers),
-        subscriptions=tuple(subscriptions),
-        unclear=unclear,
-    )
     if before is not None and after is not None:
         return both(before, after, terms, earlier)
     return alone(before, after, terms)
@@ -98,15 +75,8 @@ def alone(
     if contract is None:
         return Comparison(())
     judgement = lifecycle.removal(before, terms.today) if before else neutral(added, Bump.NONE)
-    place = ChangePlace(
-        contract.id,
-        "",
-        "",
-        before.version if before else None,
-        after.version if after else None,
-        contract.at(),
-        contract.at(),
-    )
+    old, new = before.version if before else None, after.version if after else None
+    place = ChangePlace(contract.id, "", "", old, new, contract.at(), contract.at())
     found = [_judged(judgement, place, contract, terms, _mode(contract, "", terms))]
     draft = before is not None and not lifecycle.enforced(before, terms.today)
     if draft and judgement.rule == "contract-removed":
@@ -141,10 +111,10 @@ def both(before: Contract, after: Contract, terms: DiffTerms, earlier: Sequence[
 
 def content(before: Contract, after: Contract, terms: DiffTerms) -> list[Judged]:
     """The judged changes of what the contract says; its status and version come later."""
-    old, new = facts.normalise(before), facts.normalise(after)
+    old, new = normalise(before), normalise(after)
     setting = terms.setting(before, after, old)
     found: list[Judged] = []
-    for change in facts.between(old, new, start=terms.today):
+    for change in changes(old, new, terms.today):
         if change.kind is ElementKind.CONTRACT and change.attribute in table.BY_POLICY:
             continue
         judgement = table.classify(change, setting)
@@ -192,7 +162,7 @@ def _transitive(
     What was already so at `before` is not this change's doing and is left out.
     """
     found: dict[str, Judged] = {}
-    same_major = [one for one in earlier if identity(one) == identity(after)]
+    same_major = [one for one in earlier if one.identity == after.identity]
     known = {one.fingerprint for one in direct}
     between = [before]
     for old in same_major:
@@ -215,18 +185,10 @@ def _reused(change: Judged, old: Contract, between: Sequence[Contract]) -> Judge
     if not away or change.path not in _columns(old):
         return change
     judgement = replaced("column-name-reused", note="The name was dropped in between.")
-    place = ChangePlace(
-        change.contract,
-        change.path,
-        change.attribute,
-        change.before,
-        change.after,
-        change.at,
-        change.at_before,
-        change.pointer,
-    )
+    what = (change.contract, change.path, change.attribute, change.before, change.after)
+    place = ChangePlace(*what, change.at, change.at_before, change.pointer)
     return judged(judgement, place, change.mode)
 
 
 def _columns(contract: Contract) -> set[str]:
-    return {inner.path for one in facts.normalise(contract).of(ElementKind.OBJECT) for inner in one.walk()}
+    return {inner.path for one in normalise(contract).of(ElementKind.OBJECT) for inner in one.walk()}

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from enum import StrEnum
 from hashlib import sha256
 
-from dq.contracts.diff import Change
+from dq.contracts.diff.element import Change
 from dq.contracts.shared.outcome import Location
 from dq.validators.compat import subscribers
 from dq.validators.compat.judgement.words import (
@@ -168,16 +168,8 @@ class ChangePlace:
     def of(change: Change, contract: str) -> ChangePlace:
         """The place of a change."""
         before, after = change.shown()
-        return ChangePlace(
-            contract,
-            change.path,
-            change.attribute,
-            before,
-            after,
-            change.at_after,
-            change.at_before,
-            change.pointer,
-        )
+        spots = (change.at_after, change.at_before, change.pointer)
+        return ChangePlace(contract, change.path, change.attribute, before, after, *spots)
 
 
 def judged(

@@ -65,40 +65,21 @@ def _retired(end: date | None, setting: Setting) -> Judgement:
     return weaken("status-retired-early", note=f"Supported until {end}." if end else "It had no end.")
 
 
-def _promoted(_: date | None, __: Setting) -> Judgement:
-    return neutral("status-promoted")
-
-
-def _demoted(_: date | None, __: Setting) -> Judgement:
-    return weaken("status-demoted")
-
-
-def _reactivated(_: date | None, __: Setting) -> Judgement:
-    return neutral("status-reactivated")
-
-
-def _gone_early(_: date | None, __: Setting) -> Judgement:
-    return weaken("status-retired-early", note="It was not deprecated before.")
-
-
-def _never_in_force(_: date | None, __: Setting) -> Judgement:
-    return neutral("status-retired")
-
-
-# TABLE: (stage before, stage after) -> what it means, given the end date.
-_STEPS: Mapping[tuple[str, str], Callable[[date | None, Setting], Judgement]] = {
-    (DRAFT, ACTIVE): _promoted,
+_DEMOTED, _REACTIVATED = weaken("status-demoted"), neutral("status-reactivated")
+# TABLE: (stage before, stage after) -> what it means, or what says so from the end date.
+_STEPS: Mapping[tuple[str, str], Judgement | Callable[[date | None, Setting], Judgement]] = {
+    (DRAFT, ACTIVE): neutral("status-promoted"),
     (DRAFT, DEPRECATED): _noticed,
-    (DRAFT, RETIRED): _never_in_force,
-    (ACTIVE, DRAFT): _demoted,
+    (DRAFT, RETIRED): neutral("status-retired"),
+    (ACTIVE, DRAFT): _DEMOTED,
     (ACTIVE, DEPRECATED): _noticed,
-    (ACTIVE, RETIRED): _gone_early,
-    (DEPRECATED, DRAFT): _demoted,
-    (DEPRECATED, ACTIVE): _reactivated,
+    (ACTIVE, RETIRED): weaken("status-retired-early", note="It was not deprecated before."),
+    (DEPRECATED, DRAFT): _DEMOTED,
+    (DEPRECATED, ACTIVE): _REACTIVATED,
     (DEPRECATED, RETIRED): _retired,
-    (RETIRED, DRAFT): _reactivated,
-    (RETIRED, ACTIVE): _reactivated,
-    (RETIRED, DEPRECATED): _reactivated,
+    (RETIRED, DRAFT): _REACTIVATED,
+    (RETIRED, ACTIVE): _REACTIVATED,
+    (RETIRED, DEPRECATED): _REACTIVATED,
 }
 
 
@@ -113,9 +94,10 @@ def status(before: Contract, after: Contract, setting: Setting) -> Judgement | N
         if lost:
             return policy("deprecation-end-missing", bump=Bump.MINOR)
         return neutral("status-promoted", Bump.PATCH) if _word(before) != _word(after) else None
-    if step[1] == RETIRED:
-        return _STEPS[step](end_of(before) or end_of(after), setting)
-    return _STEPS[step](end_of(after), setting)
+    meaning = _STEPS[step]
+    if isinstance(meaning, Judgement):
+        return meaning
+    return meaning((end_of(before) if step[1] == RETIRED else None) or end_of(after), setting)
 
 
 def removal(before: Contract, today: date) -> Judgement:

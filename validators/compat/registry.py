@@ -16,7 +16,6 @@ from dq.validators.compat import door, lifecycle
 from dq.validators.compat.door import DiffTerms
 from dq.validators.compat.judged import ChangePlace, Comparison, Judged, comparison, judged
 from dq.validators.compat.judgement.words import Bump, Judgement, Level, Mode, neutral, policy, weaken
-from dq.validators.registry import identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ def compare(
 def _index(contracts: Iterable[Contract]) -> dict[Identity, list[Contract]]:
     found: dict[Identity, list[Contract]] = defaultdict(list)
     for one in contracts:
-        found[identity(one)].append(one)
+        found[one.identity].append(one)
     return dict(found)
 
 

@@ -16,7 +16,6 @@ from dq.validators.git.objects import commits_of, objects, tags
 from dq.validators.git.repository import Repository, find
 from dq.validators.git.tree import EntryKind, TreeEntry
 from dq.validators.git.version_history import Dated
-from dq.validators.registry import identity
 
 _NEWEST = 200
 _ALL = 10_000
@@ -84,7 +83,7 @@ def _same(
         old = parse(data, contract.file).contract if contract.id.encode() in data else None
         if old is None or not old.id or not old.version:
             continue
-        if identity(old) == identity(contract) or (not by_major and old.id == contract.id):
+        if old.identity == contract.identity or (not by_major and old.id == contract.id):
             return old
     return None
 

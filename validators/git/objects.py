@@ -78,21 +78,24 @@ def merge_base(repo: Repository, ref: str, tip: str, head: str) -> str:
     raise BaseUnavailable(message, _fetch(repo, ref))
 
 
-def objects(repo: Repository, ids: Iterable[str], kind: str) -> dict[str, bytes]:
+def objects(repo: Repository, ids: Iterable[str], kind: str, largest: int | None = None) -> dict[str, bytes]:
     """The objects of these ids, each held against its id: nothing that a clone holds can pass for another.
 
     `kind` is `commit`, `tree` or `blob`. Raises BaseUnavailable for what is missing or damaged, with the
-    command that brings it.
+    command that brings it. With `largest`, what is missing or has more bytes is left out.
     """
-    return _batch(repo, ids, kind)
-
-
-def blobs(repo: Repository, ids: Iterable[str], largest: int) -> dict[str, bytes]:
-    """The files of these ids that this clone has and that are no larger; all others are left out.
-
-    Raises BaseUnavailable where Git cannot answer, or an object is damaged.
-    """
-    return _batch(repo, ids, "blob", largest)
+    wanted = sorted(set(ids))
+    if not wanted:
+        return {}
+    given = "".join(f"{one}\n" for one in wanted).encode()
+    try:
+        return converse(
+            repo, ("cat-file", "--batch"), given, lambda output: dict(_objects(output, wanted, kind, largest))
+        )
+    except _Missing as missing:
+        message = f"{missing.args[0]} is {missing.args[1]} in this clone, so the base cannot be read."
+        remote = _remotes(repo)[0]
+        raise BaseUnavailable(message, f"Run: git fetch --refetch --no-filter {remote}") from missing
 
 
 def commits_of(repo: Repository, commit: str, path: str, most: int) -> list[tuple[str, int]]:
@@ -162,27 +165,12 @@ def _kinds(repo: Repository, names: Sequence[str]) -> dict[str, str]:
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2 and _ID.fullmatch(pair[0])}
 
 
-def _batch(repo: Repository, ids: Iterable[str], kind: str, largest: int | None = None) -> dict[str, bytes]:
-    wanted = sorted(set(ids))
-    if not wanted:
-        return {}
-    given = "".join(f"{one}\n" for one in wanted).encode()
-    try:
-        return converse(
-            repo, ("cat-file", "--batch"), given, lambda output: dict(_objects(output, wanted, kind, largest))
-        )
-    except _Missing as missing:
-        message = f"{missing.args[0]} is {missing.args[1]} in this clone, so the base cannot be read."
-        remote = _remotes(repo)[0]
-        raise BaseUnavailable(message, f"Run: git fetch --refetch --no-filter {remote}") from missing
-
-
 class _Missing(Exception):
     """An object that cannot be had, and how it fails."""
 
 
 def _objects(
-    output: IO[bytes], wanted: Sequence[str], kind: str, largest: int | None = None
+    output: IO[bytes], wanted: Sequence[str], kind: str, largest: int | None
 ) -> Iterator[tuple[str, bytes]]:
     """The objects in order; with `largest`, without those that are larger or missing."""
     total = 0

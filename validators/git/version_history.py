@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from dq.contracts.diff import ElementKind, normalise
+from dq.contracts.diff.element import ElementKind
+from dq.contracts.diff.normalize import normalise
 from dq.contracts.model import Contract
 from dq.validators.compat import version
-from dq.validators.registry import identity
 
 Dated = Sequence[tuple[Contract, date]]
 
@@ -24,7 +24,7 @@ def newest_first(past: Dated, contract: Contract) -> list[Contract]:
     own = version.read(contract.version)
     for old, _ in past:
         read = version.read(old.version)
-        if read is not None and read != own and identity(old) == identity(contract):
+        if read is not None and read != own and old.identity == contract.identity:
             latest[read] = old
     return [latest[key] for key in sorted(latest, reverse=True)]
 

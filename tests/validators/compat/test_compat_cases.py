@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from functools import cache
 from typing import Any
@@ -102,16 +103,7 @@ def judged(id_: str, mode: str) -> Comparison:
     if row["area"] == "contract" or "path" in (before or {}):
         others = [] if after is None else referring(before or {}, after)
         return compare([one for one in (old,) if one], [*[one for one in (new,) if one], *others], asked)
-    return diff(
-        old,
-        new,
-        today=asked.today,
-        mode=asked.mode,
-        engines=asked.engines,
-        format=asked.format,
-        notice_days=asked.notice_days,
-        waivers=asked.waivers,
-    )
+    return diff(old, new, asked)
 
 
 def made(side: Mapping[str, Any], other: Mapping[str, Any] | None, version: str) -> Contract:
@@ -151,15 +143,7 @@ def transitive(
     older = [one for version, one in reversed(listed.items()) if version != wanted]
     against = [] if "against" in after else older
     mode = asked.mode.value if "against" in after or asked.mode is None else f"{asked.mode.value}_TRANSITIVE"
-    return diff(
-        last,
-        head,
-        today=asked.today,
-        mode=Mode(mode),
-        engines=asked.engines,
-        format=asked.format,
-        earlier=against,
-    )
+    return diff(last, head, replace(asked, mode=Mode(mode)), against)
 
 
 def stepped(version: str) -> str:

@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dq.contracts import extension, model, schema, servers, shared_nodes
-from dq.contracts.diff import Change, ElementKind, Motion
+from dq.contracts.diff.element import Change, ElementKind, Motion
 from dq.contracts.diff.reading import FOLDED
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Location
 from dq.contracts.shared.source_map import PLACE
-from dq.validators.compat import RULES, Effect, Level, Mode, Verdict, diff
-from dq.validators.compat.door import DiffTerms, content
+from dq.validators.compat import RULES, DiffTerms, Effect, Level, Mode, Verdict, diff
+from dq.validators.compat.door import content
 from dq.validators.compat.judgement.setting import Setting
 from dq.validators.compat.judgement.table import BY_POLICY, TABLE, classify, row
 from dq.validators.compat.judgement.words import verdict
@@ -229,15 +229,15 @@ FLAGS = st.fixed_dictionaries(
 def test_constraints_mirror_whatever_they_are(first: dict[str, Any], second: dict[str, Any]) -> None:
     before, after = contract(document({"property": first})), contract(document({"property": second}))
 
-    found = diff(before, after, today=TODAY)
-    back = diff(after, before, today=TODAY, mode=Mode.BACKWARD)
+    found = diff(before, after, DiffTerms(today=TODAY))
+    back = diff(after, before, DiffTerms(today=TODAY, mode=Mode.BACKWARD))
 
     assert plain(found) == plain(back)
 
 
 @given(documents(), documents(), st.sampled_from(Mode))
 def test_any_two_contracts_can_be_compared(first: dict[str, Any], second: dict[str, Any], mode: Mode) -> None:
-    found = diff(contract(first), contract(second), today=TODAY, mode=mode)
+    found = diff(contract(first), contract(second), DiffTerms(today=TODAY, mode=mode))
 
     json.dumps(found.as_dict())
     assert {one.rule for one in found.changes} <= RULES.keys()
@@ -245,7 +245,7 @@ def test_any_two_contracts_can_be_compared(first: dict[str, Any], second: dict[s
 
 @given(documents(), st.sampled_from(Mode))
 def test_a_contract_compared_with_itself_is_silent(document: dict[str, Any], mode: Mode) -> None:
-    assert diff(contract(document), contract(document), today=TODAY, mode=mode).changes == ()
+    assert diff(contract(document), contract(document), DiffTerms(today=TODAY, mode=mode)).changes == ()
 
 
 def plain(found: Any) -> dict[tuple[str, str], Verdict]:

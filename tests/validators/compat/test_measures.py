@@ -7,7 +7,7 @@ from fragments.compat import TODAY
 
 from dq.contracts.model import Contract
 from dq.contracts.yaml.parse import parse
-from dq.validators.compat import diff
+from dq.validators.compat import DiffTerms, diff
 
 BEFORE = "check: quantile, arguments: {q: 0.95}, mustBeLessThan: 600"
 
@@ -41,7 +41,7 @@ def test_a_change_is_judged_by_what_it_means(change: str) -> None:
     after, rules = CHANGES[change]
     before = "check: distinctCount, mustBe: 6" if rules is None else BEFORE
 
-    found = diff(contract(before, "1.0.0"), contract(after, "2.0.0"), today=TODAY).changes
+    found = diff(contract(before, "1.0.0"), contract(after, "2.0.0"), DiffTerms(today=TODAY)).changes
 
     told = [one.rule for one in found if one.rule != "version-bumped"]
     assert [one for one in told if one.startswith("quality")] == (

@@ -10,14 +10,14 @@ import yaml
 from fragments.compat import TODAY, contract, document
 
 from dq.contracts.subscriptions.subscription import Subscription, read
-from dq.validators.compat import Bump, Judged, Mode, Verdict, Waiver, diff
+from dq.validators.compat import Bump, DiffTerms, Judged, Mode, Verdict, Waiver, diff
 from dq.validators.compat.judgement.setting import engine
 from dq.validators.compat.rules import RULES
 
 
 def only(before: dict[str, Any], after: dict[str, Any], rule: str, **more: Any) -> Judged:
     old, new = contract(document(before, after)), contract(document(after, before, "2.0.0"))
-    (found,) = [one for one in diff(old, new, today=TODAY, **more).changes if one.rule == rule]
+    (found,) = [one for one in diff(old, new, DiffTerms(today=TODAY, **more)).changes if one.rule == rule]
     return found
 
 
@@ -123,7 +123,7 @@ def test_two_changes_that_look_like_renames_are_not_guessed_at() -> None:
     before = contract(document({"columns": ["amount int", "total int"]}))
     after = contract(document({"columns": ["amount_eur int", "total_eur int"]}, version="2.0.0"))
 
-    found = diff(before, after, today=TODAY)
+    found = diff(before, after, DiffTerms(today=TODAY))
 
     assert not any("rename" in one.note for one in found.changes)
 
@@ -133,7 +133,7 @@ def test_a_renamed_key_column_is_one_finding() -> None:
     before = contract(document({"property": {**column, "name": "day"}}))
     after = contract(document({"property": {**column, "name": "order_day"}}, version="2.0.0"))
 
-    found = diff(before, after, today=TODAY)
+    found = diff(before, after, DiffTerms(today=TODAY))
 
     assert [one.rule for one in found.changes] == ["column-renamed", "version-bump-ok"]
 
@@ -142,7 +142,7 @@ def test_a_type_that_changes_logically_and_physically_is_one_finding() -> None:
     before = contract(document({"property": {"logicalType": "integer", "physicalType": "int"}}))
     text = {"property": {"logicalType": "string", "physicalType": "string"}}
 
-    found = diff(before, contract(document(text, version="2.0.0")), today=TODAY)
+    found = diff(before, contract(document(text, version="2.0.0")), DiffTerms(today=TODAY))
 
     assert [one.rule for one in found.changes] == ["type-changed", "version-bump-ok"]
 
@@ -152,14 +152,14 @@ def test_the_mode_of_an_object_is_read_in_the_old_contract() -> None:
     before = contract(document({**TWO, "table": {"customProperties": [terms]}}))
     after = contract(document({**ONE, "table": {"customProperties": [terms]}}, version="2.0.0"))
 
-    assert diff(before, after, today=TODAY).verdict is Verdict.OK
-    assert diff(before, after, today=TODAY, mode=Mode.FORWARD).verdict is Verdict.BREAK
+    assert diff(before, after, DiffTerms(today=TODAY)).verdict is Verdict.OK
+    assert diff(before, after, DiffTerms(today=TODAY, mode=Mode.FORWARD)).verdict is Verdict.BREAK
 
 
 def test_nothing_breaks_in_the_mode_none_but_the_version_still_tells() -> None:
     before, after = contract(document(TWO)), contract(document(ONE, version="1.1.0"))
 
-    found = diff(before, after, today=TODAY, mode=Mode.NONE)
+    found = diff(before, after, DiffTerms(today=TODAY, mode=Mode.NONE))
 
     assert {one.rule: one.verdict for one in found.changes} == {
         "column-removed": Verdict.OK,
@@ -168,7 +168,9 @@ def test_nothing_breaks_in_the_mode_none_but_the_version_still_tells() -> None:
 
 
 def test_a_comparison_as_plain_values_has_the_published_keys() -> None:
-    found = diff(contract(document(TWO)), contract(document(ONE, version="2.0.0")), today=TODAY).as_dict()
+    found = diff(
+        contract(document(TWO)), contract(document(ONE, version="2.0.0")), DiffTerms(today=TODAY)
+    ).as_dict()
 
     assert found.keys() == {"changes", "verdict", "compatibility", "version_policy", "required_version"}
     assert (found["verdict"], found["required_version"]) == ("break", "2.0.0")

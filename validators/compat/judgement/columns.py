@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from dq.contracts.diff import Change, FlatElement, Motion
+from dq.contracts.diff.element import Change, FlatElement, Motion
 from dq.contracts.diff.level import date_of
 from dq.validators.compat.judgement.setting import Setting
 from dq.validators.compat.judgement.words import Judgement, Level, neutral, replace, strengthen, weaken

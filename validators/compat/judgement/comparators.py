@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from dq.contracts.diff import Change, Motion
+from dq.contracts.diff.element import Change, Motion
 from dq.contracts.diff.schedule_compare import Fires
 from dq.contracts.diff.threshold import RuleThreshold
 from dq.validators.compat.judgement.setting import Setting
@@ -96,7 +96,7 @@ def allowed_values(change: Change, _: Setting) -> Judgement:
         return strengthen("allowed-values-added")
     if change.action is Motion.REMOVED:
         return weaken("allowed-values-removed")
-    before, after = (set(one) if isinstance(one, tuple) else set() for one in (change.before, change.after))
+    before, after = _sets(change)
     if before < after:
         return weaken("allowed-values-widened", Level.WARN)
     if after < before:
@@ -104,21 +104,19 @@ def allowed_values(change: Change, _: Setting) -> Judgement:
     return replace("allowed-values-changed")
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+def primary_key(change: Change, _: Setting) -> Judgement:
     """The columns of a primary key, in order."""
+    if change.action is Motion.ADDED:
+        return strengthen("primary-key-added", Level.WARN)
+    if change.action is Motion.REMOVED:
+        return weaken("primary-key-changed", note="No key is promised any more.")
+    before, after = _sets(change)
+    return neutral("primary-key-reordered", Bump.PATCH) if before == after else replace("primary-key-changed")
 
-    def __call__(self, change: Change, _: Setting) -> Judgement:
-        if change.action is Motion.ADDED:
-            return strengthen("primary-key-added", Level.WARN)
-        if change.action is Motion.REMOVED:
-            return weaken("primary-key-changed", note="No key is promised any more.")
-        before, after = (
-            set(one) if isinstance(one, tuple) else set() for one in (change.before, change.after)
-        )
-        if before == after:
-            return neutral("primary-key-reordered", Bump.PATCH)
-        return replace("primary-key-changed")
+
+def _sets(change: Change) -> tuple[set[object], set[object]]:
+    before, after = (set(one) if isinstance(one, tuple) else set() for one in (change.before, change.after))
+    return before, after
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +140,6 @@ class Ranked:
 class Measured:
     """A level that is better when it is smaller, or larger; `order` was found by the diff."""
 
-    rules: Mapping[str, Judgement] = field(default_factory=dict)
     smaller_is_better: bool = True
 
     def __call__(self, change: Change, _: Setting) -> Judgement:
@@ -153,12 +150,9 @@ class Measured:
         order = change.facts.get("order")
         if order is None:
             return replace("sla-changed", Level.WARN)
-        grew = order == -1
-        return (
-            weaken("sla-relaxed")
-            if grew == self.smaller_is_better
-            else strengthen("sla-tightened", Level.WARN)
-        )
+        if (order == -1) == self.smaller_is_better:
+            return weaken("sla-relaxed")
+        return strengthen("sla-tightened", Level.WARN)
 
 
 def schedule(change: Change, _: Setting) -> Judgement:
@@ -215,29 +209,17 @@ def price(change: Change, _: Setting) -> Judgement:
     fell = isinstance(before, (int, float)) and (
         after is None or (isinstance(after, (int, float)) and after < before)
     )
-    return (
-        neutral("description-changed", Bump.PATCH, "It costs less.")
-        if fell
-        else weaken("price-raised", Level.WARN)
-    )
+    if fell:
+        return neutral("description-changed", Bump.PATCH, "It costs less.")
+    return weaken("price-raised", Level.WARN)
 
 
-def classification(change: Change, setting: Setting) -> Judgement:
-    """How confidential a column is: raised may close access, lowered may leak."""
-    ranked = Ranked(
-        (
-            "",
-            "public",
-            "open",
-            "internal",
-            "private",
-            "confidential",
-            "sensitive",
-            "pii",
-            "restricted",
-            "secret",
-        ),
-        weaken("classification-raised", Level.WARN),
-        policy("classification-lowered", Level.WARN, Bump.MINOR),
-    )
-    return ranked(change, setting)
+_CONFIDENTIAL = (
+    "", "public", "open", "internal", "private", "confidential", "sensitive", "pii", "restricted", "secret",
+)  # fmt: skip
+# How confidential a column is: raised may close access, lowered may leak.
+classification = Ranked(
+    _CONFIDENTIAL,
+    weaken("classification-raised", Level.WARN),
+    policy("classification-lowered", Level.WARN, Bump.MINOR),
+)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 ATHENA = "Athena User Guide, Handle schema updates"
 ICEBERG = "Iceberg spec, Schema Evolution and Partition Evolution"
@@ -74,6 +74,8 @@ _USUAL = {
     "ndjson": "json",
     "json-lines": "json",
 }
+# Family -> how its rows begin, the oldest version that has one, and the newest.
+_KNOWN = {"iceberg": ("iceberg-v", 1, 3), "delta": ("delta-", 3, 4)}
 _VERSION = re.compile(r"(iceberg|delta)[ _-]?v?(\d+)(?:\.\d+)*", re.ASCII)
 
 # Formats whose rename is only understood by these engines.
@@ -87,15 +89,9 @@ def profile(written: str) -> str:
     word = written.strip().lower().replace("_", "-").replace(" ", "-")
     match = _VERSION.fullmatch(word)
     if match is not None:
-        family, version = match[1], int(match[2])
-        newest = 3 if family == "iceberg" else 4
-        return f"{family}-{'v' if family == 'iceberg' else ''}{_clamped(family, version, newest)}"
+        prefix, oldest, newest = _KNOWN[match[1]]
+        return f"{prefix}{min(max(int(match[2]), oldest), newest)}"
     return _USUAL.get(word, word)
-
-
-def _clamped(family: str, version: int, newest: int) -> int:
-    oldest = 1 if family == "iceberg" else 3
-    return min(max(version, oldest), newest)
 
 
 _NOTHING = Structure(False, False, False, False, False, LAYOUT, False, "no source")
@@ -108,14 +104,5 @@ def structure(format_: str, engines: tuple[str, ...], *, nested: bool) -> Struct
         return Structure(False, False, True, False, row.defaults, row.partition, False, TRINO)
     allowed = _RENAME_ENGINES.get(format_)
     if allowed is not None and engines and set(engines) <= allowed:
-        return Structure(
-            row.add_middle,
-            row.remove,
-            True,
-            row.reorder,
-            row.defaults,
-            row.partition,
-            row.shared,
-            row.source,
-        )
+        return replace(row, rename=True)
     return row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date, timedelta
 
-from dq.contracts.diff import Change, Motion
+from dq.contracts.diff.element import Change, Motion
 from dq.contracts.diff.level import date_of
 from dq.validators.compat.judgement import partitions, types
 from dq.validators.compat.judgement.comparators import Measured

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
-from dq.contracts.diff import FlatElement
+from dq.contracts.diff.element import FlatElement
 from dq.contracts.extension import dataset
-from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.model import Contract
 from dq.validators.compat.judgement.formats import Structure, profile, structure
 from dq.validators.compat.judgement.matrix import ENGINE_COLUMN
 
@@ -36,7 +36,6 @@ class Setting:
     notice_days: int = NOTICE_DAYS
     deprecated_since: Mapping[str, date] = field(default_factory=dict)
     before: FlatElement | None = None
-    after: FlatElement | None = None
 
     def format_of(self, object_name: str) -> str:
         """The row of the format table by which an object's data is read."""
@@ -52,12 +51,7 @@ def formats_of(contract: Contract) -> dict[str, str]:
     server = next((server for server in contract.servers if server.get("format")), None)
     kind = next((_SERVER_FORMATS[one.type] for one in contract.servers if one.type in _SERVER_FORMATS), "")
     usual = (server.get("format") if server else None) or kind
-    return {one.column: _declared(one) or usual for one in contract.objects}
-
-
-def _declared(one: SchemaObject) -> str | None:
-    terms, _ = dataset(one)
-    return terms.format
+    return {one.column: dataset(one)[0].format or usual for one in contract.objects}
 
 
 def engine(text: str) -> str:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dq.contracts.diff import Change, ElementKind
+from dq.contracts.diff.element import Change, ElementKind
 from dq.contracts.diff.normalize import COORDINATES
 from dq.validators.compat.judgement import columns, partitions, promises, types
 from dq.validators.compat.judgement import comparators as by
 from dq.validators.compat.judgement.comparators import (
     Bound,
     Comparator,
-    Key,
     Measured,
     Presence,
     Ranked,
@@ -86,7 +85,7 @@ _OBJECT: Mapping[str, Comparator] = {
     "physicalType": Same(replace("table-kind-changed", Level.WARN)),
     "logicalType": Same(replace("table-kind-changed", Level.WARN)),
     "order": columns.ordered,
-    "primaryKey": Key(),
+    "primaryKey": by.primary_key,
     "partition": partitions.partition,
     "allowedValues": by.allowed_values,
     "dataset.additionalColumns": Ranked(

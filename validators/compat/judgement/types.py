@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from dq.contracts.diff import Change, Motion
 from dq.contracts.diff.canonical import Physical
+from dq.contracts.diff.element import Change, Motion
 from dq.contracts.types import DataType
 from dq.validators.compat.judgement.formats import STRUCTURES
 from dq.validators.compat.judgement.matrix import narrows, readable
