@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dq.contracts.sql.allowlist import NODES, NOT_OF_A_ROW
+from dq.contracts.sql.allowlist import NODES, NOT_OF_A_ROW, words
 from dq.contracts.sql.dialect import SqlDialect
 from dq.contracts.sql.growth import ALL
 from dq.contracts.sql.names import Relation
@@ -39,18 +39,8 @@ _FLAGS = (
     exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Is,
     exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Boolean,
 )  # fmt: skip
-_FLAG_FUNCTIONS = frozenset(
-    [
-        "array_contains",
-        "contains",
-        "endswith",
-        "isnan",
-        "isnotnull",
-        "isnull",
-        "regexp_like",
-        "rlike",
-        "startswith",
-    ]
+_FLAG_FUNCTIONS = words(
+    "array_contains contains endswith isnan isnotnull isnull regexp_like rlike startswith"
 )
 
 

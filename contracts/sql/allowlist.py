@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 
-def _words(listed: str) -> frozenset[str]:
+def words(listed: str) -> frozenset[str]:
+    """The words of a table, which stand in one text."""
     return frozenset(listed.split())
 
 
@@ -11,18 +12,18 @@ def _words(listed: str) -> frozenset[str]:
 # little for little: no `repeat`, `lpad` or `sequence`, which make much out of a number, no `collect_list`,
 # `median` or exact `percentile`, which gather a table in one place, no `raise_error`, which speaks, and
 # nothing that reaches the JVM, files, the session or the network.
-AGGREGATES = _words(
+AGGREGATES = words(
     "any any_value approx_count_distinct avg bit_and bit_or bit_xor bool_and bool_or corr count count_if "
     "covar_pop covar_samp every first first_value kurtosis last last_value max max_by mean min min_by "
     "percentile_approx regr_count regr_r2 skewness some std stddev stddev_pop stddev_samp sum try_avg "
     "try_sum var_pop var_samp variance"
 )
-WINDOWS = _words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
-GENERATORS = _words("explode explode_outer posexplode posexplode_outer")
+WINDOWS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
+GENERATORS = words("explode explode_outer posexplode posexplode_outer")
 # They take a lambda.
-LAMBDAS = _words("aggregate exists filter forall reduce transform")
+LAMBDAS = words("aggregate exists filter forall reduce transform")
 # Their result is a number, a flag or an instant, whatever they get.
-_FLAT = _words(
+_FLAT = words(
     # conditions and numbers
     "isnan isnotnull isnull abs bround cbrt ceil ceiling exp floor ln log log10 log2 mod negative pmod "
     "positive pow power rint round sign signum sqrt try_add try_divide try_multiply try_subtract "
@@ -42,7 +43,7 @@ _FLAT = _words(
     "timestamp tinyint to_number try_to_number typeof xxhash64"
 )
 # It may be as large as what they get, or larger (see `growth`).
-_LARGE = _words(
+_LARGE = words(
     "coalesce greatest if ifnull least nanvl nullif nvl nvl2 "
     "btrim concat concat_ws initcap lcase left lower ltrim regexp_extract regexp_substr replace reverse "
     "right rtrim soundex split split_part substr substring substring_index translate trim ucase upper "
@@ -55,115 +56,115 @@ FUNCTIONS = AGGREGATES | WINDOWS | GENERATORS | LAMBDAS | _FLAT | _LARGE
 # Of one row, in an expression that nothing but the row is asked for.
 OF_A_ROW = _FLAT | _LARGE
 FLAT = (
-    _FLAT | WINDOWS | AGGREGATES - _words("any_value first first_value last last_value max max_by min min_by")
+    _FLAT | WINDOWS | AGGREGATES - words("any_value first first_value last last_value max max_by min min_by")
 )
 
 # What to write instead of a function that is not on the list.
 INSTEAD = {
     **dict.fromkeys(
-        _words("collect_list collect_set array_agg listagg string_agg"),
+        words("collect_list collect_set array_agg listagg string_agg"),
         "Count instead, such as count(DISTINCT a).",
     ),
     **dict.fromkeys(
-        _words("median percentile percentile_cont percentile_disc"), "Write percentile_approx(a, 0.5)."
+        words("median percentile percentile_cont percentile_disc"), "Write percentile_approx(a, 0.5)."
     ),
     "mode": "Write SELECT a FROM … GROUP BY a ORDER BY count(*) DESC LIMIT 1.",
     **dict.fromkeys(
-        _words("repeat lpad rpad space sequence array_repeat"),
+        words("repeat lpad rpad space sequence array_repeat"),
         "Compare with a text or a number that is written out.",
     ),
     **dict.fromkeys(
-        _words("from_json from_csv to_json json_tuple variant_get"), "Write get_json_object(a, '$.b')."
+        words("from_json from_csv to_json json_tuple variant_get"), "Write get_json_object(a, '$.b')."
     ),
     "regexp_replace": "Write replace, translate or regexp_extract.",
     "regexp_extract_all": "Write regexp_count or regexp_extract.",
-    **dict.fromkeys(_words("format_string format_number printf to_char"), "Compare the number itself."),
-    **dict.fromkeys(_words("nullifzero zeroifnull decode"), "Write CASE WHEN … THEN … END."),
+    **dict.fromkeys(words("format_string format_number printf to_char"), "Compare the number itself."),
+    **dict.fromkeys(words("nullifzero zeroifnull decode"), "Write CASE WHEN … THEN … END."),
     **dict.fromkeys(
-        _words("stack inline map map_from_arrays map_from_entries zip_with"),
+        words("stack inline map map_from_arrays map_from_entries zip_with"),
         "Write explode in a subquery, or exists(a, x -> …).",
     ),
     "current_timezone": "Times are in UTC.",
     "position": "Write instr(b, a).",
 }
 
-_BINARY = _words("this expression")
-_SET = _words("this expression distinct with_ order limit offset")
+_BINARY = words("this expression")
+_SET = words("this expression distinct with_ order limit offset")
 # A node whose class is not here, or that has another part, is refused: what a new version of the parser
 # understands besides cannot slip through.
 NODES: dict[str, frozenset[str]] = {
-    "Select": _words("with_ expressions distinct from_ joins where group having order limit offset"),
+    "Select": words("with_ expressions distinct from_ joins where group having order limit offset"),
     "Union": _SET,
     "Except": _SET,
     "Intersect": _SET,
-    "Subquery": _words("this alias"),
-    "With": _words("expressions"),
-    "CTE": _words("this alias"),
-    "From": _words("this"),
-    "Join": _words("this on using side kind"),
-    "Table": _words("this db catalog alias"),
-    "TableAlias": _words("this columns"),
-    "Where": _words("this"),
-    "Group": _words("expressions"),
-    "Having": _words("this"),
-    "Order": _words("expressions"),
-    "Ordered": _words("this desc nulls_first"),
-    "Limit": _words("expression"),
-    "Offset": _words("expression"),
-    "Distinct": _words("expressions"),
-    "Alias": _words("this alias"),
-    "Column": _words("this table db catalog"),
-    "Identifier": _words("this quoted"),
+    "Subquery": words("this alias"),
+    "With": words("expressions"),
+    "CTE": words("this alias"),
+    "From": words("this"),
+    "Join": words("this on using side kind"),
+    "Table": words("this db catalog alias"),
+    "TableAlias": words("this columns"),
+    "Where": words("this"),
+    "Group": words("expressions"),
+    "Having": words("this"),
+    "Order": words("expressions"),
+    "Ordered": words("this desc nulls_first"),
+    "Limit": words("expression"),
+    "Offset": words("expression"),
+    "Distinct": words("expressions"),
+    "Alias": words("this alias"),
+    "Column": words("this table db catalog"),
+    "Identifier": words("this quoted"),
     "Star": frozenset(),
-    "Anonymous": _words("this expressions"),
+    "Anonymous": words("this expressions"),
     "CurrentDate": frozenset(),
     "CurrentTimestamp": frozenset(),
-    "Lambda": _words("this expressions"),
-    "Filter": _words("this expression"),
-    "Window": _words("this partition_by order spec over"),
-    "WindowSpec": _words("kind start start_side end end_side"),
-    "Literal": _words("this is_string"),
-    "RawString": _words("this"),
-    "Boolean": _words("this"),
+    "Lambda": words("this expressions"),
+    "Filter": words("this expression"),
+    "Window": words("this partition_by order spec over"),
+    "WindowSpec": words("kind start start_side end end_side"),
+    "Literal": words("this is_string"),
+    "RawString": words("this"),
+    "Boolean": words("this"),
     "Null": frozenset(),
-    "Interval": _words("this unit"),
-    "Var": _words("this"),
-    "Cast": _words("this to"),
-    "TryCast": _words("this to safe"),
-    "DataType": _words("this expressions nested"),
-    "DataTypeParam": _words("this"),
+    "Interval": words("this unit"),
+    "Var": words("this"),
+    "Cast": words("this to"),
+    "TryCast": words("this to safe"),
+    "DataType": words("this expressions nested"),
+    "DataTypeParam": words("this"),
     "Extract": _BINARY,
-    "Case": _words("this ifs default"),
-    "If": _words("this true false"),
-    "Paren": _words("this"),
-    "Tuple": _words("expressions"),
-    "Not": _words("this"),
-    "Neg": _words("this"),
+    "Case": words("this ifs default"),
+    "If": words("this true false"),
+    "Paren": words("this"),
+    "Tuple": words("expressions"),
+    "Not": words("this"),
+    "Neg": words("this"),
     "Is": _BINARY,
-    "Between": _words("this low high"),
-    "In": _words("this expressions query"),
-    "Exists": _words("this"),
-    "Bracket": _words("this expressions"),
+    "Between": words("this low high"),
+    "In": words("this expressions query"),
+    "Exists": words("this"),
+    "Bracket": words("this expressions"),
     "Dot": _BINARY,
-    "Div": _words("this expression typed safe"),
+    "Div": words("this expression typed safe"),
     **dict.fromkeys(
-        _words("And Or Add Sub Mul IntDiv Mod EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ RegexpLike"),
+        words("And Or Add Sub Mul IntDiv Mod EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ RegexpLike"),
         _BINARY,
     ),
-    **dict.fromkeys(("Like", "ILike"), _words("this expression negate")),
-    "DPipe": _words("this expression safe"),
+    **dict.fromkeys(("Like", "ILike"), words("this expression negate")),
+    "DPipe": words("this expression safe"),
 }
 
 # Of them, those that make of the rows something else than the rows, or give a name another meaning.
-NOT_OF_A_ROW = _words(
+NOT_OF_A_ROW = words(
     "Select Union Except Intersect Subquery With CTE From Join Table TableAlias Where Group Having Order "
     "Ordered Limit Offset Distinct Exists Alias Star Lambda Filter Window WindowSpec"
 )
 
 # Names of the parser's types; what they are called in Spark is the same or an alias.
-TYPES = _words(
+TYPES = words(
     "ARRAY BIGINT BINARY BOOLEAN DATE DECIMAL DOUBLE FLOAT INT SMALLINT TEXT TIMESTAMP TIMESTAMPLTZ "
     "TIMESTAMPNTZ TIMESTAMPTZ TINYINT VARCHAR CHAR"
 )
-UNITS = _words("YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND MILLISECOND MICROSECOND")
-UNITS |= _words("YEARS MONTHS WEEKS DAYS HOURS MINUTES SECONDS DOW DOY DAYOFWEEK DOW_ISO DAYOFWEEK_ISO")
+UNITS = words("YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND MILLISECOND MICROSECOND")
+UNITS |= words("YEARS MONTHS WEEKS DAYS HOURS MINUTES SECONDS DOW DOY DAYOFWEEK DOW_ISO DAYOFWEEK_ISO")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dq.contracts.patterns import pattern
+from dq.contracts.sql.allowlist import words
 from dq.contracts.sql.long_texts import PATTERNS
 from dq.contracts.sql.vetting import Forbidden
 
@@ -44,26 +45,14 @@ _NUMBERS = {
     "approx_count_distinct": _Bound(1, 0.01, 0.5, "each group keeps more the smaller it is"),
     "ntile": _Bound(0, 1, 10_000, "it is a number of parts"),
 }
-# Functions whose argument at a place is a form of dates and numbers.
-_FORMS = dict.fromkeys(
-    [
-        "date_format",
-        "from_unixtime",
-        "to_date",
-        "to_number",
-        "to_timestamp",
-        "to_unix_timestamp",
-        "try_to_number",
-        "try_to_timestamp",
-        "unix_timestamp",
-    ],
-    1,
+# Functions whose second argument is a form of dates and numbers.
+_FORMS = words(
+    "date_format from_unixtime to_date to_number to_timestamp to_unix_timestamp try_to_number "
+    "try_to_timestamp unix_timestamp"
 )
 _FORM = 100
 # What makes a longer text, or a larger array, of what it gets.
-_GROWING = frozenset(
-    ["array", "array_union", "concat", "concat_ws", "flatten", "replace", "split", "transform"]
-)
+_GROWING = words("array array_union concat concat_ws flatten replace split transform")
 
 
 def vouch_for_cost(tree: exp.Expr) -> None:

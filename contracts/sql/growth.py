@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from dq.contracts.sql.allowlist import FLAT, GENERATORS
+from dq.contracts.sql.allowlist import FLAT, GENERATORS, words
 from dq.contracts.sql.vetting import Forbidden
 
 # Of a value of the data, in bytes and in items of an array or map. A number is eight bytes.
@@ -83,24 +83,7 @@ _FLAT_NODES = (
     exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Extract, exp.Interval,
 )  # fmt: skip
 # They keep different values apart, or nearly: a join on them is one on columns.
-_KEEPING = frozenset(
-    [
-        "bigint",
-        "btrim",
-        "date",
-        "int",
-        "lcase",
-        "lower",
-        "ltrim",
-        "rtrim",
-        "string",
-        "timestamp",
-        "to_date",
-        "trim",
-        "ucase",
-        "upper",
-    ]
-)
+_KEEPING = words("bigint btrim date int lcase lower ltrim rtrim string timestamp to_date trim ucase upper")
 _FEW_VALUES = frozenset(["BOOLEAN", "TINYINT"])
 
 

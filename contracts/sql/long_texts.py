@@ -5,21 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from dq.contracts.patterns.recursion import TOO_LONG, in_sql
+from dq.contracts.sql.allowlist import words
 
-# The place of the regular expression; the text that it is searched in stands first.
-PATTERNS = dict.fromkeys(
-    (
-        "regexp",
-        "regexp_count",
-        "regexp_extract",
-        "regexp_instr",
-        "regexp_like",
-        "regexp_substr",
-        "rlike",
-        "split",
-    ),
-    1,
-)
+# Their first argument is the text, and the second the regular expression.
+PATTERNS = words("regexp regexp_count regexp_extract regexp_instr regexp_like regexp_substr rlike split")
 
 
 def bounded(tree: exp.Expr) -> exp.Expr:
@@ -48,7 +37,7 @@ def _searched(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
     if isinstance(node, exp.RegexpLike):
         return node.this, node.expression
     if isinstance(node, exp.Anonymous) and node.name.lower() in PATTERNS and len(node.expressions) > 1:
-        return node.expressions[0], node.expressions[PATTERNS[node.name.lower()]]
+        return node.expressions[0], node.expressions[1]
     return None
 
 
