@@ -1,4 +1,4 @@
-"""The kinds of values that dq's own terms hold: dates, templates of partitions, markers, single signs."""
+"""The kinds of values that dq's own terms hold: dates, texts, templates of partitions, markers, signs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import datetime as dt
 import re
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from dq.contracts.shared.source_map import PLACE
 
@@ -60,7 +60,15 @@ def _marker(value: object) -> object:
     return value
 
 
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it must not be empty")
+    return text
+
+
 Date = Annotated[dt.date, BeforeValidator(_date)]
+
+Filled = Annotated[str, AfterValidator(_filled)]
 
 Marker = Annotated[str, BeforeValidator(_marker), WithJsonSchema({"type": "string"})]
 

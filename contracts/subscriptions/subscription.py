@@ -10,16 +10,10 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from dq.contracts.identity import Identity
 from dq.contracts.node import Node, no_items
-from dq.contracts.shared.extension_values import Date
+from dq.contracts.shared.extension_values import Date, Filled
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.typed import typed
 from dq.contracts.yaml import source
-
-
-def _filled(text: str) -> str:
-    if not text.strip():
-        raise ValueError("it must not be empty")
-    return text
 
 
 def _positive(number: int) -> int:
@@ -43,7 +37,6 @@ def _not_null(value: object) -> object:
 
 
 T = TypeVar("T")
-Filled = Annotated[str, AfterValidator(_filled)]
 Named = Annotated[list[Filled], AfterValidator(_named)]
 # None stands for a key that is not there; one that is there has a value.
 Given = Annotated[T | None, BeforeValidator(_not_null)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.extension import VENDOR
@@ -18,6 +18,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Location
 from dq.contracts.shared.source_map import PLACE, Place
 from dq.validators.context import Walk
+from dq.validators.policy.own_rules import SELECTIONS
 from dq.validators.rule import Fault
 
 if TYPE_CHECKING:
@@ -27,16 +28,8 @@ Schemas = Mapping[str, object]
 """JSON Schemas by the name of the level, as plain values."""
 
 Way = tuple[str | int, ...]
-_Nodes = Callable[[Contract, Walk], Iterable[Extensible]]
 
-# Level -> the elements that it has in a contract, and the key that names one in a message.
-LEVELS: dict[str, tuple[_Nodes, str]] = {
-    "contract": (lambda contract, _: [contract], "id"),
-    "object": (lambda contract, _: contract.objects, "name"),
-    "property": (lambda _, walk: [column.property for column in walk.columns], "name"),
-    "slaProperty": (lambda contract, _: contract.sla_properties, "property"),
-    "server": (lambda contract, _: contract.servers, "server"),
-}
+LEVELS = ("contract", "object", "property", "slaProperty", "server")
 
 _REFERENCES = ("$ref", "$dynamicRef")
 _SHOWN = 200
@@ -89,10 +82,10 @@ def faults(schemas: Schemas, contract: Contract, walk: Walk) -> Iterator[Fault]:
     """
     for level, schema in schemas.items():
         validator = _validator(schema)
-        nodes, label = LEVELS[level]
-        for node in nodes(contract, walk):
+        selection = SELECTIONS[level]
+        for node in selection.of(contract, walk):
             given = _given(node)
-            name = getattr(node, label, None)
+            name = getattr(node, selection.label, None)
             subject = f"{level} {name!r}" if name else level
             for error in _errors(validator, {key: _json(custom.value) for key, custom in given.items()}):
                 yield from (

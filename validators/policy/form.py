@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from dq.contracts.node import Node, Open
 from dq.contracts.patterns import pattern
+from dq.contracts.shared.extension_values import Date, Filled
 from dq.contracts.shared_nodes import Scalar
 
 OFF = "off"
@@ -20,12 +20,6 @@ _FLAGS = re.compile(r"^\(\?[aimsux]+\)")
 def _off(value: object) -> object:
     """YAML 1.1 reads a plain `off` as false."""
     return OFF if value is False else value
-
-
-def _filled(text: str) -> str:
-    if not text.strip():
-        raise ValueError("it must not be empty")
-    return text
 
 
 def _pattern(text: str) -> str:
@@ -40,25 +34,7 @@ def _pattern(text: str) -> str:
     return text
 
 
-def _day(value: object) -> object:
-    if isinstance(value, str):
-        try:
-            return date.fromisoformat(value)
-        except ValueError:
-            raise ValueError(f"{value!r} is not a date such as 2027-01-31") from None
-    return value
-
-
-def _scalar(value: object) -> object:
-    if isinstance(value, (dict, list)):
-        raise ValueError("it must be one value")
-    return value
-
-
 SeverityWord = Annotated[Literal["off", "info", "warning", "error", "critical"], BeforeValidator(_off)]
-Filled = Annotated[str, AfterValidator(_filled)]
-One = Annotated[Scalar, AfterValidator(_scalar)]
-Day = Annotated[date, BeforeValidator(_day)]
 
 
 class _Form(Node):
@@ -93,13 +69,13 @@ class Predicate(_Form):
 
     exists: bool | None = Field(None, description="The key is there; with false, it is not.")
     not_empty: bool | None = Field(None, description="The text or list says something.")
-    equals: One = Field(None, description="It is exactly this value.")
-    one_of: list[One] | None = Field(None, description="It is one of these values.")
-    none_of: list[One] | None = Field(None, description="It is none of these values.")
+    equals: Scalar = Field(None, description="It is exactly this value.")
+    one_of: list[Scalar] | None = Field(None, description="It is one of these values.")
+    none_of: list[Scalar] | None = Field(None, description="It is none of these values.")
     matches: Annotated[str, AfterValidator(_pattern)] | None = Field(
         None, description="A regular expression is found in the text; ^ and $ make it the whole text."
     )
-    contains: One = Field(None, description="The list has this item.")
+    contains: Scalar = Field(None, description="The list has this item.")
     min_length: int | None = Field(None, description="Characters of a text, or items of a list, at least.")
     max_length: int | None = Field(None, description="Characters of a text, or items of a list, at most.")
     at_least: float | None = Field(None, description="The number is this or more.")
@@ -140,7 +116,7 @@ class WaiverForm(_Form):
     path_: str = Field(alias="path", description="The finding's path, as 'dq validate --format json' has it.")
     reason: Filled = Field(description="Why it is accepted.")
     by: Filled = Field(description="Who accepted it.")
-    expires: Day = Field(description="The last day on which it holds.")
+    expires: Date = Field(description="The last day on which it holds.")
 
 
 class SchemasForm(_Form):

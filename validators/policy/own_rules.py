@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from dq.contracts.model import (
     Contract,
+    Extensible,
     Member,
     Property,
     Quality,
@@ -35,8 +36,8 @@ from dq.validators.rule import Fault, Rule
 class Selection(NamedTuple):
     """A kind of element: its model, where a contract has them, and the key that names one in a message."""
 
-    model: type[Node]
-    of: Callable[[Contract, Walk], Iterable[Node]]
+    model: type[Extensible]
+    of: Callable[[Contract, Walk], Iterable[Extensible]]
     label: str
 
 
