@@ -88,6 +88,11 @@ def said(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 or word == Severity.INFO else 's'}"
 
 
+def told(linted: Linted) -> list[str]:
+    """How many findings there are of each severity that has any, worst first: `2 errors`, `1 warning`."""
+    return [said(number, severity) for severity, number in counts(linted.findings).items() if number]
+
+
 def counts(findings: tuple[Finding, ...]) -> Mapping[Severity, int]:
     """How many findings there are of each severity, worst first; zeros included."""
     made = dict.fromkeys(reversed(Severity), 0)

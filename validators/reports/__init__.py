@@ -5,25 +5,21 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from types import ModuleType
 
 from dq.contracts.shared import shelf
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import suggestion
 from dq.validators.lint.report import ReportFormat
 
-# The package itself: a shelf is asked for by its package.
-_SHIPPED = sys.modules[__name__]
+
+def reports_of() -> dict[str, ReportFormat]:
+    """The formats on the shelf by id."""
+    return shelf.load(sys.modules[__name__], "REPORT", ReportFormat)
 
 
-def reports_of(package: ModuleType = _SHIPPED) -> dict[str, ReportFormat]:
-    """The formats on a shelf by id; without an argument, the ones that ship."""
-    return shelf.load(package, "REPORT", ReportFormat)
-
-
-def names(package: ModuleType = _SHIPPED) -> list[str]:
-    """The formats on a shelf, found without importing them."""
-    return sorted(one.name for one in pkgutil.iter_modules(package.__path__) if not one.name.startswith("_"))
+def names() -> list[str]:
+    """The formats on the shelf, found without importing them."""
+    return sorted(one.name for one in pkgutil.iter_modules(__path__) if not one.name.startswith("_"))
 
 
 def report(name: str) -> ReportFormat:

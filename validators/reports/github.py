@@ -11,7 +11,7 @@ from collections import Counter
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.shared.printable import block, inert, one_line
 from dq.validators.lint import Linted
-from dq.validators.lint.report import From, ReportFormat, Screen, counts, gravest_first, said
+from dq.validators.lint.report import From, ReportFormat, Screen, gravest_first, said, told
 
 SHOWN = 10
 _FILES_NAMED = 5
@@ -74,8 +74,7 @@ def _escaped(text: str, table: tuple[tuple[str, str], ...]) -> str:
 
 
 def _closing(linted: Linted) -> str:
-    found = [said(number, severity) for severity, number in counts(linted.findings).items() if number]
-    return f"dq: {said(len(linted.files), 'contract')}, {', '.join(found) or 'no findings'}."
+    return f"dq: {said(len(linted.files), 'contract')}, {', '.join(told(linted)) or 'no findings'}."
 
 
 REPORT = ReportFormat("github", render, From.REPOSITORY, steers=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dq.contracts.shared.outcome import Finding, Severity
 from dq.contracts.shared.printable import inert, one_line
 from dq.validators.lint import Linted
-from dq.validators.lint.report import From, ReportFormat, Screen, counts, gravest_first, said
+from dq.validators.lint.report import From, ReportFormat, Screen, gravest_first, said, told
 
 # The first line of the comment, by which the next run finds it again.
 MARKER = "<!-- dq validate -->"
@@ -87,10 +87,10 @@ def _span(text: str) -> str:
 
 
 def _heading(linted: Linted) -> str:
-    found = [said(number, severity) for severity, number in counts(linted.findings).items() if number]
     contracts = said(len(linted.files), "contract")
-    told = f"{', '.join(found)} in {contracts}" if found else f"{contracts}, no findings"
-    return f"## Data contracts: {told}"
+    found = ", ".join(told(linted))
+    summed = f"{found} in {contracts}" if found else f"{contracts}, no findings"
+    return f"## Data contracts: {summed}"
 
 
 def _row(finding: Finding) -> list[str]:
