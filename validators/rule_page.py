@@ -32,26 +32,6 @@ BASE = {
 }
 BASE_FILE = "orders.odcs.yaml"
 
-# The same for the fragments of rules about subscriptions, and the contract that they are held against.
-SUBSCRIPTION_BASE = {
-    "contract": "contract: orders\n",
-    "major": "major: 1\n",
-    "consumer": "consumer: {team: billing, account: '210987654321', contact: '#billing'}\n",
-    "purpose": "purpose: The invoices of each month.\n",
-    "columns": "columns: [orders.order_id, orders.amount]\n",
-    "startDate": "startDate: 2026-01-01\n",
-}
-SUBSCRIPTION_FILE = "subscriptions/billing.yaml"
-SUBSCRIBED = (
-    "schema:\n"
-    "  - name: orders\n"
-    "    properties:\n"
-    "      - {name: order_id, logicalType: string}\n"
-    "      - {name: amount, logicalType: number, tags: [finance]}\n"
-    "      - {name: country, logicalType: string}\n"
-    "      - {name: email, logicalType: string, classification: pii}\n"
-)
-
 _HEADING = re.compile(rf"^({'|'.join(SECTIONS)}):[ \t]*(.*)$", re.MULTILINE)
 _TOP_KEY = re.compile(r"^([A-Za-z]\w*):", re.MULTILINE)
 

@@ -27,7 +27,26 @@ from dq.validators.rule import Rule, RuleScope
 RULES = rules_of()
 TODAY = date(2026, 11, 21)
 BASE = rule_page.document("")[0].encode()
-SUBSCRIPTION = rule_page.document("", rule_page.SUBSCRIPTION_BASE)[0].encode()
+# What the fragments of rules about subscriptions do not say, and the contract that they are held against.
+SUBSCRIPTION_BASE = {
+    "contract": "contract: orders\n",
+    "major": "major: 1\n",
+    "consumer": "consumer: {team: billing, account: '210987654321', contact: '#billing'}\n",
+    "purpose": "purpose: The invoices of each month.\n",
+    "columns": "columns: [orders.order_id, orders.amount]\n",
+    "startDate": "startDate: 2026-01-01\n",
+}
+SUBSCRIPTION_FILE = "subscriptions/billing.yaml"
+SUBSCRIBED = (
+    "schema:\n"
+    "  - name: orders\n"
+    "    properties:\n"
+    "      - {name: order_id, logicalType: string}\n"
+    "      - {name: amount, logicalType: number, tags: [finance]}\n"
+    "      - {name: country, logicalType: string}\n"
+    "      - {name: email, logicalType: string, classification: pii}\n"
+)
+SUBSCRIPTION = rule_page.document("", SUBSCRIPTION_BASE)[0].encode()
 SHELF = Path(__file__).parents[2] / "validators" / "rules"
 
 
@@ -52,10 +71,10 @@ def _findings(rule: Rule, document: bytes) -> list[Finding]:
 
 
 def _of_subscription(rule: Rule, document: bytes) -> list[Finding]:
-    files: dict[str, bytes] = {rule_page.SUBSCRIPTION_FILE: document}
+    files: dict[str, bytes] = {SUBSCRIPTION_FILE: document}
     if rule.id == "subscription-duplicate":
         files = {"subscriptions/another.yaml": SUBSCRIPTION, **files}
-    text, _ = rule_page.document(rule_page.SUBSCRIBED)
+    text, _ = rule_page.document(SUBSCRIBED)
     contract = parse(text.encode(), rule_page.BASE_FILE).contract
     assert contract is not None
     given = SubscriptionFiles(files, frozenset(files), {contract.identity: contract})
@@ -65,7 +84,7 @@ def _of_subscription(rule: Rule, document: bytes) -> list[Finding]:
 def _document(rule: Rule, fragment: str) -> tuple[str, int]:
     """The fragment as a whole document: laid over a contract or a subscription, or a policy as it is."""
     if rule.scope is RuleScope.SUBSCRIPTION:
-        return rule_page.document(fragment, rule_page.SUBSCRIPTION_BASE)
+        return rule_page.document(fragment, SUBSCRIPTION_BASE)
     return (fragment, 1) if rule.policies else rule_page.document(fragment)
 
 
