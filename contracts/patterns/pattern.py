@@ -36,12 +36,9 @@ def refused(pattern: str) -> TextFault | None:
         return TextFault(
             "PATTERN_LONG", f"it has {len(pattern):,} characters, more than {MAX_CHARACTERS:,}", _ALIKE
         )
-    try:
-        Scan(pattern, 0).run()
-    except Misread as error:
-        return TextFault("PATTERN_SYNTAX", str(error), _ALIKE)
-    except TooAmbiguous as error:
-        return TextFault("PATTERN_AMBIGUOUS", str(error), _SOONER)
+    unread = _unread(pattern)
+    if unread is not None:
+        return unread
     kept, end = _leading(pattern)
     found = slow(pattern[:kept] + pattern[end:])
     if found is None:
@@ -60,14 +57,20 @@ def refused_in_sql(pattern: str) -> TextFault | None:
     if len(pattern) > MAX_CHARACTERS:
         return refused(pattern)
     text = pattern.removeprefix(_FOLDED)
+    unread = _unread(text)
+    found = None if unread else slow(text, folded=text != pattern)
+    return TextFault("PATTERN_AMBIGUOUS", str(found), _SOONER) if found else unread
+
+
+def _unread(pattern: str) -> TextFault | None:
+    """Why a pattern cannot be read, or only with too much work."""
     try:
-        Scan(text, 0).run()
+        Scan(pattern, 0).run()
     except Misread as error:
         return TextFault("PATTERN_SYNTAX", str(error), _ALIKE)
     except TooAmbiguous as error:
         return TextFault("PATTERN_AMBIGUOUS", str(error), _SOONER)
-    found = slow(text, folded=text != pattern)
-    return TextFault("PATTERN_AMBIGUOUS", str(found), _SOONER) if found else None
+    return None
 
 
 # A repetition as copies, or as a loop: each tells of more ways than there are, and not of the same.

@@ -28,8 +28,8 @@ def shortest_gap(schedule: Schedule, start: datetime) -> timedelta | None:
     return shortest
 
 
-def dst_hazards(schedule: Schedule, start: datetime, years: int = 2) -> list[Due]:
-    """Fixed times that a gap leaves out or an overlap repeats, within some years after `start`.
+def dst_hazards(schedule: Schedule, start: datetime) -> list[Due]:
+    """Fixed times that a gap leaves out or an overlap repeats, within two years after `start`.
 
     `at` is the clock change for a time in a gap, and the first occurrence for a repeated one, whatever
     the policy makes of them. Empty for a schedule that follows real time.
@@ -37,7 +37,7 @@ def dst_hazards(schedule: Schedule, start: datetime, years: int = 2) -> list[Due
     if schedule.follows_real_time:
         return []
     start = start.astimezone(UTC)
-    end = start + years * _YEAR
+    end = start + 2 * _YEAR
     changes = [
         change
         for year in range(start.year, end.year + 1)

@@ -277,10 +277,6 @@ ALLOWED = {
     ),
     ("api/__init__.py", "code"): ("importlib.import_module", "our own modules, when they are asked for"),
     ("cli/main.py", "code"): ("importlib.import_module", "our own commands, by their files"),
-    ("contracts/diff/__init__.py", "code"): (
-        "importlib.import_module",
-        "our own modules, when they are asked for",
-    ),
     ("contracts/shared/shelf.py", "code"): ("importlib.import_module", "our own shelves, by their files"),
     ("dataquality/__init__.py", "code"): (
         "importlib.import_module",

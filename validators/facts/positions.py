@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from dq.contracts.model import SchemaObject
-from dq.validators.rule import Faults, fault
+from dq.validators.rule import Check, Context, Contract, Faults, fault
 
 
 class PositionKey(NamedTuple):
@@ -27,7 +27,17 @@ PRIMARY = PositionKey(
 )
 
 
-def wrong(one: SchemaObject, key: PositionKey) -> Faults:
+def of_key(key: PositionKey) -> Check:
+    """The check of a rule about the positions of a kind of key."""
+
+    def check(contract: Contract, _context: Context) -> Faults:
+        for one in contract.objects:
+            yield from _wrong(one, key)
+
+    return check
+
+
+def _wrong(one: SchemaObject, key: PositionKey) -> Faults:
     """At most one fault per object, where the positions are not 1 to n or stand on a column that is no key.
 
     Without any position, the key's columns are taken in the order of the file. ODCS's -1 is no position.

@@ -20,13 +20,7 @@ Good:
 Mend: Number the partition columns 1, 2, 3 … in the order of the folders.
 """
 
-from dq.validators.facts import positions
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity
+from dq.validators.facts.positions import PARTITION, of_key
+from dq.validators.rule import Rule, Severity
 
-
-def check(contract: Contract, _context: Context) -> Faults:
-    for one in contract.objects:
-        yield from positions.wrong(one, positions.PARTITION)
-
-
-RULE = Rule("partition-positions", Severity.WARNING, __doc__, check)
+RULE = Rule("partition-positions", Severity.WARNING, __doc__, of_key(PARTITION))

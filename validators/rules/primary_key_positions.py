@@ -19,13 +19,7 @@ Good:
 Mend: Number the columns of the primary key 1, 2, 3 … in their order.
 """
 
-from dq.validators.facts import positions
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity
+from dq.validators.facts.positions import PRIMARY, of_key
+from dq.validators.rule import Rule, Severity
 
-
-def check(contract: Contract, _context: Context) -> Faults:
-    for one in contract.objects:
-        yield from positions.wrong(one, positions.PRIMARY)
-
-
-RULE = Rule("primary-key-positions", Severity.WARNING, __doc__, check)
+RULE = Rule("primary-key-positions", Severity.WARNING, __doc__, of_key(PRIMARY))
