@@ -10,7 +10,9 @@ from dq.contracts.model import SchemaObject
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
 from dq.contracts.sql import text as sql
+from dq.contracts.types import MAX_PRECISION, DataType
 from dq.dataquality.model.column import field
+from dq.dataquality.spark.arrow import KNOWN, arrow_type, data_type
 from dq.dataquality.spark.readers.dataset import Dataset
 from dq.dataquality.spark.schema import type_ddl
 from dq.dataquality.text.text_types import text_row_type
@@ -100,29 +102,17 @@ def _pandas(data: Any, one: SchemaObject) -> pa.Table:
     return pa.schema(list(zip(names, kinds, strict=True))).empty_table()
 
 
-def _polars(data: Any, _: SchemaObject) -> pa.Table:
-    return data.to_arrow()
-
-
-def _lazy(data: Any, _: SchemaObject) -> pa.Table:
-    return data.collect().to_arrow()
-
-
 def _batch(data: Any, _: SchemaObject) -> pa.Table:
     import pyarrow as pa
 
     return pa.Table.from_batches([data])
 
 
-def _itself(data: Any, _: SchemaObject) -> pa.Table:
-    return data
-
-
 _READERS: Mapping[str, Any] = {
     "pandas.DataFrame": _pandas,
-    "polars.DataFrame": _polars,
-    "polars.LazyFrame": _lazy,
-    "pyarrow.Table": _itself,
+    "polars.DataFrame": lambda data, _: data.to_arrow(),
+    "polars.LazyFrame": lambda data, _: data.collect().to_arrow(),
+    "pyarrow.Table": lambda data, _: data,
     "pyarrow.RecordBatch": _batch,
 }
 
@@ -172,45 +162,18 @@ def _typed(table: pa.Table) -> tuple[pa.Table, list[str]]:
 
 def _spark_type(kind: pa.DataType) -> pa.DataType | None:
     """The type of Arrow that Spark takes for this one; None where there is none."""
-    import pyarrow as pa
-
-    t = pa.types
-    if t.is_dictionary(kind):
-        return _spark_type(kind.value_type)
-    if t.is_struct(kind):
-        parts = [(kind.field(at).name, _spark_type(kind.field(at).type)) for at in range(kind.num_fields)]
-        return None if any(part is None for _, part in parts) else pa.struct(parts)
-    if t.is_map(kind):
-        key, item = _spark_type(kind.key_type), _spark_type(kind.item_type)
-        return None if key is None or item is None else pa.map_(key, item)
-    if t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind):
-        inner = _spark_type(kind.value_type)
-        return None if inner is None else pa.list_(inner)
-    if t.is_timestamp(kind):
-        return pa.timestamp("us", kind.tz)
-    if t.is_decimal(kind):
-        fits = kind.precision <= 38 and 0 <= kind.scale <= kind.precision
-        return pa.decimal128(kind.precision, kind.scale) if fits else None
-    if t.is_uint64(kind):
-        return pa.decimal128(20, 0)
-    if str(kind) in _AS_OTHER:
-        return pa.type_for_alias(_AS_OTHER[str(kind)])
-    plain = (t.is_integer, t.is_floating, t.is_boolean, t.is_date32, t.is_string, t.is_binary)
-    return kind if any(test(kind) for test in plain) else None
+    held = data_type(kind)
+    return arrow_type(held) if _known(held) else None
 
 
-_AS_OTHER = {
-    **dict.fromkeys(("large_string", "string_view"), "string"),
-    **dict.fromkeys(("large_binary", "binary_view"), "binary"),
-    "uint8": "int16",
-    "uint16": "int32",
-    "uint32": "int64",
-    "halffloat": "float",
-    "date64[ms]": "date32",
-    **dict.fromkeys(("time32[s]", "time32[ms]", "time64[us]", "time64[ns]"), "string"),
-    # Inside of lists and structs.
-    "null": "string",
-}
+def _known(kind: DataType) -> bool:
+    if kind.parts or kind.name == "struct":
+        return all(map(_known, kind.parts))
+    if kind.name == "decimal":
+        precision, scale = kind.numbers
+        return precision <= MAX_PRECISION and 0 <= scale <= precision
+    # Spark has no type for a time of the day; it becomes a text.
+    return kind.name in KNOWN or kind.name.startswith("time")
 
 
 def _made(spark: SparkSession, table: pa.Table) -> DataFrame:

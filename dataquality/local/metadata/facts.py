@@ -15,7 +15,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.delivery.lake.files import Files, Seen
 from dq.dataquality.local.metadata import delta_log, iceberg_log
 from dq.dataquality.local.metadata.logged import LoggedTable, unknown
-from dq.dataquality.local.offline.arrow import data_type
+from dq.dataquality.spark.arrow import data_type
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, opened
 
 if TYPE_CHECKING:

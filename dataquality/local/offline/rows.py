@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.types import DataType
-from dq.dataquality.local.offline.arrow import arrow_type, data_type
 from dq.dataquality.model.column import field
+from dq.dataquality.spark.arrow import arrow_type, data_type
 
 if TYPE_CHECKING:
     import pandas as pd

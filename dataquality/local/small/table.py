@@ -8,15 +8,16 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.access.filesystem import is_remote, split
 from dq.contracts.access.filesystem import opened as file_system
 from dq.contracts.types import DataType
-from dq.dataquality.local.offline.arrow import arrow_type
 from dq.dataquality.shortcuts.statistics.dictionary import CERTAIN_FROM
+from dq.dataquality.shortcuts.statistics.footer import leaf_type
+from dq.dataquality.spark.arrow import arrow_type
 from dq.dataquality.spark.readers.dataset import SMALL_BYTES, SMALL_FILES, SMALL_ROWS, Dataset
 from dq.dataquality.spark.schema import data_type
 
@@ -161,37 +162,11 @@ def _schema(file: ParquetFile) -> DataType:
     return made
 
 
-# Of a leaf of Parquet: the logical type with what narrows it, and the physical one.
-_KINDS: Mapping[tuple[object, ...], str] = {
-    ("None", "BOOLEAN"): "boolean",
-    ("None", "INT32"): "int",
-    ("None", "INT64"): "bigint",
-    ("None", "FLOAT"): "float",
-    ("None", "DOUBLE"): "double",
-    ("None", "BYTE_ARRAY"): "binary",
-    ("String", "BYTE_ARRAY"): "string",
-    ("Date", "INT32"): "date",
-    ("Int", 8, True, "INT32"): "tinyint",
-    ("Int", 16, True, "INT32"): "smallint",
-    ("Int", 32, True, "INT32"): "int",
-    ("Int", 64, True, "INT64"): "bigint",
-    ("Timestamp", True, "milliseconds", "INT64"): "timestamp",
-    ("Timestamp", True, "microseconds", "INT64"): "timestamp",
-    ("Timestamp", False, "milliseconds", "INT64"): "timestamp_ntz",
-    ("Timestamp", False, "microseconds", "INT64"): "timestamp_ntz",
-}
-_NARROWED = ("bitWidth", "isSigned", "isAdjustedToUTC", "timeUnit")
-
-
 def _kind(column: ColumnSchema) -> DataType:
-    logical = json.loads(column.logical_type.to_json())
-    if logical["Type"] == "Decimal":
-        return DataType("decimal", (logical["precision"], logical["scale"]))
-    told = (logical["Type"], *(logical[name] for name in _NARROWED if name in logical))
-    found = _KINDS.get((*told, column.physical_type))
+    found = leaf_type(column)
     if found is None:
         raise LeftToSpark
-    return DataType(found)
+    return found
 
 
 def _batch_rows(meta: FileMetaData) -> int:

@@ -26,15 +26,16 @@ Types = Mapping[str, DataType]
 _EXACT = Context(prec=38, traps=[Inexact, InvalidOperation])
 _INTEGERS = t.INTEGERS
 _ORDERED = _INTEGERS | {"decimal", "date"}
-_EQUAL = _ORDERED | {"string", "boolean"}
+# Types whose values are equal here where they are in Spark.
+COMPARED = _ORDERED | {"string", "boolean"}
 # Operator -> Arrow's function, and the types on which it means the same.
-_COMPARED = {
+_OPERATORS = {
     "<": ("less", _ORDERED),
     "<=": ("less_equal", _ORDERED),
     ">": ("greater", _ORDERED),
     ">=": ("greater_equal", _ORDERED),
-    "=": ("equal", _EQUAL),
-    "<>": ("not_equal", _EQUAL),
+    "=": ("equal", COMPARED),
+    "<>": ("not_equal", COMPARED),
 }
 
 
@@ -153,7 +154,7 @@ def _among(values: _Values, listed: tuple[t.Literal, ...], kinds: tuple[str, ...
 
 
 def _compared(left: _Values, operator: str, other: t.Literal | t.Term, kind: str, types: Types) -> Condition:
-    name, allowed = _COMPARED[operator]
+    name, allowed = _OPERATORS[operator]
     if left.type.name not in allowed:
         raise Unlike
     if isinstance(other, t.Term):
@@ -176,7 +177,7 @@ def _values(term: t.Term, types: Types, *, types_known: bool = True) -> _Values:
             raise Unlike
         return _Values(lambda columns: _length(text.get(columns)), DataType("int"), text.columns)
     name = column(term, types)
-    if name is None or (types_known and types[name].name not in _EQUAL):
+    if name is None or (types_known and types[name].name not in COMPARED):
         raise Unlike
     return _Values(lambda columns: columns[name], types[name], frozenset({name}))
 

@@ -13,7 +13,7 @@ from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Aggregate, Answer, DistinctKeys, Failure, Kind, Metric, RepeatedKeys
 from dq.dataquality.model.term import INTEGERS
 from dq.dataquality.shortcuts.kernels.codes import Keys
-from dq.dataquality.shortcuts.kernels.condition import Condition, column, condition
+from dq.dataquality.shortcuts.kernels.condition import COMPARED, Condition, column, condition
 from dq.dataquality.shortcuts.kernels.overlaps import overlaps
 from dq.dataquality.shortcuts.kernels.task import (
     Batch,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 WORTH_ROWS = 1_000_000
 # Keys that tasks exchange are counted in buckets of so many rows: at most 32 MB of integers for a task.
 _BUCKET_ROWS = 4_000_000
-_KEYS = INTEGERS | {"decimal", "date", "string", "boolean"}
 # Of these, Spark may have written values in another calendar than it reads; known bounds exclude it.
 _DATED = frozenset({"date"})
 # Spark's average of decimals has four places more than the column. With more digits than this in the column
@@ -226,7 +225,7 @@ def _question(
 
 def _names(keys: Sequence[Column], types: Mapping[str, DataType]) -> tuple[str, ...] | None:
     found = [str(key.steps[0]) for key in keys if len(key.steps) == 1]
-    sound = len(found) == len(keys) and all(name in types and types[name].name in _KEYS for name in found)
+    sound = len(found) == len(keys) and all(name in types and types[name].name in COMPARED for name in found)
     return tuple(found) if sound else None
 
 

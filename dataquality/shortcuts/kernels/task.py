@@ -9,9 +9,10 @@ from typing import Any
 
 from dq.contracts.types import DataType
 from dq.dataquality.shortcuts.kernels.codes import Keys, coded, run_of
-from dq.dataquality.shortcuts.kernels.condition import Condition
+from dq.dataquality.shortcuts.kernels.condition import COMPARED, Condition
 from dq.dataquality.shortcuts.kernels.keys import MOST_HELD, KeysOfFile, KeyTally, cut
 from dq.dataquality.shortcuts.kernels.overlaps import ANYWHERE, Overlaps
+from dq.dataquality.spark.arrow import arrow_type
 from dq.dataquality.spark.readers.columnar import opened
 
 _BATCH = 131_072
@@ -191,20 +192,7 @@ def _batches(paths: Sequence[str], work: Work) -> Iterator[Batch]:
 
 def _arrow(kind: DataType) -> Any:
     """The one Arrow type in which values of this type are compared; None for any."""
-    import pyarrow as pa
-
-    if kind.name == "decimal":
-        return pa.decimal128(*kind.numbers)
-    made = {
-        "tinyint": pa.int8,
-        "smallint": pa.int16,
-        "int": pa.int32,
-        "bigint": pa.int64,
-        "date": pa.date32,
-        "string": pa.string,
-        "boolean": pa.bool_,
-    }.get(kind.name)
-    return made() if made else None
+    return arrow_type(kind) if kind.name in COMPARED else None
 
 
 def _nothing(question: Question, work: Work) -> Part:

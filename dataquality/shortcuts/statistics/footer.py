@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from dq.dataquality.shortcuts.statistics.writers import believed, counts_rows
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
-    from pyarrow.parquet import ColumnChunkMetaData, ParquetSchema
+    from pyarrow.parquet import ColumnChunkMetaData, ColumnSchema, ParquetSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,58 +78,42 @@ def _leaves(schema: ParquetSchema) -> dict[Column, int]:
 
 
 def _fits(schema: ParquetSchema, leaf: int | None, kind: DataType) -> bool:
-    """Whether Spark reads this leaf as the type without changing a value."""
-    fits = _FITS.get(kind.name)
-    if leaf is None or fits is None:
+    """Whether Spark reads this leaf as the type, with the same values, and its statistics are read here."""
+    if leaf is None or kind.name == "binary" or leaf_type(schema.column(leaf)) != kind:
         return False
-    column = schema.column(leaf)
-    return fits(json.loads(column.logical_type.to_json()), column.physical_type, kind)
+    return kind.name != "decimal" or schema.column(leaf).physical_type in ("INT32", "INT64")
 
 
-_Fits = Callable[[Mapping[str, Any], str, DataType], bool]
+def leaf_type(column: ColumnSchema) -> DataType | None:
+    """The type as which Spark reads a leaf without changing a value; None where that is not certain."""
+    logical = json.loads(column.logical_type.to_json())
+    if logical["Type"] == "Decimal":
+        return DataType("decimal", (logical["precision"], logical["scale"]))
+    told = (logical["Type"], *(logical[name] for name in _NARROWED if name in logical))
+    found = _KINDS.get((*told, column.physical_type))
+    return None if found is None else DataType(found)
 
 
-def _integer(bits: int, physical: str) -> _Fits:
-    def fits(logical: Mapping[str, Any], stored: str, _kind: DataType) -> bool:
-        if logical["Type"] == "None":
-            return stored == physical and bits in (32, 64)
-        return stored == physical and logical == {"Type": "Int", "bitWidth": bits, "isSigned": True}
-
-    return fits
-
-
-def _decimal(logical: Mapping[str, Any], stored: str, kind: DataType) -> bool:
-    numbers = (logical.get("precision"), logical.get("scale"))
-    return logical["Type"] == "Decimal" and numbers == kind.numbers and stored in ("INT32", "INT64")
-
-
-def _instant(utc: bool) -> _Fits:
-    def fits(logical: Mapping[str, Any], stored: str, _kind: DataType) -> bool:
-        return (
-            logical["Type"] == "Timestamp"
-            and stored == "INT64"
-            and logical["isAdjustedToUTC"] is utc
-            and logical["timeUnit"] in ("milliseconds", "microseconds")
-        )
-
-    return fits
-
-
-_FITS: dict[str, _Fits] = {
-    "boolean": lambda logical, stored, _: logical["Type"] == "None" and stored == "BOOLEAN",
-    "tinyint": _integer(8, "INT32"),
-    "smallint": _integer(16, "INT32"),
-    "int": _integer(32, "INT32"),
-    "bigint": _integer(64, "INT64"),
-    "decimal": _decimal,
-    "date": lambda logical, stored, _: logical["Type"] == "Date" and stored == "INT32",
-    "timestamp": _instant(utc=True),
-    "timestamp_ntz": _instant(utc=False),
-    "string": lambda logical, stored, _: logical["Type"] == "String" and stored == "BYTE_ARRAY",
-    # Of these only the number of NULLs is used; see _BOUNDED.
-    "float": lambda logical, stored, _: logical["Type"] == "None" and stored == "FLOAT",
-    "double": lambda logical, stored, _: logical["Type"] == "None" and stored == "DOUBLE",
+# Of a leaf of Parquet: the logical type with what narrows it, and the physical one.
+_KINDS: Mapping[tuple[object, ...], str] = {
+    ("None", "BOOLEAN"): "boolean",
+    ("None", "INT32"): "int",
+    ("None", "INT64"): "bigint",
+    ("None", "FLOAT"): "float",
+    ("None", "DOUBLE"): "double",
+    ("None", "BYTE_ARRAY"): "binary",
+    ("String", "BYTE_ARRAY"): "string",
+    ("Date", "INT32"): "date",
+    ("Int", 8, True, "INT32"): "tinyint",
+    ("Int", 16, True, "INT32"): "smallint",
+    ("Int", 32, True, "INT32"): "int",
+    ("Int", 64, True, "INT64"): "bigint",
+    ("Timestamp", True, "milliseconds", "INT64"): "timestamp",
+    ("Timestamp", True, "microseconds", "INT64"): "timestamp",
+    ("Timestamp", False, "milliseconds", "INT64"): "timestamp_ntz",
+    ("Timestamp", False, "microseconds", "INT64"): "timestamp_ntz",
 }
+_NARROWED = ("bitWidth", "isSigned", "isAdjustedToUTC", "timeUnit")
 _PYTHON: dict[str, type] = {
     "boolean": bool,
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),
@@ -137,6 +121,7 @@ _PYTHON: dict[str, type] = {
     "timestamp": dt.datetime,
     "timestamp_ntz": dt.datetime,
 }
+# Of floats, only the number of NULLs is used.
 _BOUNDED = frozenset({*_PYTHON, "decimal"})
 
 

@@ -27,10 +27,13 @@ _NAMES = {
     "string_view": "string",
     "binary": "binary",
     "large_binary": "binary",
+    "binary_view": "binary",
     "date32[day]": "date",
     "date64[ms]": "date",
     "null": "void",
 }
+# Names of types without parts whose values Spark has.
+KNOWN = frozenset(_NAMES.values())
 # The other way; what is not here has a rule of its own below, or is a text.
 _ARROW = {
     "tinyint": "int8",
