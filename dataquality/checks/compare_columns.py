@@ -12,21 +12,18 @@ Mend: Correct the rows, or the bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 
 from dq.contracts.measures.table import MEASURES
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.outcome import CheckResult
-from dq.dataquality.clauses import judge as counted
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, terms_of
-from dq.dataquality.clauses.judge import Values
-from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.measured.found import ColumnMeasure, Found, MeasureAsked, Question, Share, integer
+from dq.dataquality.clauses.kind import Example
+from dq.dataquality.clauses.measured.found import ColumnMeasure, MeasureAsked, Question, share
 from dq.dataquality.clauses.measured.rule import clauses as of_measure
 from dq.dataquality.clauses.measured.rule import kind_of
-from dq.dataquality.model.answer import Value
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.metric import Metric, count
+from dq.dataquality.model.metric import count
 from dq.dataquality.model.predicate import Compare, Not, Predicate, all_of
 from dq.dataquality.model.term import NUMBERS, TEXTS, Path
 
@@ -52,11 +49,7 @@ def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     return count(all_of(where, breaks(asked))), count(where)
 
 
-def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
-    return Share(integer(answers[0]), integer(answers[1]))
-
-
-MEASURE = ColumnMeasure(MEASURES["compareColumns"], asks, number)
+MEASURE = ColumnMeasure(MEASURES["compareColumns"], asks, share)
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
@@ -74,17 +67,6 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
 
 
 _SIGNS = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "=": "=", "!=": "<>"}
-_GROUPS = kind_of(MEASURE, None, ())
-
-
-def metrics(clause: Clause) -> tuple[Metric, ...]:
-    return _GROUPS.metrics(clause) if isinstance(clause.ask, KindTerms) else counted.questions(clause)
-
-
-def judge(clause: Clause, values: Values) -> CheckResult:
-    return (
-        _GROUPS.judge(clause, values) if isinstance(clause.ask, KindTerms) else counted.judged(clause, values)
-    )
 
 
 def _of(
@@ -159,4 +141,4 @@ EXAMPLES = (
     Example("on the object", _pair("v, w"), "v date, w date", (), "pass"),
     Example("three columns", _pair("v, w, v"), "v date, w date", (), "error"),
 )
-CHECK = CheckKind("compare_columns", __doc__, clauses, EXAMPLES, metrics, judge)
+CHECK = replace(kind_of(MEASURE, __doc__, EXAMPLES), clauses=clauses)

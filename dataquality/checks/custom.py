@@ -19,14 +19,13 @@ from dq.contracts.measures.read import measure_named
 from dq.contracts.model import OPERATORS, Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult
 from dq.contracts.shared.source_map import plain
-from dq.dataquality.clauses import judge as counted
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, refuse, terms_of
-from dq.dataquality.clauses.judge import Values
+from dq.dataquality.clauses.judge import Values, judge_number
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.plugins import Broken, Given, Measure, Question, ask, measured, number_of
-from dq.dataquality.clauses.quality_rule import Told, of_number, of_quality
+from dq.dataquality.clauses.quality_rule import Told, of_number, of_quality, rules_of
 from dq.dataquality.clauses.row_count_band import written_as_anomaly
-from dq.dataquality.model.column import Column, columns
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Metric
 from dq.dataquality.model.term import Opaque
 from dq.dataquality.model.threshold import Unusable, comparison
@@ -45,13 +44,9 @@ class _Numbered:
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for quality in one.quality:
+    for quality, _, column in rules_of(one):
         if _is_of_package(quality):
-            yield _clause(one, quality, None)
-    for prop, column in columns(one):
-        for quality in prop.quality:
-            if _is_of_package(quality):
-                yield _clause(one, quality, column)
+            yield _clause(one, quality, column)
 
 
 def _is_of_package(quality: Quality) -> bool:
@@ -116,16 +111,13 @@ def _read(quality: Quality) -> tuple[str, Mapping[str, object], Told | None]:
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
-    asks = isinstance(clause.ask, KindTerms)
-    return terms_of(clause, _Numbered).metrics if asks else counted.questions(clause)
+    return terms_of(clause, _Numbered).metrics
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    if not isinstance(clause.ask, KindTerms):
-        return counted.judged(clause, values)
     numbered = terms_of(clause, _Numbered)
     found = number_of(numbered.name, numbered.question, values)
-    return counted.judge_number(clause, found, f"the check {numbered.name!r}")
+    return judge_number(clause, found, f"the check {numbered.name!r}")
 
 
 def _rule(implementation: str) -> str:

@@ -11,19 +11,12 @@ Mend: Find the missing source, or correct the bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import ColumnMeasure, Found, MeasureAsked, Share, integer
+from dq.dataquality.clauses.measured.found import ColumnMeasure, share
 from dq.dataquality.clauses.measured.keys import SOME, TEXTS, different, of_keys, pair
 from dq.dataquality.clauses.measured.rule import kind_of
 from dq.dataquality.clauses.measured.values import NAN, rule
-from dq.dataquality.model.answer import Value
-
-
-def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
-    return Share(integer(answers[0]), integer(answers[1]))
 
 
 def _of(rest: str, arguments: str = "") -> str:
@@ -49,5 +42,5 @@ EXAMPLES = (
     ),
     *of_keys("distinctCount"),
 )
-MEASURE = ColumnMeasure(MEASURES["distinctCount"], different, number)
+MEASURE = ColumnMeasure(MEASURES["distinctCount"], different, share)
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

@@ -11,19 +11,12 @@ Mend: Look for the join that multiplies rows, or correct the bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import ColumnMeasure, Found, MeasureAsked, Share, integer
+from dq.dataquality.clauses.measured.found import ColumnMeasure, share
 from dq.dataquality.clauses.measured.keys import SOME, TEXTS, different, of_keys, pair
 from dq.dataquality.clauses.measured.rule import kind_of
 from dq.dataquality.clauses.measured.values import rule
-from dq.dataquality.model.answer import Value
-
-
-def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
-    return Share(integer(answers[0]), integer(answers[1]))
 
 
 def _of(rest: str, arguments: str = "") -> str:
@@ -40,5 +33,5 @@ EXAMPLES = (
     Example("groups", _of("mustBe: 1", "by: g"), TEXTS, (*SOME, ("x", "a")), "fail", ("1 of 3 groups",)),
     *of_keys("distinctRatio"),
 )
-MEASURE = ColumnMeasure(MEASURES["distinctRatio"], different, number)
+MEASURE = ColumnMeasure(MEASURES["distinctRatio"], different, share)
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

@@ -17,26 +17,15 @@ evaluated: none is guessed. In Python hand the time in: `check(…, now=…)`.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 
-from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.age import Promise, promises
-from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
-from dq.dataquality.clauses.judge import Values, result
+from dq.dataquality.clauses.age import Promise, judged, promises, untimed
+from dq.dataquality.clauses.clause import Clause, terms_of
+from dq.dataquality.clauses.judge import Values, ending, result, subject
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.time_column import before, in_words, micros_of
+from dq.dataquality.clauses.time_column import micros_of
 from dq.dataquality.model.metric import Metric, count
-
-_CHECK = "latency"
-
-
-def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for made in promises(_CHECK, "latency", contract, one):
-        tested = isinstance(made.ask, KindTerms)
-        allowed = f"at most {terms_of(made, Promise).length} old" if tested else ""
-        yield replace(made, allowed=allowed)
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
@@ -56,10 +45,8 @@ def then(clause: Clause, values: Values) -> tuple[Metric, ...]:
 
 def judge(clause: Clause, values: Values) -> CheckResult:
     promise, now = terms_of(clause, Promise), clause.occasion.now
-    subject = f"{clause.object}.{clause.property}"
     if now is None:
-        said = f"{subject}: how old the data is cannot be told without the time; hand it in: now=…"
-        return result(clause, Status.ERROR, "not tested", said)
+        return untimed(clause)
     asked = (*metrics(clause)[:1], *then(clause, values))
     newest, future = values[asked[-2] if len(asked) > 1 else asked[0]], ""
     if len(asked) > 1:
@@ -67,21 +54,14 @@ def judge(clause: Clause, values: Values) -> CheckResult:
         assert isinstance(beyond, int)
         number = values[asked[-1]]
         future = f"; {number} row(s) lie in the future, up to {promise.time.shown(beyond)}"
-    note = f" ({clause.note})" if clause.note else ""
     if newest is None:
         empty = values[count()] == 0
         observed = "no rows" if empty else "no value"
         reason = "the table is empty" if empty else "no row has a value" + (" up to now" if future else "")
-        message = f"{subject}: {reason}, so that nothing is fresh{future}; allowed: {clause.allowed}{note}"
-        return result(clause, Status.FAIL, observed, message)
+        message = f"{subject(clause)}: {reason}, so that nothing is fresh{future}"
+        return result(clause, Status.FAIL, observed, message + ending(clause, kept=False))
     assert isinstance(newest, int)
-    end = promise.time.ends(newest)
-    age = max(micros_of(now) - end, 0)
-    kept = end >= micros_of(before(now, promise.length, promise.time.zone))
-    observed = f"{in_words(age)} old"
-    message = f"{subject}: the newest value is {promise.time.shown(newest)}, {observed}{future}"
-    message += note if kept else f"; allowed: {clause.allowed}{note}"
-    return result(clause, Status.PASS if kept else Status.FAIL, observed, message, age / 1_000_000)
+    return judged(clause, "newest", newest, now, future)
 
 
 _NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
@@ -146,4 +126,6 @@ EXAMPLES = (
     Example("a text instead", _STAMP, "v string", (("2026-11-21",),), "error", (), _FOUR, _NOW),
     Example("no such column", _STAMP, "w timestamp", ((_NOW,),), "error", (), _FOUR, _NOW),
 )  # fmt: skip
-CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, metrics, judge, then)
+CHECK = CheckKind(
+    "latency", __doc__, partial(promises, "latency", "at most {} old"), EXAMPLES, metrics, judge, then
+)

@@ -16,26 +16,14 @@ asks for; that it is kept at least so long cannot be seen, because a table may b
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 
-from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.dataquality.clauses.age import Promise, promises
-from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
-from dq.dataquality.clauses.judge import Values, result
+from dq.dataquality.clauses.age import Promise, judged, promises, untimed
+from dq.dataquality.clauses.clause import Clause, terms_of
+from dq.dataquality.clauses.judge import Values, ending, result, subject
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.time_column import before, in_words, micros_of
 from dq.dataquality.model.metric import Metric
-
-_CHECK = "retention"
-
-
-def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for made in promises(_CHECK, "retention", contract, one):
-        tested = isinstance(made.ask, KindTerms)
-        allowed = f"nothing older than {terms_of(made, Promise).length}" if tested else ""
-        yield replace(made, allowed=allowed)
 
 
 def metrics(clause: Clause) -> tuple[Metric, ...]:
@@ -44,23 +32,14 @@ def metrics(clause: Clause) -> tuple[Metric, ...]:
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    promise, now = terms_of(clause, Promise), clause.occasion.now
-    subject = f"{clause.object}.{clause.property}"
-    if now is None:
-        said = f"{subject}: how old the data is cannot be told without the time; hand it in: now=…"
-        return result(clause, Status.ERROR, "not tested", said)
+    if clause.occasion.now is None:
+        return untimed(clause)
     (oldest,) = values.values()
-    note = f" ({clause.note})" if clause.note else ""
     if oldest is None:
-        return result(clause, Status.PASS, "no value", f"{subject}: there is no value to keep{note}")
+        said = f"{subject(clause)}: there is no value to keep{ending(clause, kept=True)}"
+        return result(clause, Status.PASS, "no value", said)
     assert isinstance(oldest, int)
-    end = promise.time.ends(oldest)
-    age = max(micros_of(now) - end, 0)
-    kept = end >= micros_of(before(now, promise.length, promise.time.zone))
-    observed = f"oldest {in_words(age)}"
-    message = f"{subject}: the oldest value is {promise.time.shown(oldest)}, {in_words(age)} old"
-    message += note if kept else f"; allowed: {clause.allowed}{note}"
-    return result(clause, Status.PASS if kept else Status.FAIL, observed, message, age / 1_000_000)
+    return judged(clause, "oldest", oldest, clause.occasion.now)
 
 
 _NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC)
@@ -102,4 +81,6 @@ EXAMPLES = (
             "[{property: retention, value: 3, unit: y, element: t}]", _NOW),
     Example("a text instead", _seen("date"), "v string", (("2026-11-21",),), "error", (), _YEARS, _NOW),
 )  # fmt: skip
-CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, metrics, judge)
+CHECK = CheckKind(
+    "retention", __doc__, partial(promises, "retention", "nothing older than {}"), EXAMPLES, metrics, judge
+)

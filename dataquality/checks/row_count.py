@@ -26,13 +26,12 @@ from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.units import Duration, parse_duration
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
-from dq.dataquality.clauses.judge import Values, judged, percent, result
+from dq.dataquality.clauses.judge import Values, percent, result
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.library import arguments, metric
 from dq.dataquality.clauses.quality_rule import of_quality
 from dq.dataquality.clauses.row_count_band import comparable, moment_of, nearest
 from dq.dataquality.clauses.time_column import before
-from dq.dataquality.model.metric import Metric, count
 from dq.dataquality.model.run_context import Earlier
 from dq.dataquality.model.threshold import Unusable
 
@@ -73,15 +72,7 @@ def _period(quality: Quality) -> Duration:
     return found
 
 
-def metrics(clause: Clause) -> tuple[Metric, ...]:
-    return (count(clause.extent.where),)
-
-
 def judge(clause: Clause, values: Values) -> CheckResult:
-    return _compared(clause, values) if isinstance(clause.ask, KindTerms) else judged(clause, values)
-
-
-def _compared(clause: Clause, values: Values) -> CheckResult:
     """The growth against the earlier run. The result's value is the number of rows, for later runs."""
     (found,) = values.values()
     here, period = moment_of(clause.occasion), terms_of(clause, Duration)
@@ -177,4 +168,4 @@ EXAMPLES = (
         _NOW,
     ),
 )  # fmt: skip
-CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, metrics, judge)
+CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, judge=judge)

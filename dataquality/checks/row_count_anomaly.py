@@ -44,7 +44,6 @@ from dq.dataquality.clauses.row_count_band import (
     usual,
     written_as_anomaly,
 )
-from dq.dataquality.model.metric import Metric, count
 from dq.dataquality.model.run_context import Earlier
 from dq.dataquality.model.threshold import Unusable
 
@@ -115,10 +114,6 @@ def _number(given: Mapping[str, object], name: str) -> float:
     if not fits or (name in _WHOLE and not isinstance(value, int)):
         raise Unusable(f"{name} must be a number from {least} to {most:,}, not {value!r}")
     return float(str(value))
-
-
-def metrics(clause: Clause) -> tuple[Metric, ...]:
-    return (count(clause.extent.where),)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
@@ -206,4 +201,4 @@ EXAMPLES = (
         "v string", _SEVEN, "fail", ("0 rows",), "", _NOW, _THREE,
     ),
 )  # fmt: skip
-CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, metrics, judge)
+CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES, judge=judge)

@@ -26,10 +26,10 @@ from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, judge_number, result, subject
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.quality_rule import of_number, of_quality
+from dq.dataquality.clauses.quality_rule import of_number, of_quality, rules_of
 from dq.dataquality.model.classification import MASK
 from dq.dataquality.model.classification import untold as why_untold
-from dq.dataquality.model.column import Column, columns
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Metric, Need, Query, aggregate, distinct, one_number
 from dq.dataquality.model.predicate import all_of
 from dq.dataquality.model.term import Opaque
@@ -41,13 +41,9 @@ _CHECK = "sql_rule"
 
 
 def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for quality in one.quality:
+    for quality, _, column in rules_of(one):
         if quality.type == "sql":
-            yield _clause(one, quality, None)
-    for prop, column in columns(one):
-        for quality in prop.quality:
-            if quality.type == "sql":
-                yield _clause(one, quality, column)
+            yield _clause(one, quality, column)
 
 
 def _clause(one: SchemaObject, quality: Quality, column: Column | None) -> Clause:

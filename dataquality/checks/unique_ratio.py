@@ -11,25 +11,18 @@ Mend: Remove the repeated rows at their source, or correct the bound.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dq.contracts.measures.table import MEASURES
 from dq.dataquality.clauses.kind import Example
-from dq.dataquality.clauses.measured.found import ColumnMeasure, Found, MeasureAsked, Question, Share, integer
+from dq.dataquality.clauses.measured.found import ColumnMeasure, MeasureAsked, Question, share
 from dq.dataquality.clauses.measured.keys import SOME, TEXTS, of_keys, pair
 from dq.dataquality.clauses.measured.rule import kind_of
 from dq.dataquality.clauses.measured.values import present, rule
-from dq.dataquality.model.answer import Value
 from dq.dataquality.model.metric import SingleKeys
 from dq.dataquality.model.predicate import Predicate
 
 
 def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:
     return SingleKeys(asked.columns, where), present(asked, where)
-
-
-def number(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
-    return Share(integer(answers[0]), integer(answers[1]))
 
 
 def _of(rest: str, arguments: str = "") -> str:
@@ -45,5 +38,5 @@ EXAMPLES = (
     Example("groups", _of("mustBe: 1", "by: g"), TEXTS, (*SOME, ("x", "a")), "fail", ("1 of 3 groups",)),
     *of_keys("uniqueRatio"),
 )
-MEASURE = ColumnMeasure(MEASURES["uniqueRatio"], asks, number)
+MEASURE = ColumnMeasure(MEASURES["uniqueRatio"], asks, share)
 CHECK = kind_of(MEASURE, __doc__, EXAMPLES)

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.types import DataType
-from dq.dataquality.clauses import judge as counted
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, of_option, refuse, terms_of
 from dq.dataquality.clauses.judge import Values, result
 from dq.dataquality.clauses.kind import CheckKind, Example
@@ -93,13 +92,11 @@ def _elements(
         )
 
 
-def metrics(clause: Clause) -> tuple[Metric, ...]:
-    return (SCHEMA,) if isinstance(clause.ask, KindTerms) else counted.questions(clause)
+def metrics(_: Clause) -> tuple[Metric, ...]:
+    return (SCHEMA,)
 
 
 def judge(clause: Clause, values: Values) -> CheckResult:
-    if not isinstance(clause.ask, KindTerms):
-        return counted.judged(clause, values)
     schema, elements = values[SCHEMA], terms_of(clause, Elements)
     assert isinstance(schema, DataType)
     subject = f"{clause.object}.{clause.property}"

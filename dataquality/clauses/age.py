@@ -11,10 +11,20 @@ from dq.contracts.diff.level import name_of
 from dq.contracts.model import Contract, SchemaObject, SlaProperty
 from dq.contracts.service_levels import time_unit
 from dq.contracts.shared.fault import TextFault
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.shared.units import MONTHS, SECONDS, Duration, parse_duration
-from dq.dataquality.clauses.clause import Clause, Extent, KindTerms, RowScope, asking, left_out, refuse
-from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
+from dq.dataquality.clauses.clause import (
+    Clause,
+    Extent,
+    KindTerms,
+    RowScope,
+    asking,
+    left_out,
+    refuse,
+    terms_of,
+)
+from dq.dataquality.clauses.judge import ending, result, subject
+from dq.dataquality.clauses.time_column import TimeColumn, before, find, held_as, in_words, micros_of, zone_of
 from dq.dataquality.model.column import single_columns
 from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.sql.literal import logical
@@ -30,10 +40,11 @@ class Promise:
     length: Duration
 
 
-def promises(check: str, level: str, contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+def promises(level: str, allowed: str, contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     """The clauses of an object that a service level of this name makes, whatever its spelling.
 
-    Its terms are a Promise where it can be tested. It speaks of the whole table.
+    Its terms are a Promise where it can be tested; `allowed` is how the length is said then. It speaks of the
+    whole table.
     """
     for sla in contract.sla_properties:
         if name_of(sla.property) != level:
@@ -43,10 +54,14 @@ def promises(check: str, level: str, contract: Contract, one: SchemaObject) -> I
             several = len(parts) > 1
             path = f"{sla.path('element')}[{number}]" if several else sla.path()
             made = Clause(
-                check, path, one.name, "", sla.at(), Severity.ERROR, "", extent=Extent(RowScope.TABLE)
+                level, path, one.name, "", sla.at(), Severity.ERROR, "", extent=Extent(RowScope.TABLE)
             )
             made = replace(made, covers=(sla.path(),) if several else ())
-            yield _clause(made, one, sla, part) if part else left_out(made, _unnamed(contract, one, sla))
+            yield (
+                _clause(made, one, sla, part, allowed)
+                if part
+                else left_out(made, _unnamed(contract, one, sla))
+            )
 
 
 def elements(contract: Contract, one: SchemaObject, sla: SlaProperty) -> list[str]:
@@ -78,7 +93,7 @@ def _unnamed(contract: Contract, one: SchemaObject, sla: SlaProperty) -> str:
     return f"it names no column whose values tell the age; {known}; write element: {one.name}.<column>"
 
 
-def _clause(made: Clause, one: SchemaObject, sla: SlaProperty, part: str) -> Clause:
+def _clause(made: Clause, one: SchemaObject, sla: SlaProperty, part: str, allowed: str) -> Clause:
     found = find(one, part)
     if isinstance(found, str):
         return left_out(made, found)
@@ -94,7 +109,7 @@ def _clause(made: Clause, one: SchemaObject, sla: SlaProperty, part: str) -> Cla
         time = TimeColumn(column, kind, zone_of(prop))
     except Unusable as error:
         return refuse(made, str(error))
-    return asking(made, KindTerms(Promise(time, length)))
+    return asking(replace(made, allowed=allowed.format(length)), KindTerms(Promise(time, length)))
 
 
 def promised(sla: SlaProperty) -> Duration:
@@ -125,3 +140,23 @@ def promised(sla: SlaProperty) -> Duration:
     if seconds > _CENTURY_OF_SECONDS:
         raise Unusable(f"{text} is longer than a century")
     return Duration(0, dt.timedelta(seconds=seconds), text)
+
+
+def judged(clause: Clause, which: str, value: int, now: dt.datetime, more: str = "") -> CheckResult:
+    """The result by the `newest` or the `oldest` value of a column; `more` is said of other values."""
+    promise = terms_of(clause, Promise)
+    end = promise.time.ends(value)
+    age = max(micros_of(now) - end, 0)
+    kept = end >= micros_of(before(now, promise.length, promise.time.zone))
+    message = (
+        f"{subject(clause)}: the {which} value is {promise.time.shown(value)}, {in_words(age)} old{more}"
+    )
+    message += ending(clause, kept)
+    observed = f"{in_words(age)} old" if which == "newest" else f"oldest {in_words(age)}"
+    return result(clause, Status.PASS if kept else Status.FAIL, observed, message, age / 1_000_000)
+
+
+def untimed(clause: Clause) -> CheckResult:
+    """The result of a run that was not told the time."""
+    said = f"{subject(clause)}: how old the data is cannot be told without the time; hand it in: now=…"
+    return result(clause, Status.ERROR, "not tested", said)

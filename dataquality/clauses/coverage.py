@@ -66,16 +66,16 @@ def accounts(contract: Contract, one: SchemaObject, clauses: Sequence[Clause]) -
     for clause in clauses:
         for path in (clause.path, *clause.covers):
             enforced.setdefault(path, clause)
-    listed = [_object_wide(clause) for clause in clauses if clause.path == one.path("additionalColumns")]
+    listed = [
+        Account(clause.path, clause.object, "", "additionalColumns", *_state(clause), clause.at)
+        for clause in clauses
+        if clause.path == one.path("additionalColumns")
+    ]
     listed += _element(one, one.name, "", enforced)
     for prop, column in columns(one):
         listed += _element(prop, one.name, str(column), enforced)
     listed += _service_levels(contract, one, enforced)
     return tuple(sorted(listed, key=lambda account: account.at))
-
-
-def _object_wide(clause: Clause) -> Account:
-    return Account(clause.path, clause.object, "", "additionalColumns", *_state(clause), clause.at)
 
 
 def _state(clause: Clause) -> tuple[State, str]:
@@ -103,7 +103,7 @@ def _element(element: Element, name: str, shown: str, enforced: dict[str, Clause
 def _keys(node: Node, name: str, shown: str, enforced: dict[str, Clause]) -> Iterator[Account]:
     reasons = {**REASONS, **OF_OBJECTS} if isinstance(node, SchemaObject) else REASONS
     for key in node.place.keys:
-        value = getattr(node, _attribute(node, key), None)
+        value = getattr(node, _attributes(type(node)).get(key, key), None)
         clause = enforced.get(node.path(key))
         # `required: false` promises nothing, `timezone: false` does.
         if key in SILENT or value is None or (clause is None and (value is False or value == [])):
@@ -115,10 +115,6 @@ def _keys(node: Node, name: str, shown: str, enforced: dict[str, Clause]) -> Ite
 def _told(reasons: Mapping[str, tuple[str, str]], key: str) -> tuple[State, str]:
     state, reason = reasons.get(key, _UNKNOWN)
     return State(state), reason
-
-
-def _attribute(node: Node, key: str) -> str:
-    return _attributes(type(node)).get(key, key)
 
 
 @cache
@@ -166,4 +162,4 @@ def _service_level(contract: Contract, sla: SlaProperty, clause: Clause | None) 
     if tested is not None:
         return tested
     name = name_of(sla.property)
-    return (State(LEVELS[name][0]), LEVELS[name][1]) if name in LEVELS else _UNKNOWN
+    return _told(LEVELS, name)

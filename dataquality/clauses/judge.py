@@ -87,11 +87,7 @@ def judged(clause: Clause, values: Values) -> CheckResult:
     measured = Fraction(100 * found, total) if _in_percent(clause) and total else Fraction(found)
     kept = clause.limit.threshold.holds(measured) if clause.limit else found == 0
     observed = _observed(clause, found, total, measured)
-    message = f"{subject(clause)}: {observed}{_complaint(clause)}"
-    if not kept:
-        message += f"; allowed: {clause.allowed}"
-    if clause.note:
-        message += f" ({clause.note})"
+    message = f"{subject(clause)}: {observed}{_complaint(clause)}{ending(clause, kept)}"
     made = result(clause, Status.PASS if kept else Status.FAIL, observed, message, float(measured))
     rows, failed = (total, found) if clause.of_rows else (found, None)
     return replace(
@@ -129,11 +125,7 @@ def judge_number(clause: Clause, found: Number | Failure, giver: str) -> CheckRe
     number = Fraction(str(found))
     kept = clause.limit.threshold.holds(number)
     shown = f"{found:,}" if isinstance(found, int) else str(found)
-    message = f"{subject(clause)}: {giver} gives {shown}"
-    if not kept:
-        message += f"; allowed: {clause.allowed}"
-    if clause.note:
-        message += f" ({clause.note})"
+    message = f"{subject(clause)}: {giver} gives {shown}{ending(clause, kept)}"
     return result(clause, Status.PASS if kept else Status.FAIL, shown, message, float(number))
 
 
@@ -145,6 +137,11 @@ def unmeasured(clause: Clause, failure: Failure) -> CheckResult:
 def subject(clause: Clause) -> str:
     """What the clause is about, as a message names it."""
     return f"{clause.object}.{clause.property}" if clause.property else clause.object
+
+
+def ending(clause: Clause, kept: bool) -> str:
+    """How a message ends: with what is allowed, where it is not kept, and with the rows that were asked."""
+    return ("" if kept else f"; allowed: {clause.allowed}") + (f" ({clause.note})" if clause.note else "")
 
 
 def _complaint(clause: Clause) -> str:

@@ -13,7 +13,7 @@ from datetime import datetime
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.clauses import judge
-from dq.dataquality.clauses.clause import Clause
+from dq.dataquality.clauses.clause import Clause, KindTerms
 from dq.dataquality.clauses.foreign_key import ALONE, Neighbours, followed
 from dq.dataquality.clauses.judge import Values, result, subject, unmeasured
 from dq.dataquality.model.metric import Answers, Failure, Metric
@@ -45,8 +45,9 @@ class Example:
 class CheckKind:
     """How one kind of promise is found in a contract, asked and judged.
 
-    Most kinds only find their clauses: those that count rows are asked and judged alike. `then` are questions
-    that only the first answers call for; they cost a job more where there are any.
+    Most kinds only find their clauses. A kind says how its clauses with KindTerms are asked and judged; all
+    others count rows, and are asked and judged alike. `then` are questions that only the first answers call
+    for; they cost a job more where there are any.
     """
 
     id: str
@@ -77,9 +78,16 @@ def clauses_of(
     return sorted((followed(clause, contract, neighbours) for clause in found), key=lambda clause: clause.at)
 
 
+_COUNTS_ROWS = CheckKind("", "", lambda _contract, _one: iter(()), ())
+
+
+def _kind_of(clause: Clause, kinds: Shelf) -> CheckKind:
+    return kinds[clause.check] if isinstance(clause.ask, KindTerms) else _COUNTS_ROWS
+
+
 def asked_by(clause: Clause, kinds: Shelf) -> tuple[Metric, ...]:
     """What a clause asks at first; nothing where it is refused."""
-    return () if clause.refused else kinds[clause.check].metrics(clause)
+    return () if clause.refused else _kind_of(clause, kinds).metrics(clause)
 
 
 def metrics_of(clauses: Iterable[Clause], kinds: Shelf) -> dict[Metric, None]:
@@ -91,7 +99,7 @@ def then_asked(clause: Clause, answers: Answers, kinds: Shelf) -> tuple[Metric, 
     """What the first answers to a clause call for; nothing where one of them failed."""
     first = {metric: answers[metric] for metric in asked_by(clause, kinds)}
     values = {metric: answer for metric, answer in first.items() if not isinstance(answer, Failure)}
-    return kinds[clause.check].then(clause, values) if first and len(values) == len(first) else ()
+    return _kind_of(clause, kinds).then(clause, values) if first and len(values) == len(first) else ()
 
 
 def second_of(clauses: Iterable[Clause], answers: Answers, kinds: Shelf) -> list[Metric]:
@@ -110,4 +118,4 @@ def answered(clause: Clause, answers: Answers, kinds: Shelf) -> CheckResult:
         if isinstance(answer, Failure):
             return unmeasured(clause, answer)
         values[metric] = answer
-    return kinds[clause.check].judge(clause, values)
+    return _kind_of(clause, kinds).judge(clause, values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dq.contracts.extension import Scope
@@ -12,7 +13,7 @@ from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.units import parse_duration
 from dq.dataquality.clauses.clause import Clause, Extent, Limit, RowScope, Unit, Window, refuse
 from dq.dataquality.clauses.time_column import TimeColumn, find, held_as, zone_of
-from dq.dataquality.model.column import Column
+from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.term import Opaque
 from dq.dataquality.model.threshold import Threshold, Unusable, threshold
 
@@ -27,6 +28,13 @@ _SEVERITIES = {
 def severity(quality: Quality) -> Severity:
     """The severity that a quality rule's free text stands for."""
     return _SEVERITIES.get((quality.severity or "").strip().lower(), Severity.ERROR)
+
+
+def rules_of(one: SchemaObject) -> Iterator[tuple[Quality, Property | None, Column | None]]:
+    """The quality rules of an object, without a property, and then those of its properties."""
+    yield from ((quality, None, None) for quality in one.quality)
+    for prop, column in columns(one):
+        yield from ((quality, prop, column) for quality in prop.quality)
 
 
 _UNITS = {"": Unit.ROWS, "rows": Unit.ROWS, "percent": Unit.PERCENT, "%": Unit.PERCENT}

@@ -95,6 +95,12 @@ def integer(value: Value) -> int:
     return value
 
 
+def share(_asked: MeasureAsked, answers: Sequence[Value]) -> Found:
+    """The first answer as a part of the second."""
+    part, whole = answers
+    return Share(integer(part), integer(whole))
+
+
 def not_a_number(count: Value) -> Failure | None:
     """Why values with NaN have no number; None where there is no NaN."""
     found = integer(count)

@@ -9,41 +9,26 @@ from dataclasses import replace
 from dq.contracts.measures.read import measure_named, read
 from dq.contracts.measures.table import MeasureKind
 from dq.contracts.measures.terms import Measurement
-from dq.contracts.model import Contract, Property, Quality, SchemaObject
+from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity
 from dq.dataquality.clauses.clause import Clause, KindTerms, Unit, asking, refuse, terms_of
 from dq.dataquality.clauses.judge import Values
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.clauses.measured.found import ColumnMeasure, MeasureAsked, Numbers, Question
 from dq.dataquality.clauses.measured.verdict import verdict
-from dq.dataquality.clauses.quality_rule import Told, extent_of, of_quality, severity
+from dq.dataquality.clauses.quality_rule import Told, extent_of, of_quality, rules_of, severity
 from dq.dataquality.model.answer import Failure, Group, Groups, Value
 from dq.dataquality.model.classification import untold
-from dq.dataquality.model.column import Column, columns
+from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Metric, PerGroup
 from dq.dataquality.model.needs import needs
 from dq.dataquality.model.threshold import Unusable, comparison
 
-Rules = Iterator[tuple[Quality, Property | None, Column | None]]
-
-
-def rules(one: SchemaObject, kind: MeasureKind) -> Rules:
-    """The rules with this metric, on the object and on its properties."""
-    for quality in one.quality:
-        if measure_named(quality) is kind:
-            yield quality, None, None
-    for prop, column in columns(one):
-        for quality in prop.quality:
-            if measure_named(quality) is kind:
-                yield quality, prop, column
-
 
 def compared(one: SchemaObject) -> list[str]:
     """The paths of an object's rules that compare with earlier runs, as far as they can be read."""
-    written = [(quality, None) for quality in one.quality]
-    written += [(quality, prop) for prop in one.walk() for quality in prop.quality]  # type: ignore[misc]
     found = []
-    for quality, prop in written:
+    for quality, prop, _ in rules_of(one):
         kind = measure_named(quality)
         made = read(kind, one, prop, quality) if kind is not None else None
         if isinstance(made, Measurement) and made.against is not None:
@@ -53,7 +38,9 @@ def compared(one: SchemaObject) -> list[str]:
 
 def clauses(measure: ColumnMeasure, one: SchemaObject) -> Iterator[Clause]:
     """The clause of each rule with this metric; one that cannot be used is refused, with its first fault."""
-    for quality, prop, column in rules(one, measure.kind):
+    for quality, prop, column in rules_of(one):
+        if measure_named(quality) is not measure.kind:
+            continue
         shown = "" if column is None else str(column)
         at = quality.at()
         made = Clause(measure.kind.check, quality.path(), one.name, shown, at, severity(quality), "")
