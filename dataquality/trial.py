@@ -83,13 +83,12 @@ def _disagreements(
 ) -> list[tuple[Disagreement, Clause]]:
     """Each wrong proof with the first clause that asks it; one for each clause."""
     found: dict[str, tuple[Disagreement, Clause]] = {}
-    for wrong in trial.wrong:
-        asking = [clause for clause in clauses if wrong.metric in asked_by(clause, kinds)]
+    for metric, wrong in trial.wrong:
+        asking = [clause for clause in clauses if metric in asked_by(clause, kinds)]
         clause = next((one for one in asking if one.path not in found), None)
         if clause is not None:
             paths = (clause.path, *(one.path for one in asking if one is not clause))
-            said = Disagreement(paths, wrong.proven, wrong.found, wrong.files, wrong.suspects, wrong.kept)
-            found[clause.path] = (said, clause)
+            found[clause.path] = (replace(wrong, clauses=paths), clause)
     return list(found.values())
 
 

@@ -197,15 +197,7 @@ def of_property(
     check: str, one: SchemaObject, prop: Property, column: Column, key: str, allowed: str
 ) -> Clause:
     """The clause that a key of a property makes, still without a question."""
-    return Clause(
-        check,
-        prop.path(key),
-        one.name,
-        str(column),
-        prop.at(key),
-        Severity.ERROR,
-        allowed,
-    )
+    return Clause(check, prop.path(key), one.name, str(column), prop.at(key), Severity.ERROR, allowed)
 
 
 def of_option(

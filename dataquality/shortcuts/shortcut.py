@@ -72,7 +72,7 @@ def shortcut(
     if source is None:
         return Shortcut()
     facts = wanted(asked, schema) if Lever.STATISTICS in levers else Wanted()
-    in_tasks = levers & _IN_TASKS if source is parquet.SOURCE else frozenset()
+    in_tasks = levers & _IN_TASKS if source is parquet.files else frozenset()
     if in_tasks:
         facts = replace(facts, bounds=facts.bounds | _read_by(asked))
     files = source(table, dataset, partitions, facts)

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from dq.dataquality.model.metric import Aggregate, Answer, Failure, Metric
 from dq.dataquality.model.proof import Proof
-from dq.dataquality.model.verification import SuspectFile
+from dq.dataquality.model.verification import Disagreement, SuspectFile
 from dq.dataquality.shortcuts.shortcut import Shortcut
 from dq.dataquality.shortcuts.statistics.facts import File
 from dq.dataquality.spark.error_redaction import attempt
@@ -24,33 +24,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MOST_FILES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class WrongProof:
-    """A metric whose rows give another answer than was proven, and the files that are the reason.
-
-    `kept`: the answer was made with what earlier runs kept.
-    """
-
-    metric: Metric
-    proven: str
-    found: str
-    files: tuple[SuspectFile, ...]
-    suspects: int
-    kept: bool = False
+Wrong = tuple[Metric, Disagreement]
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
     """What the rows say of some proven answers.
 
-    `answers` are those that the rows give, `wrong` the proofs that they contradict. What could not be
-    counted is in neither.
+    `answers` are those that the rows give, `wrong` what they contradict: a metric, and how, still without the
+    clauses that ask it. What could not be counted is in neither.
     """
 
     answers: Mapping[Metric, Answer] = field(default_factory=dict)
-    wrong: tuple[WrongProof, ...] = ()
+    wrong: tuple[Wrong, ...] = ()
     passes: int = 0
 
 
@@ -76,7 +62,7 @@ def tried(frame: DataFrame, metrics: Sequence[Metric], known: Shortcut, limit_se
 
     schema = schema_of(frame)
     answers: dict[Metric, Answer] = {}
-    wrong: list[WrongProof] = []
+    wrong: list[Wrong] = []
     passes = 0
     for each in plan(metrics, schema).passes:
         asked = [metric for metric in each.metrics if isinstance(metric, Aggregate)]
@@ -104,7 +90,8 @@ def measured_again(
     answers = {one: found[one] for one in metrics if not isinstance(found[one], Failure)}
     wrong = [one for one, answer in answers.items() if not _same(answer, known.answers[one])]
     told = tuple(
-        WrongProof(one, *_shown(one, known.answers[one], answers[one]), (), 0, True) for one in wrong
+        (one, Disagreement((), *_shown(one, known.answers[one], answers[one]), (), 0, kept=True))
+        for one in wrong
     )
     return Trial(answers, told, len(made.passes))
 
@@ -133,19 +120,16 @@ def _instant(value: Any) -> Any:
     return value.astimezone(dt.UTC) if isinstance(value, dt.datetime) else value
 
 
-def _wrong(metric: Aggregate, known: Shortcut, found: Any, by_file: Mapping[str, Any]) -> WrongProof:
+def _wrong(metric: Aggregate, known: Shortcut, found: Any, by_file: Mapping[str, Any]) -> Wrong:
     proven = known.answers[metric]
     named = _by_path(known.files, by_file)
-    suspects = [SuspectFile(path, _writer(file)) for path, file in _suspects(metric, proven, named, by_file)]
-    return WrongProof(metric, *_shown(metric, proven, found), tuple(suspects[:MOST_FILES]), len(suspects))
-
-
-def _suspects(
-    metric: Aggregate, proven: Any, named: Mapping[str, File | None], by_file: Mapping[str, Any]
-) -> list[tuple[str, File | None]]:
-    return [
-        (path, file) for path, file in named.items() if _contradicts(metric, proven, file, by_file.get(path))
+    suspects = [
+        SuspectFile(path, ", ".join(name for name in file.writers if name) if file is not None else "")
+        for path, file in named.items()
+        if _contradicts(metric, proven, file, by_file.get(path))
     ]
+    shown = _shown(metric, proven, found)
+    return metric, Disagreement((), *shown, tuple(suspects[:MOST_FILES]), len(suspects))
 
 
 def _contradicts(metric: Aggregate, proven: Any, file: File | None, found: Any) -> bool:
@@ -161,10 +145,6 @@ def _contradicts(metric: Aggregate, proven: Any, file: File | None, found: Any) 
     if metric.proof is Proof.NULLS and metric.proven_by is not None and file is not None:
         return bool(counted != file.of(metric.proven_by).nulls)
     return bool(counted)
-
-
-def _writer(file: File | None) -> str:
-    return ", ".join(name for name in file.writers if name) if file is not None else ""
 
 
 def _by_path(files: Sequence[File], by_file: Mapping[str, Any]) -> dict[str, File | None]:

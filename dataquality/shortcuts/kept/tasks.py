@@ -33,7 +33,7 @@ def by_tasks(
     What they cannot tell for every folder is left out, and all of it where there are more rows than the most.
     """
     bounds = frozenset(column for column in columns if len(column.steps) == 1)
-    files = parquet.SOURCE(frame, None, (), Wanted(bounds=bounds))
+    files = parquet.files(frame, None, (), Wanted(bounds=bounds))
     if files is None:
         return {}
     groups: dict[str, list[File]] = {folder: [] for folder in folders}

@@ -13,7 +13,15 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.term import Inside
-from dq.dataquality.shortcuts.statistics.facts import UNKNOWN, Facts, File, Partitions, Scalar, Source, Wanted
+from dq.dataquality.shortcuts.statistics.facts import (
+    UNKNOWN,
+    Facts,
+    File,
+    Partitions,
+    Scalar,
+    Wanted,
+    constant,
+)
 from dq.dataquality.shortcuts.statistics.relation import certain, relation
 from dq.dataquality.shortcuts.statistics.scope import TYPED, asked, within
 from dq.dataquality.shortcuts.statistics.writers import believed, counts_rows
@@ -47,7 +55,7 @@ def files(frame: DataFrame, _: Dataset | None, partitions: Partitions, wanted: W
     if snapshot is None:
         return None
     schema = schema_of(frame)
-    names = certain(lambda: _physical(json.loads(snapshot.metadata().schemaString())))
+    names = certain(lambda: dict(_physical(json.loads(snapshot.metadata().schemaString()))))
     if names is None:
         return None
     columns = {one: names[one.steps] for one in asked(schema, partitions, wanted) if one.steps in names}
@@ -62,9 +70,6 @@ def files(frame: DataFrame, _: Dataset | None, partitions: Partitions, wanted: W
     return None if any(file.path in uncounted for file in chosen) else chosen
 
 
-SOURCE: Source = files
-
-
 def _snapshot(frame: DataFrame) -> Any | None:
     """Delta's own snapshot when the frame is all of it, else None."""
     leaf = relation(frame, "LogicalRelation")
@@ -77,17 +82,13 @@ def _snapshot(frame: DataFrame) -> Any | None:
     return index.getSnapshot() if index.partitionFilters().isEmpty() else None
 
 
-def _physical(struct: Mapping[str, Any]) -> dict[Steps, tuple[str, ...]]:
-    """The way to every column and field of a struct as the files and the log know it, by its way now.
+def _physical(
+    struct: Mapping[str, Any], above: Steps = (), below: tuple[str, ...] = ()
+) -> Iterator[tuple[Steps, tuple[str, ...]]]:
+    """The way to every column and field of a struct as it is now, and as the files and the log know it.
 
     A column keeps its physical name when it is renamed, and another one that gets the old name has its own.
     """
-    return dict(_named(struct, (), ()))
-
-
-def _named(
-    struct: Mapping[str, Any], above: Steps, below: tuple[str, ...]
-) -> Iterator[tuple[Steps, tuple[str, ...]]]:
     for field in struct["fields"]:
         told = field["metadata"]
         # Spark pads what is read of a char column.
@@ -97,7 +98,7 @@ def _named(
         stored = (*below, told.get("delta.columnMapping.physicalName", field["name"]))
         yield steps, stored
         if isinstance(field["type"], Mapping) and field["type"]["type"] == "struct":
-            yield from _named(field["type"], steps, stored)
+            yield from _physical(field["type"], steps, stored)
 
 
 def _listed(frame: DataFrame, snapshot: Any, names: Iterable[str]) -> list[Row]:
@@ -179,16 +180,11 @@ def _placed(text: str | None, kind: DataType, rows: int) -> Facts:
         # NULL by the protocol; delta-rs means the empty text, and so does Delta on Spark 4.
         return UNKNOWN
     if text is None:
-        return Facts(rows, values=frozenset())
-    make = TYPED.get(kind.name)
+        return constant(None, rows)
     try:
-        value = make(text) if make else None
-    except (ValueError, ArithmeticError):
+        return constant(TYPED[kind.name](text), rows)
+    except (KeyError, ValueError, ArithmeticError):
         return UNKNOWN
-    if value is None:
-        return UNKNOWN
-    values = frozenset({value})
-    return Facts(0, values=values) if isinstance(value, str) else Facts(0, value, value, rows > 0, values)
 
 
 def _facts(told: Row, steps: tuple[str, ...], kind: DataType, *, exact: bool) -> Facts:

@@ -40,6 +40,15 @@ class Facts:
 UNKNOWN = Facts()
 
 
+def constant(value: Scalar | None, rows: int) -> Facts:
+    """The facts of a column with this one value, or NULL, in every row of a file; texts have no bounds."""
+    if value is None:
+        return Facts(rows, values=frozenset())
+    if isinstance(value, str):
+        return Facts(0, values=frozenset({value}))
+    return Facts(0, value, value, rows > 0, frozenset({value}))
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """One file that a query on the frame would read.

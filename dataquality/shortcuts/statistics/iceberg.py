@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dq.contracts.sql import text as sql
 from dq.dataquality.model.term import Inside
-from dq.dataquality.shortcuts.statistics.facts import UNKNOWN, Facts, File, Partitions, Scalar, Source, Wanted
+from dq.dataquality.shortcuts.statistics.facts import UNKNOWN, Facts, File, Partitions, Scalar, Wanted
 from dq.dataquality.shortcuts.statistics.relation import certain, relation
 from dq.dataquality.shortcuts.statistics.scope import asked, within
 from dq.dataquality.shortcuts.statistics.writers import believed, counts_rows
@@ -72,9 +72,6 @@ def files(frame: DataFrame, _: Dataset | None, partitions: Partitions, wanted: W
             }
         found.append(File(path, row["record_count"], whole, facts, writers))
     return within(found, partitions, schema)
-
-
-SOURCE: Source = files
 
 
 def _table(frame: DataFrame) -> Any | None:

@@ -15,9 +15,10 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, field, resolve
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.model.term import Inside
-from dq.dataquality.shortcuts.statistics.facts import Facts, File, Partitions, Scalar, Source, Wanted
+from dq.dataquality.shortcuts.statistics.facts import Facts, File, Partitions, Scalar, Wanted, constant
 from dq.dataquality.shortcuts.statistics.footer import Asked, read
+from dq.dataquality.shortcuts.statistics.relation import relation
+from dq.dataquality.shortcuts.statistics.scope import named_alike
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.partitions import NULL_PARTITION
@@ -45,7 +46,7 @@ def files(
     schema = schema_of(frame)
     # Not what the contract calls a partition column.
     keys = {name.lower(): name for name in folder_columns(frame)}
-    chosen: dict[str, dict[Column, Facts]] = {}
+    chosen: dict[str, dict[Column, Scalar | None]] = {}
     for path in paths:
         placed = _placed(path, schema, keys)
         if placed is None:
@@ -54,17 +55,12 @@ def files(
         if None in held:
             return None
         if not partitions or any(held):
-            chosen[path] = {column: _constant(value) for column, value in placed.items()}
+            chosen[path] = placed
     asked = tuple(_asked(schema, wanted))
     found = _read(frame, list(chosen), asked)
     if found is None:
         return None
-    return [
-        replace(file, columns={**file.columns, **_counted(chosen[file.path], file.rows)}) for file in found
-    ]
-
-
-SOURCE: Source = files
+    return [replace(file, columns={**file.columns, **_constants(chosen[file.path], file)}) for file in found]
 
 
 def folder_columns(frame: DataFrame) -> frozenset[str]:
@@ -72,33 +68,29 @@ def folder_columns(frame: DataFrame) -> frozenset[str]:
 
     A file may hold such a column too, and then it says nothing.
     """
-    relation = _relation(frame)
-    names = [] if relation is None else list(relation.partitionSchema().fieldNames())
+    found = _relation(frame)
+    names = [] if found is None else list(found.partitionSchema().fieldNames())
     lowered = {name.lower() for name in names}
     return frozenset(name for name in frame.columns if name.lower() in lowered)
 
 
 def _relation(frame: DataFrame) -> Any:
     """Spark's relation of a frame that is nothing but Parquet files; else None."""
-    plan = frame._jdf.queryExecution().analyzed()
-    while plan.getClass().getSimpleName() == "SubqueryAlias":
-        plan = plan.child()
-    if plan.getClass().getSimpleName() != "LogicalRelation":
+    leaf = relation(frame, "LogicalRelation")
+    found = leaf.relation() if leaf is not None else None
+    if found is None or found.getClass().getSimpleName() != "HadoopFsRelation":
         return None
-    relation = plan.relation()
-    if relation.getClass().getSimpleName() != "HadoopFsRelation":
-        return None
-    return relation if relation.fileFormat().getClass().getSimpleName() == "ParquetFileFormat" else None
+    return found if found.fileFormat().getClass().getSimpleName() == "ParquetFileFormat" else None
 
 
 def listing(frame: DataFrame) -> list[str] | None:
     """The addresses of the files of a frame that is nothing but Parquet files, each read once; else None."""
-    relation = _relation(frame)
-    if relation is None:
+    found = _relation(frame)
+    if found is None:
         return None
-    location = relation.location()
+    location = found.location()
     # A catalog may say that a partition lies in a folder of another name.
-    if location.getClass().getSimpleName() != "InMemoryFileIndex" and relation.partitionSchema().length():
+    if location.getClass().getSimpleName() != "InMemoryFileIndex" and found.partitionSchema().length():
         return None
     roots = location.rootPaths()
     # What is read twice is listed once.
@@ -124,7 +116,7 @@ def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column
         if kind is None or make is None:
             return None
         try:
-            found[_named(schema, key)] = None if text == NULL_PARTITION else make(_unescaped(text), kind)
+            found[Column((key,))] = None if text == NULL_PARTITION else make(_unescaped(text), kind)
         except (ValueError, ArithmeticError):
             return None
     return found if len(found) == len(keys) else None
@@ -170,12 +162,6 @@ _TYPED: dict[str, Callable[[str, DataType], Scalar]] = {
 }
 
 
-def _named(schema: DataType, name: str) -> Column:
-    """The column by the name that the frame has for it."""
-    exact = next(one for one in schema.names if one == name or one.lower() == name.lower())
-    return Column((exact,))
-
-
 def _holds(
     placed: Mapping[Column, Scalar | None], partition: Mapping[str, str], schema: DataType
 ) -> bool | None:
@@ -194,36 +180,15 @@ def _holds(
     return True
 
 
-def _constant(value: Scalar | None) -> Facts:
-    if value is None:
-        return Facts(None, values=frozenset())
-    bounded = not isinstance(value, str)
-    bound = value if bounded else None
-    return Facts(0, bound, bound, bounded, frozenset({value}))
-
-
-def _counted(constants: Mapping[Column, Facts], rows: int) -> dict[Column, Facts]:
-    return {
-        column: replace(facts, nulls=rows) if facts.nulls is None else facts
-        for column, facts in constants.items()
-    }
+def _constants(placed: Mapping[Column, Scalar | None], file: File) -> dict[Column, Facts]:
+    return {column: constant(value, file.rows) for column, value in placed.items()}
 
 
 def _asked(schema: DataType, wanted: Wanted) -> Iterator[Asked]:
     for column in sorted(wanted.bounds | wanted.values, key=str):
         kind = resolve(schema, column)
-        if column.single and isinstance(kind, DataType) and _written_alike(schema, column):
+        if isinstance(kind, DataType) and named_alike(schema, column):
             yield Asked(column, kind, column in wanted.values)
-
-
-def _written_alike(schema: DataType, column: Column) -> bool:
-    """Whether the contract writes the names as the frame has them: Spark looks them up without case."""
-    here = schema
-    for step in column.steps:
-        if isinstance(step, Inside) or step not in here.names:
-            return False
-        here = here.parts[here.names.index(step)]
-    return True
 
 
 def _read(frame: DataFrame, paths: Sequence[str], asked: tuple[Asked, ...]) -> list[File] | None:

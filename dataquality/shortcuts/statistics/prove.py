@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from dq.dataquality.model.term import Path
 from dq.dataquality.shortcuts.statistics.facts import File, Scalar, Wanted
 from dq.dataquality.spark.measure import measure, schema_of
 from dq.dataquality.spark.plan import plan
+from dq.dataquality.sql.spark_predicate import literal_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -214,14 +214,4 @@ def _listed(frame: DataFrame, candidates: Mapping[Column, frozenset[Scalar]], ro
 
 
 def _literal(value: Scalar) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, dt.datetime):
-        return sql.timestamp(value) if value.tzinfo else sql.civil_timestamp(value)
-    if isinstance(value, dt.date):
-        return sql.date(value)
-    if isinstance(value, str):
-        return sql.text(value)
-    if isinstance(value, bytes):
-        return f"X'{value.hex()}'"
-    return sql.number(value)
+    return f"X'{value.hex()}'" if isinstance(value, bytes) else literal_sql(value)

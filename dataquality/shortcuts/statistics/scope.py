@@ -25,19 +25,18 @@ TYPED: Mapping[str, Callable[[str], Scalar]] = {
 def asked(schema: DataType, partitions: Partitions, wanted: Wanted) -> frozenset[Column]:
     """All columns of which facts are needed: those that are wanted, and those that choose the partitions.
 
-    Only columns that the contract writes exactly as the frame does: Spark looks names up without case, and
-    two could be meant.
+    Only columns that the contract writes exactly as the frame does.
     """
     names = {name.lower() for partition in partitions for name in partition}
     keys = {Column((name,)) for name in schema.names if name.lower() in names}
-    return frozenset(
-        column
-        for column in wanted.bounds | wanted.values | keys
-        if column.single and _named_alike(schema, column)
-    )
+    return frozenset(one for one in wanted.bounds | wanted.values | keys if named_alike(schema, one))
 
 
-def _named_alike(schema: DataType, column: Column) -> bool:
+def named_alike(schema: DataType, column: Column) -> bool:
+    """Whether nothing repeated lies on the way, and each name is written as in the schema.
+
+    Spark looks names up without case, and two could be meant.
+    """
     here = schema
     for step in column.steps:
         if not isinstance(step, str) or step not in here.names:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SOURCES: dict[str, Source] = {
-    "parquet": parquet.SOURCE,
-    "iceberg": iceberg.SOURCE,
-    "delta": delta.SOURCE,
+    "parquet": parquet.files,
+    "iceberg": iceberg.files,
+    "delta": delta.files,
 }
 
 

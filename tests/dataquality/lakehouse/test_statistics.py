@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = lakehouse.MARKS
 STATISTICS = frozenset({Lever.STATISTICS})
-SOURCES = {"iceberg": iceberg.SOURCE, "delta": delta.SOURCE}
+SOURCES = {"iceberg": iceberg.files, "delta": delta.files}
 # How much is done to a table; DQ_EXAMPLES asks for more, as it does of the random tables.
 DEEDS = max(1, min(40, int(os.environ.get("DQ_EXAMPLES", "16")) // 5))
 FORMATS = pytest.mark.parametrize("form", SOURCES)
