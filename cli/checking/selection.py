@@ -137,7 +137,7 @@ def _scopes(
     if not one.partition_keys():
         return (None,)
     tested = check_runs.checked(tx, contract.key, one.name)
-    arrived = [kept for kept in ledger.of_object(tx, contract.key, one.name) if kept.delivered_at is not None]
+    arrived = [kept for kept in ledger.history(tx, (contract.key, one.name)) if kept.delivered_at is not None]
     # A delivery without a partition is new each time, and what was tested of it says nothing.
     return tuple(scope for scope in _named(arrived) if scope is None or name_of(scope) not in tested)
 
@@ -154,7 +154,7 @@ def _of_cycles(tx: Connection, pairs: Sequence[Pair], wanted: Sequence[datetime]
     made: list[Task] = []
     known: dict[datetime, None] = {}
     for contract, one in pairs:
-        cycles = ledger.of_object(tx, contract.key, one.name)
+        cycles = ledger.history(tx, (contract.key, one.name))
         known |= {kept.cycle.due_at: None for kept in cycles}
         mine = [kept for due in wanted for kept in cycles if kept.cycle.due_at == due]
         here = [kept for kept in mine if kept.delivered_at is not None]

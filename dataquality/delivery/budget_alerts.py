@@ -16,7 +16,8 @@ from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget import Budget, budget
 from dq.dataquality.delivery.burn import RULES
 from dq.dataquality.delivery.state import watermarks
-from dq.dataquality.delivery.turn import Key, Tell
+from dq.dataquality.delivery.state.keys import Key
+from dq.dataquality.delivery.turn import Tell
 
 HALF, EXHAUSTED = "half", "exhausted"
 # What is broken when so much was told, before the `+` and the first letters of burn rules.

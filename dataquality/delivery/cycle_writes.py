@@ -5,10 +5,9 @@ A contract stands here by its key, so that two majors of it have cycles and rece
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
@@ -20,13 +19,10 @@ from dq.dataquality.delivery import proof
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.sources.evidence import Evidence, SourceAnswer
 from dq.dataquality.delivery.state import watermarks
-from dq.dataquality.delivery.state.receipts import AT_ONCE
+from dq.dataquality.delivery.state.keys import Key, key_of, parts
 from dq.dataquality.delivery.state.tables import cycle as cycles_table
 from dq.dataquality.delivery.state.tables import cycle_event
 from dq.dataquality.delivery.status import CycleVerdict
-
-T = TypeVar("T")
-Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +55,16 @@ def enumerate_all(tx: Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]], un
     watermarks.move(tx, [slo.key for slo, _ in due], until)
 
 
-def _there(tx: Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]]) -> set[tuple[str, str, str, datetime]]:
+def _there(tx: Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]]) -> set[tuple[object, ...]]:
     since = min((cycle.due_at for _, new in due for cycle in new), default=None)
     if since is None:
         return set()
     columns = cycles_table.c
-    asked = select(columns.contract, columns.object, columns.slo, columns.due_at)
+    asked = select(*key_of(cycles_table), columns.due_at)
     names = sorted({slo.key[0] for slo, new in due if new})
-    found: set[tuple[str, str, str, datetime]] = set()
-    for part in _parts(names):
-        rows = tx.execute(asked.where(columns.contract.in_(part), columns.due_at >= since))
-        found |= {(contract, one, slo, at) for contract, one, slo, at in rows}
+    found: set[tuple[object, ...]] = set()
+    for part in parts(names):
+        found |= set(map(tuple, tx.execute(asked.where(columns.contract.in_(part), columns.due_at >= since))))
     return found
 
 
@@ -103,7 +98,7 @@ def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
     before = {one.before.id: one.before for one in moves}
     columns = cycles_table.c
     standing: set[int] = set()
-    for part in _parts(sorted(before)):
+    for part in parts(sorted(before)):
         for row in tx.execute(select(columns.id, columns.status, columns.told).where(columns.id.in_(part))):
             kept = before[row.id]
             if (row.status, row.told) == (kept.status, kept.told):
@@ -139,7 +134,7 @@ def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
 
 def _values(one: Move) -> dict[str, object]:
     before, evidence = one.before, one.evidence
-    arriving = evidence is not None and evidence.arriving is not None
+    arriving = evidence.arriving if evidence else None
     revoked = before.status.good and not one.judged.status.good
     return {
         "row": before.id,
@@ -152,7 +147,7 @@ def _values(one: Move) -> dict[str, object]:
         else (evidence.first_seen if evidence else None) or before.first_seen_at,
         "source": evidence.source if evidence and one.delivered_at else None,
         "claims": _claims(evidence.claims) if evidence else None,
-        "arriving_since": (before.arriving_since or _first(evidence)) if arriving else None,
+        "arriving_since": (before.arriving_since or arriving) if arriving else None,
         "look_again_at": one.look_again_at,
         "gone_since": one.gone_since,
         "anew_at": one.anew_at or before.anew_at,
@@ -164,15 +159,7 @@ def _values(one: Move) -> dict[str, object]:
     }
 
 
-def _first(evidence: Evidence | None) -> datetime | None:
-    return evidence.arriving if evidence else None
-
-
 def _claims(claims: Iterable[SourceAnswer]) -> list[list[object]]:
     return [
         [one.source, one.delivered_at.isoformat() if one.delivered_at else None, one.rows] for one in claims
     ]
-
-
-def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (items[start : start + AT_ONCE] for start in range(0, len(items), AT_ONCE))

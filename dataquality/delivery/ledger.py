@@ -18,12 +18,11 @@ from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery.sources.absence import CycleState
 from dq.dataquality.delivery.sources.evidence import SourceAnswer
-from dq.dataquality.delivery.state.receipts import AT_ONCE
+from dq.dataquality.delivery.state.keys import Key, is_of, key_of, parts
 from dq.dataquality.delivery.state.tables import cycle as cycles_table
 from dq.dataquality.delivery.state.tables import cycle_event, receipt, watermark
 
 OPEN = (CycleStatus.SCHEDULED, CycleStatus.PENDING, CycleStatus.MISSING, CycleStatus.UNKNOWN)
-_KEY = ("contract", "object", "slo")
 # Evidence can become visible late; an alert waits this long after the breach. It changes no status.
 SETTLE = timedelta(seconds=60)
 LATELY, _USUAL_OF = 30, 5
@@ -75,15 +74,12 @@ class Kept:
         return self.gone_since is not None and not self.status.good
 
 
-def open_cycles(
-    tx: Connection, now: datetime, contracts: Collection[str]
-) -> dict[tuple[str, str, str], list[Kept]]:
+def open_cycles(tx: Connection, now: datetime, contracts: Collection[str]) -> dict[Key, list[Kept]]:
     """The cycles of these contracts of which something new can be learnt at `now`, by SLO, oldest first."""
-    found: dict[tuple[str, str, str], list[Kept]] = {}
+    found: dict[Key, list[Kept]] = {}
     asked = select(cycles_table).where(_is_open(now)).order_by(cycles_table.c.due_at)
-    names = sorted(set(contracts))
-    for start in range(0, len(names), AT_ONCE):
-        for row in tx.execute(asked.where(cycles_table.c.contract.in_(names[start : start + AT_ONCE]))):
+    for some in parts(sorted(set(contracts))):
+        for row in tx.execute(asked.where(cycles_table.c.contract.in_(some))):
             found.setdefault((row.contract, row.object, row.slo), []).append(kept(row))
     return found
 
@@ -127,10 +123,10 @@ def any_held(tx: Connection, root: str) -> bool:
 
 def promises_due(tx: Connection, root: str, first: datetime, last: datetime) -> int:
     """How many SLOs with data under a root have a cycle whose breach lies between two instants, both in."""
-    columns, marks = cycles_table.c, watermark.c
-    same = and_(*(columns[name] == marks[name] for name in _KEY))
-    found = select(*(marks[name] for name in _KEY)).join(cycles_table, same)
-    due = found.where(marks.root == root, columns.breach_at.between(first, last)).distinct()
+    promises = key_of(watermark)
+    found = select(*promises).join(cycles_table, is_of(cycles_table, promises))
+    breaks = cycles_table.c.breach_at.between(first, last)
+    due = found.where(watermark.c.root == root, breaks).distinct()
     return tx.scalar(select(func.count()).select_from(due.subquery())) or 0
 
 
@@ -142,11 +138,10 @@ def withdrawn(tx: Connection, since: datetime) -> list[Kept]:
     return [kept(row) for row in tx.execute(found)]
 
 
-def history(tx: Connection, key: tuple[str, str, str]) -> list[Kept]:
-    """Every cycle of an SLO, oldest first."""
-    columns = cycles_table.c
-    here = and_(columns.contract == key[0], columns.object == key[1], columns.slo == key[2])
-    return [kept(row) for row in tx.execute(select(cycles_table).where(here).order_by(columns.due_at))]
+def history(tx: Connection, key: Sequence[str]) -> list[Kept]:
+    """Every cycle of an SLO, or of an object over all its SLOs by a key of two parts; oldest first."""
+    asked = select(cycles_table).where(is_of(cycles_table, key)).order_by(cycles_table.c.due_at)
+    return [kept(row) for row in tx.execute(asked)]
 
 
 def usual_delay(came: Sequence[Kept]) -> timedelta | None:
@@ -155,25 +150,24 @@ def usual_delay(came: Sequence[Kept]) -> timedelta | None:
     return timedelta(seconds=round(median(delays))) if len(delays) >= _USUAL_OF else None
 
 
-def lately(tx: Connection, key: tuple[str, str, str], before: datetime, most: int = LATELY) -> list[Kept]:
+def lately(tx: Connection, key: Key, before: datetime) -> list[Kept]:
     """The newest cycles of an SLO that were due before an instant and came, late or not; newest first."""
     columns = cycles_table.c
-    here = and_(columns.contract == key[0], columns.object == key[1], columns.slo == key[2])
-    came = and_(here, columns.due_at < before, columns.delivered_at.is_not(None))
-    found = select(cycles_table).where(came).order_by(columns.due_at.desc()).limit(most)
+    came = and_(is_of(cycles_table, key), columns.due_at < before, columns.delivered_at.is_not(None))
+    found = select(cycles_table).where(came).order_by(columns.due_at.desc()).limit(LATELY)
     return [kept(row) for row in tx.execute(found)]
 
 
 def counted(
-    tx: Connection, keys: Collection[tuple[str, str, str]], since: datetime, due_since: datetime
-) -> dict[tuple[str, str, str], list[tuple[datetime, CycleStatus]]]:
+    tx: Connection, keys: Collection[Key], since: datetime, due_since: datetime
+) -> dict[Key, list[tuple[datetime, CycleStatus]]]:
     """The cycles of these SLOs with a breach after an instant, as (breach_at, status), by SLO; none of them
     was due before `due_since`, which an index knows."""
     columns, names = cycles_table.c, sorted({key[0] for key in keys})
-    found: dict[tuple[str, str, str], list[tuple[datetime, CycleStatus]]] = {key: [] for key in keys}
-    asked = select(*(columns[name] for name in _KEY), columns.breach_at, columns.status)
-    for start in range(0, len(names), AT_ONCE):
-        here = and_(columns.contract.in_(names[start : start + AT_ONCE]), columns.due_at >= due_since)
+    found: dict[Key, list[tuple[datetime, CycleStatus]]] = {key: [] for key in keys}
+    asked = select(*key_of(cycles_table), columns.breach_at, columns.status)
+    for some in parts(names):
+        here = and_(columns.contract.in_(some), columns.due_at >= due_since)
         for row in tx.execute(asked.where(here, columns.breach_at > since)):
             key = (row.contract, row.object, row.slo)
             if key in found:
@@ -181,18 +175,10 @@ def counted(
     return found
 
 
-def of_object(tx: Connection, contract: str, one: str) -> list[Kept]:
-    """Every cycle of an object, over all its SLOs, oldest first."""
-    columns = cycles_table.c
-    here = and_(columns.contract == contract, columns.object == one)
-    return [kept(row) for row in tx.execute(select(cycles_table).where(here).order_by(columns.due_at))]
-
-
-def of_cycle(tx: Connection, key: tuple[str, str, str], due_at: datetime) -> Kept | None:
+def of_cycle(tx: Connection, key: Key, due_at: datetime) -> Kept | None:
     """The cycle of an SLO that was due at this instant, where the watcher has met it."""
-    columns = cycles_table.c
-    named = (columns[name] == value for name, value in zip(_KEY, key, strict=True))
-    row = tx.execute(select(cycles_table).where(*named, columns.due_at == due_at)).first()
+    here = and_(is_of(cycles_table, key), cycles_table.c.due_at == due_at)
+    row = tx.execute(select(cycles_table).where(here)).first()
     return kept(row) if row is not None else None
 
 
@@ -206,12 +192,11 @@ def delivered_since(
     """
     found = [
         (kept.delivered_at, partition)
-        for kept in of_object(tx, contract, one)
+        for kept in history(tx, (contract, one))
         if kept.delivered_at is not None and kept.delivered_at >= since
         for partition in kept.cycle.partitions or ((),)
     ]
-    columns = receipt.c
-    here = and_(columns.contract == contract, columns.object == one, columns.delivered_at >= since)
+    here = and_(receipt.c.contract == contract, receipt.c.object == one, receipt.c.delivered_at >= since)
     for row in tx.execute(select(receipt).where(here)):
         if row.server in elsewhere:
             continue

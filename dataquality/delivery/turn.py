@@ -32,7 +32,6 @@ _ENDED: Mapping[End, str] = {
 }
 
 Tell = Callable[[Connection, Breach | Recovery], object]
-Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,10 @@ from dq.dataquality.delivery.sources.probe import DeliveryPlace
 from dq.dataquality.delivery.sources.sight import Sight
 from dq.dataquality.delivery.state import excuses, watermarks
 from dq.dataquality.delivery.state.excuses import Excuse
+from dq.dataquality.delivery.state.keys import Key
 from dq.dataquality.delivery.state.receipts import all_receipts
 from dq.dataquality.delivery.status import CycleVerdict, Grounds, judge_on
-from dq.dataquality.delivery.turn import Key, Tell, Turn, tell_platform
+from dq.dataquality.delivery.turn import Tell, Turn, tell_platform
 from dq.dataquality.delivery.turn import event as turn_event
 from dq.dataquality.delivery.withdrawal import withdraw
 from dq.dataquality.delivery.wording import background

@@ -10,8 +10,9 @@ from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.budget_alerts import withdraw_budget
 from dq.dataquality.delivery.cycle_writes import Move, move_all
 from dq.dataquality.delivery.state import watermarks
+from dq.dataquality.delivery.state.keys import Key
 from dq.dataquality.delivery.status import CycleVerdict
-from dq.dataquality.delivery.turn import Key, Tell, Turn, ended, tell_platform
+from dq.dataquality.delivery.turn import Tell, Turn, ended, tell_platform
 from dq.store.engine import Store
 
 

@@ -14,7 +14,7 @@ from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.state import watermarks
-from dq.dataquality.delivery.state.watermarks import Key
+from dq.dataquality.delivery.state.keys import Key
 
 # The SLOs of a contract's text, by the SHA-256 of it and their keys.
 Promises = Mapping[tuple[str, Key], Slo]

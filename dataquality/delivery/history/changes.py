@@ -6,17 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Row, and_, select
+from sqlalchemy import Connection, Row, select
 
 from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery import ledger, proof
 from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.state.keys import Key, is_of, key_of
 from dq.dataquality.delivery.state.tables import cycle as cycles_table
 from dq.dataquality.delivery.state.tables import cycle_event
-from dq.dataquality.delivery.state.watermarks import Key
 from dq.dataquality.delivery.status import Grounds
-
-_KEY = ("contract", "object", "slo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +30,15 @@ class StatusChange:
 
 def keys(tx: Connection) -> list[Key]:
     """Every SLO that has cycles, in order."""
-    columns = [cycles_table.c[name] for name in _KEY]
-    return [
-        (contract, one, slo)
-        for contract, one, slo in tx.execute(select(*columns).distinct().order_by(*columns))
-    ]
+    columns = key_of(cycles_table)
+    asked = select(*columns).distinct().order_by(*columns)
+    return [(contract, one, slo) for contract, one, slo in tx.execute(asked)]
 
 
 def with_changes(tx: Connection, key: Key) -> Iterator[tuple[Kept, list[StatusChange]]]:
     """The cycles of an SLO, oldest first, each with its changes in the order in which they were written."""
-    here = and_(*(cycles_table.c[name] == value for name, value in zip(_KEY, key, strict=True)))
-    joined = select(cycle_event).join(cycles_table, cycle_event.c.cycle_id == cycles_table.c.id).where(here)
+    joined = select(cycle_event).join(cycles_table, cycle_event.c.cycle_id == cycles_table.c.id)
+    joined = joined.where(is_of(cycles_table, key))
     changes: dict[int, list[StatusChange]] = {}
     for row in tx.execute(joined.order_by(cycle_event.c.id)):
         changes.setdefault(row.cycle_id, []).append(_change(row))

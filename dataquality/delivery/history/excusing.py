@@ -16,7 +16,7 @@ from dq.dataquality.delivery.history import changes
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.state import excuses
 from dq.dataquality.delivery.state.excuses import Excuse
-from dq.dataquality.delivery.state.watermarks import Key
+from dq.dataquality.delivery.state.keys import Key
 from dq.dataquality.delivery.status import CycleVerdict, Grounds, judge_on
 from dq.dataquality.delivery.turn import Tell, Turn, ended, tell_platform
 

@@ -12,7 +12,7 @@ from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery.history import changes
 from dq.dataquality.delivery.history.changes import StatusChange
 from dq.dataquality.delivery.ledger import Kept
-from dq.dataquality.delivery.state.watermarks import Key
+from dq.dataquality.delivery.state.keys import Key
 from dq.dataquality.delivery.status import CycleVerdict, judge_on
 
 

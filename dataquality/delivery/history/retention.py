@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
 from dq.contracts.shared.outcome import CycleStatus
-from dq.dataquality.delivery.state.receipts import AT_ONCE
+from dq.dataquality.delivery.state.keys import AT_ONCE
 from dq.dataquality.delivery.state.tables import cycle, cycle_event, cycle_excuse, cycle_month, receipt
 from dq.store.engine import Store
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, and_, func, select, text
+from sqlalchemy import Connection, func, select, text
 
 from dq.contracts.shared.outcome import CycleStatus
+from dq.dataquality.delivery.state.keys import is_of, key_of
 from dq.dataquality.delivery.state.tables import cycle, cycle_event, watermark
-
-_KEY = ("contract", "object", "slo")
 
 
 def faults(tx: Connection) -> Iterator[str]:
@@ -25,9 +24,8 @@ def faults(tx: Connection) -> Iterator[str]:
     lone = unchanged.where(~select(events.id).where(events.cycle_id == columns.id).exists())
     for still in tx.execute(lone.where(columns.status != CycleStatus.PENDING)):
         yield f"{_name(still)} is {still.status}, and no change says so"
-    marks = watermark.c
-    same = and_(*(columns[name] == marks[name] for name in _KEY))
-    beyond = unchanged.join(watermark, same).where(columns.due_at > marks.through)
+    watched = unchanged.join(watermark, is_of(cycle, key_of(watermark)))
+    beyond = watched.where(columns.due_at > watermark.c.through)
     for early in tx.execute(beyond):
         yield f"{_name(early)} was due after the instant up to which it is watched"
     orphans = select(func.count()).select_from(cycle_event).where(

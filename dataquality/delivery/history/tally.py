@@ -11,6 +11,7 @@ from sqlalchemy import Connection, and_, case, func, literal, select
 
 from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery.budget import allowed_misses
+from dq.dataquality.delivery.state.keys import is_of, key_of
 from dq.dataquality.delivery.state.tables import cycle, slo_terms
 from dq.store.schema import UtcDateTime
 
@@ -53,9 +54,7 @@ def tallies(tx: Connection, now: datetime) -> Iterator[SloTally]:
         value=terms.window_seconds,
     )
     mine = and_(
-        cycles.contract == terms.contract,
-        cycles.object == terms.object,
-        cycles.slo == terms.slo,
+        is_of(cycle, key_of(slo_terms)),
         cycles.breach_at > since,
         cycles.breach_at <= now,
         cycles.status.in_([*GOOD, *BAD]),
@@ -68,7 +67,7 @@ def tallies(tx: Connection, now: datetime) -> Iterator[SloTally]:
         )
         .select_from(slo_terms.outerjoin(cycle, mine))
         .group_by(*slo_terms.c)
-        .order_by(terms.contract, terms.object, terms.slo)
+        .order_by(*key_of(slo_terms))
     )
     for row in tx.execute(found):
         objective = Fraction(row.objective)

@@ -8,9 +8,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, insert, select
 
-from dq.dataquality.delivery.state.receipts import AT_ONCE
+from dq.dataquality.delivery.state.keys import KEY, Key, parts
 from dq.dataquality.delivery.state.tables import cycle_excuse
-from dq.dataquality.delivery.state.watermarks import Key
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ def record(tx: Connection, excuses: Iterable[Excuse]) -> None:
     """Adds them to what was said before."""
     rows = [
         {
-            **dict(zip(("contract", "object", "slo"), one.key, strict=True)),
+            **dict(zip(KEY, one.key, strict=True)),
             "due_at": one.due_at,
             "at": one.at,
             "by": one.by,
@@ -49,10 +48,10 @@ def record(tx: Connection, excuses: Iterable[Excuse]) -> None:
 
 def said(tx: Connection, contracts: Collection[str]) -> dict[tuple[Key, datetime], Excuse]:
     """The newest word of each cycle of these contracts, whatever it says."""
-    columns, names = cycle_excuse.c, sorted(contracts)
+    columns = cycle_excuse.c
     found: dict[tuple[Key, datetime], Excuse] = {}
-    for start in range(0, len(names), AT_ONCE):
-        here = columns.contract.in_(names[start : start + AT_ONCE])
+    for some in parts(sorted(contracts)):
+        here = columns.contract.in_(some)
         for row in tx.execute(select(cycle_excuse).where(here).order_by(columns.id)):
             key = (row.contract, row.object, row.slo)
             found[key, row.due_at] = Excuse(key, row.due_at, row.at, row.by, row.reason, row.undone)

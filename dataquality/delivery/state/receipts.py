@@ -8,10 +8,8 @@ from datetime import datetime
 from sqlalchemy import Connection, insert, select
 
 from dq.dataquality.delivery.sources.probe import Receipt
+from dq.dataquality.delivery.state.keys import parts
 from dq.dataquality.delivery.state.tables import receipt
-
-# Databases bound how many values a statement may have.
-AT_ONCE = 500
 
 
 def receipts(tx: Connection, contract: str, one: str, elsewhere: Collection[str] = ()) -> dict[str, Receipt]:
@@ -31,8 +29,8 @@ def all_receipts(
     """
     found: dict[tuple[str, str], dict[str, Receipt]] = {}
     columns, names = receipt.c, sorted(elsewhere)
-    for start in range(0, len(names), AT_ONCE):
-        here = columns.contract.in_(names[start : start + AT_ONCE])
+    for some in parts(names):
+        here = columns.contract.in_(some)
         for row in tx.execute(select(receipt).where(here).order_by(columns.delivered_at, columns.revision)):
             if row.server in elsewhere[row.contract]:
                 continue

@@ -12,6 +12,7 @@ from datetime import datetime
 from sqlalchemy import Connection, and_, bindparam, delete, insert, or_, select
 
 from dq.dataquality.delivery.sources.absence import CycleState, MissingPart
+from dq.dataquality.delivery.state.keys import is_of, key_of
 from dq.dataquality.delivery.state.tables import cycle, cycle_excuse, receipt, resting_contract, resting_part
 
 
@@ -67,9 +68,7 @@ def spoken_of(tx: Connection) -> set[str]:
     parts, same = resting_part.c, resting_part.c.cycle_id == cycle.c.id
     there = and_(receipt.c.contract == cycle.c.contract, receipt.c.object == cycle.c.object)
     meant = or_(receipt.c.partition == parts.label, receipt.c.due_at == cycle.c.due_at)
-    excused = and_(
-        *(cycle_excuse.c[name] == cycle.c[name] for name in ("contract", "object", "slo", "due_at"))
-    )
+    excused = and_(is_of(cycle_excuse, key_of(cycle)), cycle_excuse.c.due_at == cycle.c.due_at)
     asked = select(parts.file).join(cycle, same)
     return {
         *tx.scalars(asked.join(receipt, and_(there, meant)).distinct()),

@@ -15,7 +15,13 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from dq.dataquality.delivery.state.keys import KEY
 from dq.store.schema import Count, Json, UtcDateTime, metadata
+
+
+def _slo(**said: bool) -> list[Column[str]]:
+    return [Column(name, Text, **said) for name in KEY]
+
 
 contract_holder = Table(
     "contract_holder",
@@ -32,9 +38,7 @@ contract_holder = Table(
 watermark = Table(
     "slo_watermark",
     metadata,
-    Column("contract", Text, primary_key=True),
-    Column("object", Text, primary_key=True),
-    Column("slo", Text, primary_key=True),
+    *_slo(primary_key=True),
     # Every cycle due up to here has a row.
     Column("through", UtcDateTime, nullable=False),
     # The newest delivery that is known; NULL: there was none.
@@ -49,9 +53,7 @@ slo_terms = Table(
     "slo_terms",
     metadata,
     # What is watched, with what its standing is counted by: the contract itself may be elsewhere.
-    Column("contract", Text, primary_key=True),
-    Column("object", Text, primary_key=True),
-    Column("slo", Text, primary_key=True),
+    *_slo(primary_key=True),
     Column("product", Text, nullable=False),
     # A fraction, such as `19/20`.
     Column("objective", String(32), nullable=False),
@@ -101,9 +103,7 @@ cycle = Table(
     "cycle",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("contract", Text, nullable=False),
-    Column("object", Text, nullable=False),
-    Column("slo", Text, nullable=False),
+    *_slo(nullable=False),
     Column("due_at", UtcDateTime, nullable=False),
     Column("breach_at", UtcDateTime, nullable=False),
     # The civil time in the schedule's zone, as text: it has no zone of its own.
@@ -164,9 +164,7 @@ cycle_excuse = Table(
     metadata,
     # Rows are added only: the newest of a cycle says whether it is excused, by whom and why.
     Column("id", Integer, primary_key=True),
-    Column("contract", Text, nullable=False),
-    Column("object", Text, nullable=False),
-    Column("slo", Text, nullable=False),
+    *_slo(nullable=False),
     Column("due_at", UtcDateTime, nullable=False),
     Column("at", UtcDateTime, nullable=False),
     Column("by", Text, nullable=False),
@@ -179,9 +177,7 @@ cycle_month = Table(
     "cycle_month",
     metadata,
     # What is left of cycles that were pruned: how many of a month had each status.
-    Column("contract", Text, primary_key=True),
-    Column("object", Text, primary_key=True),
-    Column("slo", Text, primary_key=True),
+    *_slo(primary_key=True),
     # `2026-05`, of the due instant in UTC.
     Column("month", String(7), primary_key=True),
     Column("status", String(16), primary_key=True),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from sqlalchemy import Connection, and_, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select
 
 from dq.contracts.slo import Slo
-from dq.dataquality.delivery.state.receipts import AT_ONCE
+from dq.dataquality.delivery.state.keys import KEY, Key, is_of, parts
 from dq.dataquality.delivery.state.tables import slo_terms
 
-Key = tuple[str, str, str]
 Terms = dict[Key, tuple[str, str, int]]
 
 
@@ -29,10 +28,8 @@ def of(slos: Iterable[Slo]) -> Terms:
 def known(tx: Connection, contracts: Collection[str]) -> Terms:
     """What is kept of these contracts."""
     found: Terms = {}
-    names = sorted(contracts)
-    for start in range(0, len(names), AT_ONCE):
-        here = slo_terms.c.contract.in_(names[start : start + AT_ONCE])
-        for row in tx.execute(select(slo_terms).where(here)):
+    for some in parts(sorted(contracts)):
+        for row in tx.execute(select(slo_terms).where(slo_terms.c.contract.in_(some))):
             found[row.contract, row.object, row.slo] = (row.product, row.objective, row.window_seconds)
     return found
 
@@ -48,15 +45,9 @@ def changed(kept: Terms, wanted: Terms, ended: Callable[[Key], str | None]) -> T
 
 def write(tx: Connection, news: Terms) -> None:
     """Writes what `changed` gave."""
-    columns = slo_terms.c
-    for contract, one, slo in news:
-        same = and_(columns.contract == contract, columns.object == one, columns.slo == slo)
-        tx.execute(delete(slo_terms).where(same))
-    rows = [
-        {"contract": key[0], "object": key[1], "slo": key[2]}
-        | {"product": terms[0], "objective": terms[1], "window_seconds": terms[2]}
-        for key, terms in news.items()
-        if terms[0]
-    ]
+    for key in news:
+        tx.execute(delete(slo_terms).where(is_of(slo_terms, key)))
+    names = (*KEY, "product", "objective", "window_seconds")
+    rows = [dict(zip(names, (*key, *terms), strict=True)) for key, terms in news.items() if terms[0]]
     if rows:
         tx.execute(insert(slo_terms), rows)
