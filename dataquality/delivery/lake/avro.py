@@ -10,8 +10,6 @@ from dq.contracts.shared.install import install_command
 from dq.dataquality.delivery.lake import unpacking
 from dq.dataquality.delivery.lake.files import Files
 
-MAGIC = b"Obj\x01"
-
 
 def records(files: Files, path: str) -> list[dict[str, Any]]:
     """Every record of the file. Raises MissingTool without fastavro, Unreadable for what is no Avro."""

@@ -10,6 +10,10 @@ from typing import NamedTuple
 from dq.dataquality.delivery.lake.files import Files
 
 Pairs = tuple[tuple[str, str], ...]
+# What is raised for a log that is not as its specification has it.
+NOT_UNDERSTOOD = (
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, StopIteration),
+)
 
 
 class Brought(NamedTuple):

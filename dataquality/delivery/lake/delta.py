@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,15 @@ from urllib.parse import unquote
 
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.delivery.lake import delta_names
-from dq.dataquality.delivery.lake.commit import Brought, Commit, Pairs, TableLog, summed, taken
+from dq.dataquality.delivery.lake.commit import (
+    NOT_UNDERSTOOD,
+    Brought,
+    Commit,
+    Pairs,
+    TableLog,
+    summed,
+    taken,
+)
 from dq.dataquality.delivery.lake.files import Files, Seen
 
 _COMMIT = re.compile(r"\d{20}\.json")
@@ -32,7 +40,7 @@ def read(files: Files, place: str, known: Collection[str], since: datetime) -> T
     """The table's log; its commit times are those that it holds itself, else the files' own."""
     log = f"{place}/_delta_log"
     inside = files.inside(log)
-    seen = sorted((one for one in inside if _COMMIT.fullmatch(one.name)), key=lambda one: one.name)
+    seen = commits(inside)
     new = [
         _commit(one, files.read(f"{log}/{one.name}"))
         for one in seen
@@ -45,7 +53,17 @@ def read(files: Files, place: str, known: Collection[str], since: datetime) -> T
     return TableLog(tuple(new), tuple(_ident(one) for one in seen), begins)
 
 
-def _renamed(commits: list[Commit], names: Mapping[str, str]) -> list[Commit]:
+def commits(inside: Iterable[Seen]) -> list[Seen]:
+    """The files of commits in the folder of a log, in their order."""
+    return sorted((one for one in inside if _COMMIT.fullmatch(one.name)), key=lambda one: one.name)
+
+
+def actions_of(content: bytes) -> list[Any]:
+    """The actions of a commit. Raises ValueError for what is no JSON."""
+    return [json.loads(line) for line in content.splitlines() if line.strip()]
+
+
+def _renamed(done: list[Commit], names: Mapping[str, str]) -> list[Commit]:
     def columns(pairs: Pairs) -> Pairs:
         return tuple((names.get(name, name), value) for name, value in pairs)
 
@@ -55,7 +73,7 @@ def _renamed(commits: list[Commit], names: Mapping[str, str]) -> list[Commit]:
             brought=tuple(one._replace(partition=columns(one.partition)) for one in commit.brought),
             took=tuple(map(columns, commit.took)),
         )
-        for commit in commits
+        for commit in done
     ]
 
 
@@ -66,7 +84,7 @@ def _ident(file: Seen) -> str:
 
 def _commit(file: Seen, content: bytes) -> Commit:
     try:
-        actions = [json.loads(line) for line in content.splitlines() if line.strip()]
+        actions = actions_of(content)
         info: dict[str, Any] = next((one["commitInfo"] for one in actions if "commitInfo" in one), {})
         told = info.get("inCommitTimestamp")
         at = file.modified_at if told is None else datetime.fromtimestamp(told / 1000, UTC)
@@ -74,15 +92,7 @@ def _commit(file: Seen, content: bytes) -> Commit:
         lost = [one["remove"] for one in actions if "remove" in one and one["remove"].get("dataChange", True)]
         kept = [one["add"] for one in actions if "add" in one]
         return Commit(_ident(file), at, brought, taken(map(partition, lost), map(partition, kept)))
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        ArithmeticError,
-        OSError,
-        RecursionError,
-    ) as error:
+    except (*NOT_UNDERSTOOD, OSError) as error:
         raise Unreadable(f"Delta's log has no commit in {file.name}.", "Look at this file.") from error
 
 

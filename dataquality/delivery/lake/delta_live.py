@@ -5,7 +5,6 @@ Source: https://github.com/delta-io/delta/blob/master/PROTOCOL.md, "Action Recon
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +15,11 @@ from urllib.parse import unquote
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.delivery.lake import delta_names
 from dq.dataquality.delivery.lake.commit import Pairs
-from dq.dataquality.delivery.lake.delta import partition
+from dq.dataquality.delivery.lake.delta import actions_of, commits, partition
 from dq.dataquality.delivery.lake.files import Files, Seen
 
 # Of a larger checkpoint nobody knows what its columns unpack to.
 _MOST_FILES, _MOST_BYTES = 1_000_000, 256 * 2**20
-_COMMIT = re.compile(r"\d{20}\.json")
 _NUMBERED = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\..+)")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
 
@@ -68,7 +66,7 @@ def live(files: Files, place: str) -> set[Pairs] | None:
     if delta_names.mapped({name for each in pairs for name, _ in each}):
         log = f"{place}/_delta_log"
         inside = files.inside(log)
-        names = delta_names.names(files, log, inside, _commits(inside))
+        names = delta_names.names(files, log, inside, commits(inside))
         return {tuple((names.get(name, name), value) for name, value in each) for each in pairs}
     return pairs
 
@@ -83,7 +81,7 @@ def state(files: Files, place: str, columns: Sequence[str]) -> DeltaState | None
     log = f"{place}/_delta_log"
     inside = files.inside(log)
     number, parts = _checkpoint(inside)
-    since = [one for one in _commits(inside) if one.name[:20] > number]
+    since = [one for one in commits(inside) if one.name[:20] > number]
     first = int(number) + 1 if parts else 0
     numbers = [int(one.name[:20]) for one in since]
     # Of a checkpoint that is half there, or of a kind that is not read, the commits may be gone.
@@ -97,16 +95,11 @@ def state(files: Files, place: str, columns: Sequence[str]) -> DeltaState | None
             return None
         found.add(actions)
     for one in since:
-        lines = files.read(f"{log}/{one.name}").splitlines()
-        actions = [json.loads(line) for line in lines if line.strip()]
+        actions = actions_of(files.read(f"{log}/{one.name}"))
         if not actions:
             raise Unreadable(f"Delta's log has no commit in {one.name}.", "Look at this file.")
         found.add(actions)
     return found
-
-
-def _commits(inside: Sequence[Seen]) -> list[Seen]:
-    return sorted((one for one in inside if _COMMIT.fullmatch(one.name)), key=lambda one: one.name)
 
 
 def _checkpoint(inside: Sequence[Seen]) -> tuple[str, list[str]]:

@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from dq.contracts.access.filesystem import is_remote, mend_of, opened, split
 from dq.contracts.access.open_beneath import NO_WAIT
@@ -238,29 +238,10 @@ class SilentFiles:
 
     problem: str
 
-    def stat(self, path: str) -> Seen | None:
-        raise self._unreadable(path)
+    def _silent(self, path: str) -> NoReturn:
+        raise Unreadable(f"{self.problem}.", f"Look at this storage, and at the way to it: {path}.")
 
-    def inside(self, path: str) -> list[Seen]:
-        raise self._unreadable(path)
-
-    def read(self, path: str) -> bytes:
-        raise self._unreadable(path)
-
-    def folders(self, path: str) -> list[str]:
-        raise self._unreadable(path)
-
-    def holds(self, path: str) -> bool:
-        raise self._unreadable(path)
-
-    def root(self, path: str) -> str:
-        raise self._unreadable(path)
-
-    def nothing(self, path: str) -> bool:
-        raise self._unreadable(path)
-
-    def _unreadable(self, path: str) -> Unreadable:
-        return Unreadable(f"{self.problem}.", f"Look at this storage, and at the way to it: {path}.")
+    stat = inside = read = folders = holds = root = nothing = _silent
 
 
 class Storages:

@@ -14,8 +14,16 @@ from typing import Any
 from urllib.parse import unquote
 
 from dq.contracts.shared.errors import Unreadable
-from dq.dataquality.delivery.lake import avro
-from dq.dataquality.delivery.lake.commit import Brought, Commit, Pairs, TableLog, summed, taken
+from dq.dataquality.delivery.lake import avro, unpacking
+from dq.dataquality.delivery.lake.commit import (
+    NOT_UNDERSTOOD,
+    Brought,
+    Commit,
+    Pairs,
+    TableLog,
+    summed,
+    taken,
+)
 from dq.dataquality.delivery.lake.files import Files, Seen
 
 _COMPLETED = re.compile(r"(\d{14,17})(?:_(\d{17}))?\.(?:commit|deltacommit|replacecommit)")
@@ -83,14 +91,16 @@ def _changed(
 ) -> tuple[tuple[Brought, ...], tuple[Pairs, ...]]:
     """What an instant brought, and which partitions it emptied."""
     try:
-        told = avro.parsed(content, name)[0] if content[:4] == avro.MAGIC else json.loads(content or b"{}")
+        told = (
+            avro.parsed(content, name)[0] if content[:4] == unpacking.MAGIC else json.loads(content or b"{}")
+        )
         operation = str(told.get("operationType")).upper()
         written = list(_written(told, terms))
         replaced = told.get("partitionToReplaceFileIds") or {} if operation in _REPLACES else {}
         lost = [_partition(path, terms) for path, groups in replaced.items() if groups]
         brought = (summed(written) or (Brought((), 0),)) if operation in _BRINGS else ()
         return brought, taken(lost, [partition for partition, _ in written])
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+    except NOT_UNDERSTOOD as error:
         raise Unreadable(f"Hudi's {name} cannot be understood.", "Look at this file.") from error
 
 

@@ -14,7 +14,15 @@ from typing import Any
 
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.delivery.lake import avro
-from dq.dataquality.delivery.lake.commit import Brought, Commit, Pairs, TableLog, summed, taken
+from dq.dataquality.delivery.lake.commit import (
+    NOT_UNDERSTOOD,
+    Brought,
+    Commit,
+    Pairs,
+    TableLog,
+    summed,
+    taken,
+)
 from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.delivery.lake.unpacking import unzipped
 
@@ -55,7 +63,7 @@ def read(files: Files, place: str, known: Collection[str], since: dt.datetime) -
         # What is there and leads to the current one no more was rolled back; what has expired is not there.
         there = {str(one["snapshot-id"]) for one in table.get("snapshots") or ()}
         undone = sorted(set(known) & there - set(map(str, line)))
-    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+    except NOT_UNDERSTOOD as error:
         raise Unreadable(f"Iceberg's {newest} cannot be understood.", "Look at this file.") from error
     oldest = next(iter(line.values()), None)
     whole = oldest is None or oldest.get("parent-snapshot-id") is None

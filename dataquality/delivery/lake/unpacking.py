@@ -16,7 +16,8 @@ from dq.contracts.shared.errors import Unreadable
 MOST_UNPACKED = 128 * 1024 * 1024
 """More is no log of a table, or none that can be understood at every tick."""
 
-_MAGIC_AND_SYNC = (4, 16)
+MAGIC = b"Obj\x01"
+_SYNC = 16
 # Fields of a record that take no byte, and are made of none all the same.
 _MOST_HOLLOW = 8
 
@@ -51,7 +52,7 @@ def vouch_avro(content: bytes, path: str) -> None:
     file = BytesIO(content)
     room = MOST_UNPACKED
     try:
-        codec, schema, blocks = _opened(file)
+        codec, schema, blocks = header(file)
         if _hollow(schema, path, []):
             raise _too_much(path)
         size = _SIZES.get(codec)
@@ -102,13 +103,14 @@ def _hollow(schema: object, path: str, hollow: list[str]) -> bool:
     return found
 
 
-def _opened(file: BinaryIO) -> tuple[str, object, Iterator[Block]]:
+def header(file: BinaryIO) -> tuple[str, object, Iterator[Block]]:
     """The codec and the schema of an Avro file, and its blocks.
 
-    Source: the Avro specification, "Object Container Files".
+    Raises ValueError, LookupError or EOFError for what is none. Source: the Avro specification, "Object
+    Container Files".
     """
-    magic, sync = _MAGIC_AND_SYNC
-    file.read(magic)
+    if file.read(len(MAGIC)) != MAGIC:
+        raise ValueError("it is no Avro")
     terms: dict[bytes, bytes] = {}
     while count := _number(file):
         if count < 0:
@@ -117,16 +119,16 @@ def _opened(file: BinaryIO) -> tuple[str, object, Iterator[Block]]:
         for _ in range(count):
             name = _sized(file)
             terms[name] = _sized(file)
-    file.read(sync)
+    file.read(_SYNC)
     codec = terms.get(b"avro.codec", b"null").decode()
-    return codec, json.loads(terms[b"avro.schema"]), _blocks(file, sync)
+    return codec, json.loads(terms[b"avro.schema"]), _blocks(file)
 
 
-def _blocks(file: BinaryIO, sync: int) -> Iterator[Block]:
+def _blocks(file: BinaryIO) -> Iterator[Block]:
     while head := file.read(1):
         file.seek(-len(head), 1)
         yield Block(_number(file), _sized(file))
-        file.read(sync)
+        file.read(_SYNC)
 
 
 def _sized(file: BinaryIO) -> bytes:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from dq.contracts.access.filesystem import is_remote
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.types import DataType
+from dq.dataquality.delivery.lake.commit import NOT_UNDERSTOOD
 from dq.dataquality.delivery.lake.files import Files, Seen
 from dq.dataquality.local.metadata import delta_log, iceberg_log
 from dq.dataquality.local.metadata.logged import LoggedTable, unknown
@@ -32,10 +33,6 @@ _LOGS: Mapping[str, tuple[str, Callable[[Files, str], LoggedTable]] | None] = {
     "iceberg": (iceberg_log.FOLDER, iceberg_log.read),
     "hudi": None,
 }
-# What is raised for a log that is not as its specification has it.
-_NOT_UNDERSTOOD = (
-    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, StopIteration),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +121,16 @@ def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> Metad
     """What the files and, of Parquet, their footers say, or the log. Raises Unreadable for what says nothing
     certain."""
     if log := _LOGS.get(place.format):
-        return _of_log(_logged(files, place, log[1]), judge)
+        told = _logged(files, place, log[1])
+        at = told.newest.isoformat() if told.newest else None
+        broken = tuple(judge(told.schema))
+        return MetadataFacts(told.files, told.bytes, at, told.rows, told.nulls, broken, judged=True)
     newest = max((one.modified_at for _, one in found.files), default=None)
-    told = MetadataFacts(
+    seen = MetadataFacts(
         len(found.files), sum(one.size for _, one in found.files), newest.isoformat() if newest else None
     )
     if place.format != "parquet":
-        return told
+        return seen
     rows, nulls, schemas = 0, _Nulls(), dict[DataType, None]()
     for path, one in found.files:
         # Readers pass over a file without a byte.
@@ -140,7 +140,7 @@ def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> Metad
             nulls.add(meta)
             schemas[schema] = None
     broken = dict.fromkeys(said for schema in schemas for said in judge(schema))
-    return replace(told, rows=rows, nulls=nulls.told(rows), broken=tuple(broken), judged=bool(schemas))
+    return replace(seen, rows=rows, nulls=nulls.told(rows), broken=tuple(broken), judged=bool(schemas))
 
 
 def _logged(files: Files, place: TablePlace, read: Callable[[Files, str], LoggedTable]) -> LoggedTable:
@@ -148,20 +148,8 @@ def _logged(files: Files, place: TablePlace, read: Callable[[Files, str], Logged
 
     try:
         return read(files, place.path.rstrip("/"))
-    except (*_NOT_UNDERSTOOD, pa.ArrowException) as error:
+    except (*NOT_UNDERSTOOD, pa.ArrowException) as error:
         raise unknown(place.path, f"has a log of {place.format} that cannot be understood") from error
-
-
-def _of_log(log: LoggedTable, judge: Judge) -> MetadataFacts:
-    return MetadataFacts(
-        log.files,
-        log.bytes,
-        log.newest.isoformat() if log.newest else None,
-        log.rows,
-        log.nulls,
-        tuple(judge(log.schema)),
-        judged=True,
-    )
 
 
 def _footer(path: str) -> tuple[FileMetaData, DataType]:

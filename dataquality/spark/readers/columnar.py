@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts.access.filesystem import is_remote, split
 from dq.contracts.access.filesystem import opened as file_system
 from dq.contracts.shared.errors import MissingTool, Unreadable
+from dq.dataquality.delivery.lake.unpacking import header
 
 _AT_A_TIME = 16
 # What pyarrow raises for a file that it cannot open, or for a system of files that it does not know.
@@ -85,32 +86,10 @@ def _columns_of(file: str, form: str) -> FileColumns | None:
 
 
 def _avro_columns(file: str, source: BinaryIO) -> FileColumns:
-    """The fields of the records; as their types, the whole schema, because one may name the type of another.
-
-    Source: the Avro 1.11 specification, "Object Container Files".
-    """
-    if source.read(4) != b"Obj\x01":
-        raise ValueError("it is no Avro")
-    while count := _avro_long(source):
-        if count < 0:
-            _avro_long(source)
-        for _ in range(abs(count)):
-            key, value = (source.read(_avro_long(source)) for _ in range(2))
-            if key == b"avro.schema":
-                schema = json.loads(value)
-                fields = schema["fields"] if isinstance(schema, dict) and "fields" in schema else ()
-                names = tuple(field["name"] for field in fields)
-                return FileColumns(file, names, (value.decode(),) * len(names))
-    raise ValueError("it has no schema")
-
-
-def _avro_long(source: BinaryIO) -> int:
-    value = shift = 0
-    while True:
-        byte = source.read(1)
-        if not byte or shift > 63:
-            raise ValueError("it ends too soon")
-        value |= (byte[0] & 0x7F) << shift
-        if byte[0] < 0x80:
-            return (value >> 1) ^ -(value & 1)
-        shift += 7
+    """The fields of the records; as their types the whole schema, because one may name another one's type."""
+    try:
+        _, schema, _ = header(source)
+    except (EOFError, LookupError) as error:
+        raise ValueError("it is no Avro") from error
+    names = tuple(field["name"] for field in schema.get("fields", ())) if isinstance(schema, dict) else ()
+    return FileColumns(file, names, (json.dumps(schema),) * len(names))
