@@ -15,7 +15,7 @@ from dq.dataquality.local.offline.functions import since_1970
 from dq.dataquality.local.offline.values import EXACT, as_decimal, order
 from dq.dataquality.model.answer import Value
 from dq.dataquality.model.metric import Aggregate
-from dq.dataquality.model.term import Function, Path, Since1970, Term
+from dq.dataquality.model.term import Function, Path, Since1970, Steps, Term
 
 Reader = Callable[[Cells], Any]
 
@@ -41,31 +41,28 @@ def answer(metric: Aggregate, rows: Sequence[Cells]) -> Value:
 def _reader(term: Term) -> Reader | None:
     match term:
         case Path(steps):
-            return lambda cells: _at(cells, steps)
+            return lambda cells: cell_at(cells, steps)
         case Since1970(Path(steps), "date"):
-            return lambda cells: _days(_at(cells, steps))
+            return _where_there(steps, since_1970("date"))
         case Function("try_decimal", (Path(steps), int(precision), int(scale))):
-            return lambda cells: _decimal(_at(cells, steps), precision, scale)
+            return _where_there(steps, lambda value: as_decimal(value, precision, scale))
         case _:
             return None
 
 
-def _at(cells: Cells, steps: Sequence[str]) -> Any:
+def _where_there(steps: Steps, told: Callable[[Any], object]) -> Reader:
+    return lambda cells: None if (value := cell_at(cells, steps)) is None else told(value)
+
+
+def cell_at(cells: Cells, steps: Steps) -> Any:
+    """The value at the end of a way of names, in any case; None where a holder is NULL."""
     value: Any = cells
-    for step in steps:
+    for step in map(str, steps):
         if value is None:
             return None
         name = step if step in value else next(one for one in value if one.lower() == step.lower())
         value = value[name]
     return value
-
-
-def _decimal(value: Any, precision: int, scale: int) -> Decimal | None:
-    return None if value is None else as_decimal(value, precision, scale)
-
-
-def _days(value: Any) -> int | None:
-    return None if value is None else since_1970("date")(value)
 
 
 def _ordered(values: Sequence[Any]) -> list[Any]:
@@ -111,8 +108,8 @@ def _ranked(round_: Callable[[Fraction], int]) -> Callable[[Sequence[Any], Aggre
     return ranked
 
 
-def _extreme(at: int) -> Callable[[Sequence[Any], Aggregate], Value]:
-    return lambda values, _metric: _ordered(values)[at] if values else None
+def _extreme(end: int) -> Callable[[Sequence[Any], Aggregate], Value]:
+    return lambda values, _metric: _ordered(values)[end] if values else None
 
 
 _AGGREGATES: Mapping[str, Callable[[Sequence[Any], Aggregate], Value]] = {

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.local.offline import aggregates
+from dq.dataquality.local.offline.aggregates import cell_at
 from dq.dataquality.local.offline.expression import Cells, predicate
 from dq.dataquality.local.offline.rows import Rows
 from dq.dataquality.local.offline.values import Incomparable, key
@@ -98,7 +99,7 @@ def _of_groups(rows: Rows, metric: PerGroup) -> Answer:
     found: dict[Group, list[Cells]] = {}
     for cells in rows.cells:
         if holds(cells):
-            group = tuple(group_name(_value(cells, column)) for column in metric.by)
+            group = tuple(group_name(cell_at(cells, column.steps)) for column in metric.by)
             found.setdefault(group, []).append(cells)
     if len(found) > MOST_GROUPS:
         return too_many(metric.by)
@@ -133,17 +134,5 @@ def _holds(where: Predicate | None, schema: DataType | None = None) -> Callable[
 
 def _key(cells: Cells, columns: Sequence[Column]) -> object:
     """The row's key, None when a part of it is NULL."""
-    values = [_value(cells, column) for column in columns]
+    values = [cell_at(cells, column.steps) for column in columns]
     return None if any(one is None for one in values) else tuple(key(one) for one in values)
-
-
-def _value(cells: Cells, column: Column) -> object:
-    value: object = cells
-    for step in column.steps:
-        if value is None:
-            return None
-        assert isinstance(value, dict)
-        wanted = str(step)
-        name = wanted if wanted in value else next(one for one in value if one.lower() == wanted.lower())
-        value = value[name]
-    return value

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pandera.pandas import Check, Column, DataFrameSchema
 
-from dq.contracts.columns import row_type
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.local.offline.answers import broken
-from dq.dataquality.local.offline.rows import Rows, of_pandas
-from dq.dataquality.local.pandera._verdicts import Verdicts, kept, parts, results_of
+from dq.dataquality.local.offline.rows import of_pandas
+from dq.dataquality.local.pandera._verdicts import Verdicts, in_memory, kept, parts
 from dq.dataquality.local.pandera.export import Export, unaskable
 
 if TYPE_CHECKING:
@@ -22,15 +21,8 @@ unable = unaskable
 
 def schema(export: Export) -> DataFrameSchema:
     """The schema; a check of single rows shows which rows break it."""
-    promised = row_type(export.one)
-
-    def measured(frame: pd.DataFrame) -> tuple[Any, Rows]:
-        rows = of_pandas(frame, promised)
-        return results_of(rows, export.clauses, export.kinds), rows
-
-    verdicts = Verdicts(measured)
-    made = parts(Column, Check, export, partial(_test, verdicts))
-    return DataFrameSchema(**made, unique_column_names=True)
+    test = partial(_test, in_memory(export, of_pandas))
+    return DataFrameSchema(**parts(Column, Check, export, test), unique_column_names=True)
 
 
 def _test(verdicts: Verdicts, clause: Clause, first: bool, frame: pd.DataFrame) -> bool | pd.Series[bool]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import polars as pl
 from pandera.polars import Check, Column, DataFrameSchema, PolarsData
 
-from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import Shelf
 from dq.dataquality.local.offline.answers import broken
-from dq.dataquality.local.offline.rows import Rows, of_arrow
-from dq.dataquality.local.pandera._verdicts import FrameBroken, Verdicts, kept, parts, results_of
+from dq.dataquality.local.offline.rows import of_arrow
+from dq.dataquality.local.pandera._verdicts import FrameBroken, Verdicts, in_memory, kept, parts
 from dq.dataquality.local.pandera.export import Export, unaskable
 from dq.dataquality.model.column import columns
 
@@ -30,15 +28,8 @@ def unable(one: SchemaObject, clause: Clause, kinds: Shelf) -> str | None:
 
 def schema(export: Export) -> DataFrameSchema:
     """The schema; a check of single rows shows which rows break it."""
-    promised = row_type(export.one)
-
-    def measured(frame: pl.LazyFrame) -> tuple[Any, Rows]:
-        rows = of_arrow(frame.collect().to_arrow(), promised)
-        return results_of(rows, export.clauses, export.kinds), rows
-
-    verdicts = Verdicts(measured)
-    made = parts(Column, Check, export, partial(_test, verdicts))
-    return DataFrameSchema(**made)
+    verdicts = in_memory(export, lambda frame, promised: of_arrow(frame.collect().to_arrow(), promised))
+    return DataFrameSchema(**parts(Column, Check, export, partial(_test, verdicts)))
 
 
 def _test(verdicts: Verdicts, clause: Clause, first: bool, data: PolarsData) -> bool | pl.LazyFrame:

@@ -31,9 +31,7 @@ def schema(export: Export) -> DataFrameSchema:
         report = check(Request(export.contract, frame, export.one.name))
         return {result.clause: result for result in report.results}, None
 
-    verdicts = Verdicts(measured)
-    made = parts(Column, Check, export, partial(_test, verdicts))
-    return DataFrameSchema(**made)
+    return DataFrameSchema(**parts(Column, Check, export, partial(_test, Verdicts(measured))))
 
 
 def _test(verdicts: Verdicts, clause: Clause, first: bool, frame: DataFrame) -> bool:

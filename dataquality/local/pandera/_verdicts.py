@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from dq.contracts.columns import row_type
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause
-from dq.dataquality.clauses.kind import Shelf, answered, metrics_of, second_of
+from dq.dataquality.clauses.kind import answered, metrics_of, second_of
 from dq.dataquality.clauses.preparation import asked_of
 from dq.dataquality.local.offline.answers import measure
 from dq.dataquality.local.offline.rows import Rows
@@ -55,12 +57,18 @@ def kept(result: CheckResult) -> bool:
     return result.status is not Status.FAIL
 
 
-def results_of(rows: Rows, clauses: tuple[Clause, ...], kinds: Shelf) -> Results:
-    """The results of clauses on rows in memory, judged as those of Spark are."""
-    asked = asked_of(rows.schema, clauses, NOWHEN)
-    answers = measure(rows, metrics_of(asked, kinds))
-    answers |= measure(rows, second_of(asked, answers, kinds))
-    return {clause.path: answered(clause, answers, kinds) for clause in asked}
+def in_memory(export: Export, rows_of: Callable[[Any, DataType], Rows]) -> Verdicts:
+    """The results of clauses on rows in memory, judged as those of Spark are, and the rows."""
+    promised, kinds = row_type(export.one), export.kinds
+
+    def measured(frame: Any) -> Measured:
+        rows = rows_of(frame, promised)
+        asked = asked_of(rows.schema, export.clauses, NOWHEN)
+        answers = measure(rows, metrics_of(asked, kinds))
+        answers |= measure(rows, second_of(asked, answers, kinds))
+        return {clause.path: answered(clause, answers, kinds) for clause in asked}, rows
+
+    return Verdicts(measured)
 
 
 def parts(

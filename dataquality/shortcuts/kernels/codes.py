@@ -49,11 +49,7 @@ def coded(columns: Sequence[Any]) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if any(column.null_count for column in columns):
-        present = columns[0].is_valid()
-        for column in columns[1:]:
-            present = pc.and_(present, column.is_valid())
-        columns = [column.filter(present) for column in columns]
+    columns = present(columns)
     first, *more = map(_code, columns)
     if not more and _numeric(columns[0]):
         return first.view(pa.int64())
@@ -62,6 +58,18 @@ def coded(columns: Sequence[Any]) -> Any:
         # Not the same for (a, b) and (b, a), nor for (a, a) of any a.
         mixed = _mixed(pc.bit_wise_xor(pc.multiply(mixed, _whole(_STEP)), _mixed(code)))
     return mixed.view(pa.int64())
+
+
+def present(columns: Sequence[Any]) -> list[Any]:
+    """The columns, arrays of Arrow, without the rows in which any of them is NULL."""
+    import pyarrow.compute as pc
+
+    sound = None
+    for column in columns:
+        if column.null_count:
+            valid = column.is_valid()
+            sound = valid if sound is None else pc.and_(sound, valid)
+    return list(columns) if sound is None else [column.filter(sound) for column in columns]
 
 
 def run_of(parts: Sequence[Any]) -> Codes:

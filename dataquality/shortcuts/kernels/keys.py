@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from dq.dataquality.shortcuts.kernels.codes import present
 from dq.dataquality.shortcuts.kernels.overlaps import Overlaps, near
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class KeysOfFile:
         """The keys of some rows more: a name and an Arrow array for each column."""
         import pyarrow.compute as pc
 
-        keys = _present(columns)
+        keys = present(columns)
         if overlaps.column and len(keys[0]):
             shared = _within(keys[names.index(overlaps.column)], overlaps)
             if shared is None:
@@ -138,18 +139,6 @@ def _increasing(keys: list[Any]) -> bool:
         less = pc.less(before, after)
         found = less if found is None else pc.or_(less, pc.and_(pc.equal(before, after), found))
     return bool(pc.all(found).as_py())
-
-
-def _present(columns: Sequence[Any]) -> list[Any]:
-    """The columns without the rows in which any of them is NULL."""
-    import pyarrow.compute as pc
-
-    sound = None
-    for column in columns:
-        if column.null_count:
-            valid = column.is_valid()
-            sound = valid if sound is None else pc.and_(sound, valid)
-    return list(columns) if sound is None else [column.filter(sound) for column in columns]
 
 
 def cut(keys: KeyRun, buckets: int) -> Iterator[tuple[int, KeyRun]]:
