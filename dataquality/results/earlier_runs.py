@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, or_, select
 
 from dq.contracts.shared.outcome import KEPT
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Partition
@@ -19,7 +19,7 @@ COUNTED = ("row_count", "row_count_anomaly")
 
 
 def measures(
-    tx: Connection, contract: str, object: str, names: Mapping[str, str], most: int = _MOST
+    tx: Connection, contract: str, object: str, names: Mapping[str, str]
 ) -> tuple[EarlierMeasure, ...]:
     """What the newest runs of an object measured, for these clauses: `names` has their names by path.
 
@@ -27,20 +27,9 @@ def measures(
     """
     found = []
     for clause, name in names.items():
-        rows = tx.execute(
-            select(check_run.c.at, check_run.c.scope, check_result)
-            .join(check_result, check_result.c.run_id == check_run.c.id)
-            .where(
-                _delivered(contract, object),
-                or_(
-                    check_result.c.name == name,
-                    and_(check_result.c.name.is_(None), check_result.c.clause == clause),
-                ),
-                check_result.c.measured.is_not(None),
-            )
-            .order_by(check_run.c.at.desc(), check_run.c.id.desc())
-            .limit(most)
-        )
+        by_path = and_(check_result.c.name.is_(None), check_result.c.clause == clause)
+        meant = and_(or_(check_result.c.name == name, by_path), check_result.c.measured.is_not(None))
+        rows = tx.execute(_newest(contract, object, meant))
         found += [made for row in rows if (made := _earlier(row, clause)) is not None]
     return tuple(found)
 
@@ -56,11 +45,7 @@ def _earlier(row: Any, clause: str) -> EarlierMeasure | None:
 
 
 def counts(
-    tx: Connection,
-    contract: str,
-    object: str,
-    names: Mapping[str, str] | None = None,
-    most: int = _MOST,
+    tx: Connection, contract: str, object: str, names: Mapping[str, str] | None = None
 ) -> tuple[Earlier, ...]:
     """What the newest runs of an object counted, for each rule that compares numbers of rows.
 
@@ -70,26 +55,10 @@ def counts(
     found = []
     paths = {name: path for path, name in (names or {}).items()}
     for check in COUNTED:
-        rows = tx.execute(
-            select(
-                check_run.c.at,
-                check_run.c.scope,
-                check_result.c.clause,
-                check_result.c.name,
-                check_result.c.value,
-            )
-            .join(check_result, check_result.c.run_id == check_run.c.id)
-            .where(
-                _delivered(contract, object),
-                check_result.c.check == check,
-                check_result.c.value.is_not(None),
-            )
-            .order_by(check_run.c.at.desc(), check_run.c.id.desc())
-            .limit(most)
-        )
+        meant = and_(check_result.c.check == check, check_result.c.value.is_not(None))
         found += [
             Earlier(check, path, row.at, int(row.value), partition)
-            for row in rows
+            for row in tx.execute(_newest(contract, object, meant))
             if (partition := _partition(row.scope)) is not None
             and (path := row.clause if names is None or not row.name else paths.get(row.name)) is not None
         ]
@@ -106,11 +75,17 @@ def _partition(scope: str) -> Partition | None:
     return tuple((column, value) for column, _, value in pairs)
 
 
-def _delivered(contract: str, object: str) -> ColumnElement[bool]:
-    """The runs on what was delivered: what broke its promises in an audit, nobody ever got."""
-    verdict = check_run.c.verdict
-    return and_(
-        check_run.c.contract == contract,
-        check_run.c.object == object,
-        or_(verdict.is_(None), verdict == KEPT),
+def _newest(contract: str, object: str, meant: ColumnElement[bool]) -> Select[Any]:
+    """The newest of these results, the last one first, of runs on what was delivered.
+
+    What broke its promises in an audit, nobody ever got.
+    """
+    runs = check_run.c
+    delivered = or_(runs.verdict.is_(None), runs.verdict == KEPT)
+    return (
+        select(runs.at, runs.scope, check_result)
+        .join(check_result, check_result.c.run_id == runs.id)
+        .where(runs.contract == contract, runs.object == object, delivered, meant)
+        .order_by(runs.at.desc(), runs.id.desc())
+        .limit(_MOST)
     )

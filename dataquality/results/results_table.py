@@ -71,32 +71,16 @@ def lines(report: Report, at: datetime) -> Iterator[Line]:
 
 def untested(contract: Contract, name: str, scope: str, at: datetime, reason: str) -> Line:
     """The row of an object that could not be tested at all: an error without a clause."""
-    return _error(contract.id, contract.version, name, scope, at, reason)
+    return (contract.id, contract.version, name, scope, at, *_NO_RESULT, reason, "")
 
 
 def broken(finding: Finding, at: datetime) -> Line:
     """The row of a contract that could not be read."""
-    return _error(finding.contract or finding.at.file, "", "", "", at, str(finding))
+    return (finding.contract or finding.at.file, "", "", "", at, *_NO_RESULT, str(finding), "")
 
 
-def _error(contract: str, version: str, name: str, scope: str, at: datetime, reason: str) -> Line:
-    return (
-        contract,
-        version,
-        name,
-        scope,
-        at,
-        "",
-        "",
-        "",
-        "error",
-        "error",
-        "not tested",
-        "",
-        None,
-        reason,
-        "",
-    )
+# From the clause to the value.
+_NO_RESULT = ("", "", "", "error", "error", "not tested", "", None)
 
 
 def is_path(target: str) -> bool:

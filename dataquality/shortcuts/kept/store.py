@@ -40,15 +40,8 @@ class PartLedger:
             for folder in sorted(parts.keys() | gone):
                 tx.execute(delete(part_count).where(columns.dataset == dataset, columns.folder == folder))
             for folder, part in parts.items():
-                tx.execute(
-                    insert(part_count).values(
-                        dataset=dataset,
-                        folder=folder,
-                        print=part.print,
-                        counts=dict(part.counts),
-                        at=self.now,
-                    )
-                )
+                told = {"print": part.print, "counts": dict(part.counts), "at": self.now}
+                tx.execute(insert(part_count).values(dataset=dataset, folder=folder, **told))
 
     def forget(self, dataset: str) -> None:
         """Forgets all that is kept of a dataset, keys too."""
@@ -94,15 +87,8 @@ class KeyLedger:
                 of_it = (columns.dataset == dataset, columns.question == question, columns.folder == folder)
                 tx.execute(delete(kept_keys).where(*of_it))
             for folder, one in keys.items():
+                told = {"print": one.print, "rows": one.rows, "codes": one.codes, "at": self.now}
+                told["members"] = None if one.members is None else dict(one.members)
                 tx.execute(
-                    insert(kept_keys).values(
-                        dataset=dataset,
-                        question=question,
-                        folder=folder,
-                        print=one.print,
-                        rows=one.rows,
-                        members=None if one.members is None else dict(one.members),
-                        codes=one.codes,
-                        at=self.now,
-                    )
+                    insert(kept_keys).values(dataset=dataset, question=question, folder=folder, **told)
                 )
