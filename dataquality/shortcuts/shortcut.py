@@ -14,7 +14,7 @@ from dq.dataquality.shortcuts.levers import Lever
 from dq.dataquality.shortcuts.statistics import parquet
 from dq.dataquality.shortcuts.statistics.facts import File, Partitions, Wanted
 from dq.dataquality.shortcuts.statistics.prove import prove, wanted
-from dq.dataquality.shortcuts.statistics.relation import cached
+from dq.dataquality.shortcuts.statistics.relation import cached, certain
 from dq.dataquality.shortcuts.statistics.sources import source_of
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.plan import plan
@@ -75,7 +75,7 @@ def shortcut(
     in_tasks = levers & _IN_TASKS if source is parquet.files else frozenset()
     if in_tasks:
         facts = replace(facts, bounds=facts.bounds | _read_by(asked))
-    files = source(table, dataset, partitions, facts)
+    files = certain(lambda: source(table, dataset, partitions, facts))
     if files is None:
         return Shortcut(notes=(_NO_FILES,) if dataset is None else ())
     proven = prove(asked, table, files, limit_seconds) if Lever.STATISTICS in levers else {}

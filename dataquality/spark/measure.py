@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
-from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import (
     SCHEMA,
     Aggregate,
@@ -128,7 +127,9 @@ def _runner(others: Others) -> _Run:
     def run(frame: DataFrame, metrics: tuple[Metric, ...], watch: Watch) -> dict[Metric, Answer]:
         together = tuple(metric for metric in metrics if isinstance(metric, Aggregate))
         alone = [metric for metric in metrics if not isinstance(metric, Aggregate)]
-        answers: dict[Metric, Answer] = dict(_aggregate(frame, together, watch)) if together else {}
+        answers: dict[Metric, Answer] = {}
+        if together:
+            answers |= halved(together, watch, lambda some: _row(frame, some))
         grouped = tuple(metric for metric in alone if isinstance(metric, PerGroup))
         if grouped:
             return answers | halved(grouped, watch, lambda some: list(per_group(frame, some).values()))
@@ -175,10 +176,6 @@ def implied(one: Pass, answers: Answers) -> bool:
         and other.where in (None, asked.where)
         for other, answer in answers.items()
     )
-
-
-def _aggregate(frame: DataFrame, metrics: tuple[Aggregate, ...], watch: Watch) -> dict[Metric, Answer]:
-    return halved(metrics, watch, lambda some: _row(frame, some))
 
 
 def _row(frame: DataFrame, metrics: tuple[Aggregate, ...]) -> list[Any]:
@@ -240,11 +237,8 @@ def keyed(frame: DataFrame, metric: Keyed, *more: str) -> DataFrame:
     """The key's columns, called 0, 1, …, of the rows that the metric speaks about; and `more` columns."""
     rows = _within(frame, metric)
     present = sql.all_of(*(f"{key.sql()} IS NOT NULL" for key in metric.keys))
-    return rows.where(present).selectExpr(*_named(metric.keys), *more)
-
-
-def _named(keys: tuple[Column, ...]) -> Iterator[str]:
-    return (f"{key.sql()} AS {sql.name(str(index))}" for index, key in enumerate(keys))
+    named = (f"{key.sql()} AS {sql.name(str(index))}" for index, key in enumerate(metric.keys))
+    return rows.where(present).selectExpr(*named, *more)
 
 
 def _queried(frame: DataFrame, metric: Query) -> Number | Failure:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -47,12 +46,7 @@ _DATED = frozenset({"date"})
 # Spark's average of decimals has four places more than the column. With more digits than this in the column
 # its type, or that of the sum, would lack places.
 _AVERAGE_PLACES, MOST_AVERAGED = 4, 18
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    metric: Metric
-    question: Question
+_M = TypeVar("_M", bound=Metric | Keys)
 
 
 def answers(
@@ -67,16 +61,11 @@ def answers(
     may mean something else here, and those whose tasks failed.
     """
     types = _types(frame, files)
-    asked = [
-        _Asked(metric, question)
-        for metric in metrics
-        if (question := _question(metric, types, files, keys=keys, values=values)) is not None
-        and columns_of(question) <= types.keys()
-    ]
+    asked = _asked(metrics, types, files, keys=keys, values=values)
     if not asked or not files:
         return {}
-    work = Work(tuple(one.question for one in asked), types)
-    keyed = any(isinstance(one.question, Keyed) for one in asked)
+    work = Work(tuple(asked.values()), types)
+    keyed = any(isinstance(one, Keyed) for one in work.questions)
     buckets = 1 + sum(file.rows for file in files) // _BUCKET_ROWS if keyed else 1
     told = in_exchanging_tasks(
         frame.sparkSession.sparkContext,
@@ -91,7 +80,7 @@ def answers(
 
 
 def _answers(
-    asked: Sequence[_Asked],
+    asked: Mapping[Metric, Question],
     told: Sequence[list[Part] | tuple[int, int | None]],
     types: Mapping[str, DataType],
 ) -> dict[Metric, Answer]:
@@ -102,20 +91,17 @@ def _answers(
         if isinstance(part, tuple):
             different.setdefault(part[0], []).append(part[1])
     found: dict[Metric, Answer] = {}
-    for at, one in enumerate(asked):
+    for at, (metric, question) in enumerate(asked.items()):
         mine = [part[at] for part in parts]
         counts = [count for count in different.get(at, ()) if count is not None]
         if None not in mine and len(counts) == len(different.get(at, ())):
-            found[one.metric] = _joined(one.question, mine, sum(counts), types)
+            found[metric] = _joined(question, mine, sum(counts), types)
     return found
 
 
-_Told = TypeVar("_Told", Aggregate, Keys)
-
-
 def by_unit(
-    metrics: Sequence[_Told], frame: DataFrame, groups: Sequence[Sequence[File]], tasks_from: int
-) -> dict[_Told, list[Any]]:
+    metrics: Sequence[_M], frame: DataFrame, groups: Sequence[Sequence[File]], tasks_from: int
+) -> dict[_M, list[Any]]:
     """The answers of each of these groups of files to what can be asked of tasks, in their order.
 
     Below `tasks_from` rows without Spark, in this process. What is left out is to be asked of Spark.
@@ -124,17 +110,10 @@ def by_unit(
     if not all(file.whole for file in files):
         return {}
     types = _types(frame, files)
-    asked: list[tuple[_Told, Question]] = []
-    for metric in metrics:
-        if isinstance(metric, Keys):
-            question: Question | None = metric if metric.sound(types) else None
-        else:
-            question = _question(metric, types, files, keys=False, values=True)
-        if question is not None and columns_of(question) <= types.keys():
-            asked.append((metric, question))
+    asked = _asked(metrics, types, files, keys=False, values=True)
     if not asked:
         return {}
-    work = Work(tuple(question for _, question in asked), types)
+    work = Work(tuple(asked.values()), types)
     addresses = [[file.path for file in unit] for unit in groups]
     if sum(file.rows for file in files) >= tasks_from:
         told = in_tasks(frame.sparkSession.sparkContext, addresses, partial(alone, work=work))
@@ -144,7 +123,7 @@ def by_unit(
         return {}
     return {
         metric: [_joined(question, [part[at]], 0, types) for part in told]
-        for at, (metric, question) in enumerate(asked)
+        for at, (metric, question) in enumerate(asked.items())
         if all(part[at] is not None for part in told)
     }
 
@@ -170,11 +149,8 @@ def in_memory(
     `columns` are Arrow arrays of the types that the schema gives them, with no date before 1900.
     """
     types = {name: kind for name, kind in zip(schema.names, schema.parts, strict=True) if name in columns}
-    made = ((metric, _question(metric, types, (), keys=True, values=True)) for metric in metrics)
-    asked = [
-        _Asked(metric, one) for metric, one in made if one is not None and columns_of(one) <= types.keys()
-    ]
-    work = Work(tuple(one.question for one in asked), types)
+    asked = _asked(metrics, types, (), keys=True, values=True)
+    work = Work(tuple(asked.values()), types)
     told = merged(part for _, part in of_batches([Batch(rows, columns)], work, 1))
     return _answers(asked, list(told), types)
 
@@ -199,10 +175,19 @@ def _sure(file: File, column: Column, kind: DataType) -> bool:
     return kind.name not in _DATED or facts.least is not None or facts.nulls == file.rows
 
 
+def _asked(
+    metrics: Iterable[_M], types: Mapping[str, DataType], files: Sequence[File], *, keys: bool, values: bool
+) -> dict[_M, Question]:
+    """The questions to a task, without those metrics that stay with Spark."""
+    made = ((metric, _question(metric, types, files, keys=keys, values=values)) for metric in metrics)
+    return {metric: one for metric, one in made if one is not None and columns_of(one) <= types.keys()}
+
+
 def _question(
-    metric: Metric, types: Mapping[str, DataType], files: Sequence[File], *, keys: bool, values: bool
+    metric: Metric | Keys, types: Mapping[str, DataType], files: Sequence[File], *, keys: bool, values: bool
 ) -> Question | None:
-    """The question to a task; None for a metric that stays with Spark."""
+    if isinstance(metric, Keys):
+        return metric if metric.sound(types) else None
     if isinstance(metric, RepeatedKeys):
         names = _names(metric.keys, types)
         if not keys or not names or metric.where:

@@ -178,7 +178,9 @@ def _batches(paths: Sequence[str], work: Work) -> Iterator[Batch]:
     import pyarrow.parquet as pq
 
     wanted = sorted(frozenset().union(*(columns_of(question) for question in work.questions)))
-    arrow = {name: _arrow(work.types[name]) for name in wanted}
+    # What is compared is of one Arrow type; all else is counted as it stands.
+    compared = {name: kind for name in wanted if (kind := work.types[name]).name in COMPARED}
+    arrow = {name: arrow_type(kind) for name, kind in compared.items()}
     for path in paths:
         with opened(path) as source:
             file = pq.ParquetFile(source, pre_buffer=False)
@@ -186,25 +188,18 @@ def _batches(paths: Sequence[str], work: Work) -> Iterator[Batch]:
                 yield Batch(file.metadata.num_rows, {})
                 continue
             for read in file.iter_batches(_BATCH, columns=wanted, use_threads=False):
-                cast = {name: read[name].cast(kind or read[name].type) for name, kind in arrow.items()}
+                cast = {name: read[name].cast(arrow.get(name, read[name].type)) for name in wanted}
                 yield Batch(read.num_rows, cast)
-
-
-def _arrow(kind: DataType) -> Any:
-    """The one Arrow type in which values of this type are compared; None for any."""
-    return arrow_type(kind) if kind.name in COMPARED else None
 
 
 def _nothing(question: Question, work: Work) -> Part:
     match question:
         case Count():
             return 0
-        case Extreme():
+        case Extreme() | Keys():
             return []
         case Total():
             return Decimal(0), 0
-        case Keys():
-            return []
         case _:
             return KeysOfFile(KeyTally(work.most_keys))
 
@@ -238,12 +233,14 @@ def _passing(batch: Batch, column: str, where: Condition | None) -> Any:
 
 def _done(part: Part, question: Question) -> Part:
     """The part as it travels to the driver."""
+    if part is None:
+        return None
     match question:
         case Extreme(aggregate, _, _):
-            return part if part is None else ({"min": min, "max": max}[aggregate](part),) if part else ()
+            return ({"min": min, "max": max}[aggregate](part),) if part else ()
         case Keys():
-            return part if part is None else run_of(part)
+            return run_of(part)
         case Keyed():
-            return part if part is None else part.repeated()
+            return part.repeated()
         case _:
             return part

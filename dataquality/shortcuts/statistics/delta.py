@@ -51,17 +51,13 @@ def files(frame: DataFrame, _: Dataset | None, partitions: Partitions, wanted: W
 
     A file with a deletion vector is not whole. Texts have no bounds, because the log cuts them.
     """
-    snapshot = certain(lambda: _snapshot(frame))
+    snapshot = _snapshot(frame)
     if snapshot is None:
         return None
     schema = schema_of(frame)
-    names = certain(lambda: dict(_physical(json.loads(snapshot.metadata().schemaString()))))
-    if names is None:
-        return None
+    names = dict(_physical(json.loads(snapshot.metadata().schemaString())))
     columns = {one: names[one.steps] for one in asked(schema, partitions, wanted) if one.steps in names}
-    rows = certain(lambda: _listed(frame, snapshot, {steps[0] for steps in columns.values()}))
-    if rows is None:
-        return None
+    rows = _listed(frame, snapshot, {steps[0] for steps in columns.values()})
     uncounted = {row["path"] for row in rows if row["told"] is None or row["told"]["numRecords"] is None}
     types = {column: resolve(schema, column) for column in columns}
     engines = certain(lambda: _engines(frame, snapshot)) or {}

@@ -84,5 +84,5 @@ class Wanted:
 Partitions = Sequence[Mapping[str, str]]
 # From a table's whole data as Spark opened it, where it is (None for a frame that was handed in), the
 # partitions asked for (none: all of it), and the columns wanted, to every file that a query would read; None
-# when that cannot be told. Never raises for what is wrong with the data: the scan will say it.
+# when that cannot be told. It may raise an error of Spark's where the table's format cannot answer.
 Source = Callable[["DataFrame", Dataset | None, Partitions, Wanted], Sequence[File] | None]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dq.contracts.sql import text as sql
 from dq.dataquality.model.term import Inside
 from dq.dataquality.shortcuts.statistics.facts import UNKNOWN, Facts, File, Partitions, Scalar, Wanted
-from dq.dataquality.shortcuts.statistics.relation import certain, relation
+from dq.dataquality.shortcuts.statistics.relation import relation
 from dq.dataquality.shortcuts.statistics.scope import asked, within
 from dq.dataquality.shortcuts.statistics.writers import believed, counts_rows
 from dq.dataquality.spark.measure import schema_of
@@ -41,22 +41,15 @@ def files(frame: DataFrame, _: Dataset | None, partitions: Partitions, wanted: W
     added as it is, only the number of rows is believed: Iceberg counts no NULLs where its footer has no
     number of them (https://github.com/apache/iceberg/issues/17558).
     """
-    table = certain(lambda: _table(frame))
+    table = _table(frame)
     if table is None:
         return None
-    schema = schema_of(frame)
-    fields = certain(lambda: _fields(frame, table))
-    if fields is None:
-        return None
+    schema, fields = schema_of(frame), _fields(frame, table)
     known = {
         column: fields[column.steps] for column in asked(schema, partitions, wanted) if column.steps in fields
     }
-    rows = certain(lambda: _listed(frame, table, {number for number, _ in known.values()}))
-    if rows is None:
-        return None
-    origin = certain(lambda: _origin(table, {row["snapshot_id"] for row in rows if row["content"] == _DATA}))
-    if origin is None:
-        return None
+    rows = _listed(frame, table, {number for number, _ in known.values()})
+    origin = _origin(table, {row["snapshot_id"] for row in rows if row["content"] == _DATA})
     touched = _touched(rows)
     found = []
     for row in rows:
