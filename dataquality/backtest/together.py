@@ -27,6 +27,7 @@ from dq.dataquality.model.metric import (
     Failure,
     Metric,
     RepeatedKeys,
+    merge_of,
     of_users,
 )
 from dq.dataquality.request import Chosen, Request, opened, others_of
@@ -184,7 +185,7 @@ def _known(
     nothing: dict[Metric, Answer] = {
         one: 0
         for one, answer in made.answers.items()
-        if answer == 0 and (one.merge is Merge.SUM or isinstance(one, RepeatedKeys))
+        if answer == 0 and (merge_of(one) is Merge.SUM or isinstance(one, RepeatedKeys))
     }
     schema = schema_of(table)
     told = _by_files(made, group, provable(metrics, schema)) if Lever.STATISTICS in levers else {}

@@ -12,7 +12,7 @@ from dq.dataquality.model import predicate as p
 from dq.dataquality.model.term import Inside, Path, Steps, Term
 
 # Spark's expression for the array that an Inside step walks over.
-_PARTS = {Inside.ITEM: "{}", Inside.KEY: "map_keys({})", Inside.VALUE: "map_values({})"}
+WALKED = {Inside.ITEM: "{}", Inside.KEY: "map_keys({})", Inside.VALUE: "map_values({})"}
 HOLDERS = {Inside.ITEM: "array", Inside.KEY: "map", Inside.VALUE: "map"}
 
 Test = Callable[[str], str]
@@ -63,7 +63,7 @@ def _walk(value: str, steps: tuple[str | Inside, ...], test: Test, depth: int) -
         if isinstance(step, Inside):
             item = f"_dq_{depth}"
             inner = _walk(item, steps[position + 1 :], test, depth + 1)
-            return f"exists({_PARTS[step].format(value)}, {item} -> {inner})"
+            return f"exists({WALKED[step].format(value)}, {item} -> {inner})"
         value = f"{value}.{sql.name(step)}" if value else sql.name(step)
     return test(value)
 

@@ -34,7 +34,6 @@ class Schema:
     """The columns and types."""
 
     kind: ClassVar[Kind] = Kind.SCHEMA
-    merge: ClassVar[Merge] = Merge.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +76,6 @@ class Aggregate:
     def __hash__(self) -> int:
         return self._hash
 
-    @property
-    def merge(self) -> Merge:
-        """How its answers merge."""
-        return _MERGES.get(self.name, Merge.NONE)
-
 
 @dataclass(frozen=True, slots=True)
 class DistinctKeys:
@@ -91,7 +85,6 @@ class DistinctKeys:
     where: Predicate | None = None
     instead: Metric | None = field(default=None, compare=False)
     kind: ClassVar[Kind] = Kind.DISTINCT
-    merge: ClassVar[Merge] = Merge.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +94,6 @@ class RepeatedKeys:
     keys: tuple[Column, ...]
     where: Predicate | None = None
     kind: ClassVar[Kind] = Kind.DUPLICATES
-    merge: ClassVar[Merge] = Merge.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +103,6 @@ class SingleKeys:
     keys: tuple[Column, ...]
     where: Predicate | None = None
     kind: ClassVar[Kind] = Kind.SINGLE
-    merge: ClassVar[Merge] = Merge.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +113,6 @@ class UnmatchedKeys:
     target: Target
     where: Predicate | None = None
     kind: ClassVar[Kind] = Kind.UNMATCHED
-    merge: ClassVar[Merge] = Merge.SUM
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +127,6 @@ class Query:
     where: Predicate | None = None
     fields: tuple[str, ...] = ()
     kind: ClassVar[Kind] = Kind.SQL
-    merge: ClassVar[Merge] = Merge.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +141,6 @@ class Call:
     number: Callable[[Any], object] = field(compare=False)
     where: Predicate | None = None
     kind: ClassVar[Kind] = Kind.PYTHON
-    merge: ClassVar[Merge] = Merge.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +154,6 @@ class PerGroup:
     of: Aggregate | DistinctKeys | SingleKeys
     within: Predicate | None = None
     kind: ClassVar[Kind] = Kind.GROUPED
-    merge: ClassVar[Merge] = Merge.NONE
 
     @property
     def where(self) -> Predicate | None:
@@ -285,15 +272,23 @@ def distinct(
     return DistinctKeys(keys, _predicate(where), instead)
 
 
+def merge_of(metric: Metric) -> Merge:
+    """How the answers of a metric merge."""
+    if isinstance(metric, Aggregate):
+        return _MERGES.get(metric.name, Merge.NONE)
+    return Merge.SUM if isinstance(metric, UnmatchedKeys) else Merge.NONE
+
+
 def merged(metric: Metric, one: Answer, other: Answer) -> Answer:
     """The answer for the rows of both. A Failure stays one; a metric that does not merge gives a Failure."""
     for answer in (one, other):
         if isinstance(answer, Failure):
             return answer
-    if metric.merge is Merge.NONE:
+    merge = merge_of(metric)
+    if merge is Merge.NONE:
         return one if one == other else Failure("answers of this metric do not merge")
     if one is None or other is None:
         return other if one is None else one
-    if metric.merge is Merge.SUM:
+    if merge is Merge.SUM:
         return one + other  # type: ignore[operator]  # SUM stands for numbers only
-    return (min if metric.merge is Merge.MIN else max)(one, other)  # type: ignore[type-var]
+    return (min if merge is Merge.MIN else max)(one, other)  # type: ignore[type-var]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dq.contracts.types import DataType
+from dq.contracts.types import MAX_PRECISION, DataType
 from dq.dataquality.model.column import Column, resolve
 from dq.dataquality.model.term import FLOATS, INTEGERS, TEXTS
 
@@ -34,8 +34,11 @@ _FAMILIES = {
     **{name: name for name in ("boolean", "date", "timestamp", "timestamp_ntz", "binary")},
 }
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
-# Spark's largest decimal: beyond it, a common type of two decimals would round them.
-_MOST_DIGITS = 38
+
+
+def digits(kind: DataType) -> tuple[int, ...]:
+    """The precision and the scale that Spark needs for a number of this type; (0, 0) for what is not exact."""
+    return kind.numbers if kind.name == "decimal" else (_DIGITS.get(kind.name, 0), 0)
 
 
 def incomparable(schema: DataType, keys: Sequence[Column], other: DataType, found: Target) -> str | None:
@@ -56,5 +59,6 @@ def incomparable(schema: DataType, keys: Sequence[Column], other: DataType, foun
 def _too_wide(*types: DataType) -> bool:
     if all(one.name != "decimal" for one in types):
         return False
-    sizes = [one.numbers if one.name == "decimal" else (_DIGITS.get(one.name, 0), 0) for one in types]
-    return max(size[0] - size[1] for size in sizes) + max(size[1] for size in sizes) > _MOST_DIGITS
+    sizes = [digits(one) for one in types]
+    # Beyond Spark's largest decimal, a common type of two would round them.
+    return max(size[0] - size[1] for size in sizes) + max(size[1] for size in sizes) > MAX_PRECISION

@@ -19,6 +19,7 @@ from dq.dataquality.model.metric import (
     SingleKeys,
     reads,
 )
+from dq.dataquality.model.target import digits
 from dq.dataquality.sql.spark_predicate import question
 
 # The JVM interprets a generated method that has more than 8,000 bytecodes. Measured on Spark 4.0, 2 million
@@ -100,7 +101,7 @@ def _unmet_need(need: Need, schema: DataType) -> str | None:
         return f"column {str(need.column)!r} is {found}; it can be tested as {', '.join(sorted(need.types))}"
     # Spark compares both as one decimal. Where 38 digits do not hold both, 3.5 overflows, which without ANSI
     # is NULL and breaks nothing, and 4.0 rounds.
-    precision, scale = found.numbers if found.name == "decimal" else (_DIGITS.get(found.name, 0), 0)
+    precision, scale = digits(found)
     before, after = need.digits
     if precision and max(precision - scale, before) + max(scale, after) > MAX_PRECISION:
         return (
@@ -108,9 +109,6 @@ def _unmet_need(need: Need, schema: DataType) -> str | None:
             f" the point and {after} after it; {MAX_PRECISION} digits do not hold both"
         )
     return None
-
-
-_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 
 
 def _chunks(metrics: list[Aggregate], schema: DataType) -> Iterator[tuple[Aggregate, ...]]:

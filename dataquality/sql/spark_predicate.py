@@ -14,14 +14,11 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.dataquality.model import predicate as p
 from dq.dataquality.model import term as t
-from dq.dataquality.model.column import part_of, type_below
+from dq.dataquality.model.column import WALKED, part_of, type_below
 from dq.dataquality.model.how_asked import RANK_ACCURACY
 from dq.dataquality.model.metric import Aggregate
 
-_FLOATS = ("float", "double")
-_EXACT = ("tinyint", "smallint", "int", "bigint", "decimal")
-# Spark's expression for the array that is walked over.
-_PARTS = {t.Inside.ITEM: "{}", t.Inside.KEY: "map_keys({})", t.Inside.VALUE: "map_values({})"}
+_EXACT = t.INTEGERS | {"decimal"}
 _SINCE_1970 = {
     "date": "unix_date({0})",
     "timestamp": "unix_micros({0})",
@@ -158,7 +155,7 @@ def _missing(node: p.Missing, here: _SqlSubject) -> str:
 
 def _is_nan(node: p.IsNaN, here: _SqlSubject) -> str:
     kind = here.type_of(node.value)
-    return f"isnan({here.path(node.value)})" if kind is None or kind.name in _FLOATS else "FALSE"
+    return f"isnan({here.path(node.value)})" if kind is None or kind.name in t.FLOATS else "FALSE"
 
 
 def _has_day(node: p.HasDay, here: _SqlSubject) -> str:
@@ -210,7 +207,7 @@ def _normalized(node: p.Normalized, here: _SqlSubject) -> str:
 def _exists(node: p.Exists, here: _SqlSubject) -> str:
     name, part = f"_dq_{here.depth}", part_of(here.type_of(node.value), node.part)
     inner = _truth(node.holds, _SqlSubject(name, part, here.depth + 1))
-    return f"exists({_PARTS[node.part].format(here.path(node.value))}, {name} -> {inner})"
+    return f"exists({WALKED[node.part].format(here.path(node.value))}, {name} -> {inner})"
 
 
 def _opaque(node: t.Opaque, here: _SqlSubject) -> str:

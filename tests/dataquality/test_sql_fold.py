@@ -22,7 +22,7 @@ from dq.dataquality import Report, Request, check
 from dq.dataquality.checks import built_in
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, clauses_of
-from dq.dataquality.model.metric import Kind, Merge, Metric
+from dq.dataquality.model.metric import Kind, Merge, Metric, merge_of
 from dq.dataquality.sql.spark_predicate import predicate_sql, question
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def test_what_spark_3_does_not_compile_is_kept_apart() -> None:
 
 def test_answers_merge_where_their_order_and_type_cannot_matter() -> None:
     merges = {
-        name: asked("SELECT max(id) FROM orders".replace("max", name)).merge
+        name: merge_of(asked("SELECT max(id) FROM orders".replace("max", name)))
         for name in ("count", "min", "max", "sum", "avg")
     }
 
