@@ -207,38 +207,30 @@ def delivered_since(
 
 def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select have no shape to name
     """A row as values."""
-    return Kept(
-        id=row.id,
-        cycle=Cycle(
-            contract=row.contract,
-            object=row.object,
-            slo=row.slo,
-            due_at=row.due_at,
-            breach_at=row.breach_at,
-            nominal=datetime.fromisoformat(row.nominal),
-            note=Note(row.note),
-            partitions=tuple(tuple((a, b) for a, b in partition) for partition in row.partitions or ()),
-            tzdata=row.tzdata,
-            excuse=row.excuse or "",
-            calendar=row.calendar or "",
-        ),
-        status=CycleStatus(row.status),
-        reason=row.reason,
-        delivered_at=row.delivered_at,
-        first_seen_at=row.first_seen_at,
-        told=row.told,
-        blind=row.blind,
-        held=row.held,
-        held_until=row.held_until,
-        contract_hash=row.contract_hash or "",
+    made = Cycle(
+        **{name: getattr(row, name) for name in _OF_CYCLE},
+        nominal=datetime.fromisoformat(row.nominal),
+        note=Note(row.note),
+        partitions=tuple(tuple((a, b) for a, b in partition) for partition in row.partitions or ()),
         excuse=row.excuse or "",
-        source=row.source,
+        calendar=row.calendar or "",
+    )
+    return Kept(
+        **{name: getattr(row, name) for name in _AS_IT_STANDS},
+        cycle=made,
+        status=CycleStatus(row.status),
+        contract_hash=row.contract_hash or "",
+        excuse=made.excuse,
         claims=tuple(
             SourceAnswer(source, datetime.fromisoformat(at) if at else None, rows)
             for source, at, rows in row.claims or ()
         ),
-        arriving_since=row.arriving_since,
-        look_again_at=row.look_again_at,
-        gone_since=row.gone_since,
-        anew_at=row.anew_at,
     )
+
+
+# Columns whose values mean the same here.
+_OF_CYCLE = ("contract", "object", "slo", "due_at", "breach_at", "tzdata")
+_AS_IT_STANDS = (
+    *("id", "reason", "delivered_at", "first_seen_at", "told", "blind", "held", "held_until", "source"),
+    *("arriving_since", "look_again_at", "gone_since", "anew_at"),
+)

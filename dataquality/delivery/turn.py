@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -18,17 +18,11 @@ from dq.dataquality.delivery.wording import both_clocks, came, looked, promised,
 if TYPE_CHECKING:
     from dq.dataquality.delivery.judgement import CycleJudgement
 
-# How a promise that was broken ended where nothing was delivered.
+# How a promise that was broken ended where nothing was delivered, and how that is told.
 _ENDS = {
-    CycleStatus.NEVER: End.GIVEN_UP,
-    CycleStatus.EXCUSED: End.EXCUSED,
-    CycleStatus.WITHDRAWN: End.WITHDRAWN,
-}
-
-_ENDED: Mapping[End, str] = {
-    End.GIVEN_UP: "never came",
-    End.EXCUSED: "does not count",
-    End.WITHDRAWN: "is promised no more",
+    CycleStatus.NEVER: (End.GIVEN_UP, "never came"),
+    CycleStatus.EXCUSED: (End.EXCUSED, "does not count"),
+    CycleStatus.WITHDRAWN: (End.WITHDRAWN, "is promised no more"),
 }
 
 Tell = Callable[[Connection, Breach | Recovery], object]
@@ -96,6 +90,6 @@ def event(one: CycleJudgement, now: datetime) -> Breach | Recovery | None:
 
 def ended(key: IncidentKey, kept: Kept, judged: CycleVerdict, now: datetime) -> Recovery:
     """What is told of a cycle that was missing, and that nobody waits for any more."""
-    end = _ENDS[judged.status]
+    end, told = _ENDS[judged.status]
     subject, facts = kept.cycle.due_at.isoformat(), ((end.replace("_", " "), judged.reason),)
-    return Recovery(key, subject, now, facts, end, f"{key.object} {_ENDED[end]}: {wanted(kept.cycle)}")
+    return Recovery(key, subject, now, facts, end, f"{key.object} {told}: {wanted(kept.cycle)}")

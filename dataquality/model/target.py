@@ -37,7 +37,7 @@ _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
 
 
 def digits(kind: DataType) -> tuple[int, ...]:
-    """The precision and the scale that Spark needs for a number of this type; (0, 0) for what is not exact."""
+    """The precision and the scale that Spark needs for numbers of a type; (0, 0) where they are not exact."""
     return kind.numbers if kind.name == "decimal" else (_DIGITS.get(kind.name, 0), 0)
 
 
