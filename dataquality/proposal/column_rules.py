@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
 from dq.contracts.shared.counts import counted
-from dq.dataquality.model.term import INTEGERS, TEXTS
+from dq.dataquality.model.term import INTEGERS, NUMBERS, TEXTS
 from dq.dataquality.proposal import policy
 from dq.dataquality.proposal.facts import ColumnFacts, Proposal, SeenValues, TableFacts
 from dq.dataquality.proposal.numbers import Number, first_day, room, rounded, share
 from dq.dataquality.proposal.outline import pattern_of
 from dq.dataquality.proposal.sensitive import like_a_secret
 
-NUMBERS = INTEGERS | {"float", "double", "decimal"}
 TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
 _OPTIONS = "logicalTypeOptions"
 _FORMS = ("enum", f"{_OPTIONS}.pattern", f"{_OPTIONS}.format", "quality invalidValues")
@@ -29,7 +29,7 @@ def of_column(column: ColumnFacts, table: TableFacts) -> list[Proposal]:
     """What is proposed for a column, but for keys; nothing for few rows and for one without a value."""
     if table.rows < policy.FEWEST_ROWS or column.filled == 0:
         return []
-    return [one for rule in _RULES for one in rule(column, table)]
+    return [replace(one, column=column.name) for rule in _RULES for one in rule(column, table)]
 
 
 def where(table: TableFacts) -> str:
@@ -44,12 +44,12 @@ def _required(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     closed = {"required", "primaryKey", "quality nullValues", "quality missingValues"}
     if column.nulls or column.partition or closed & column.written:
         return
-    yield Proposal(column.way, "required", True, f"no NULL {where(table)}", "required", column.name)
+    yield Proposal(column.way, "required", True, f"no NULL {where(table)}", "required")
 
 
 def _null_share(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     closed = {"required", "primaryKey", "quality nullValues", "quality missingValues"}
-    if not column.nulls or closed & column.written or len(column.way) > _TOP:
+    if not column.nulls or closed & column.written or len(column.way) > TOP:
         return
     shares = [share(one.nulls, one.rows) for one in column.seen if one.rows]
     least, most = min(shares), max(shares)
@@ -63,13 +63,11 @@ def _null_share(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
         "unit": "percent",
         "severity": "warning",
     }
-    yield Proposal(
-        (*column.way, "quality"), "", rule, f"{told} NULL {where(table)}", "share of NULLs", column.name
-    )
+    yield Proposal((*column.way, "quality"), "", rule, f"{told} NULL {where(table)}", "share of NULLs")
 
 
 # schema, its position, properties, its position: a rule of a struct's field would count the struct's NULLs.
-_TOP = 4
+TOP = 4
 
 
 def _enum(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
@@ -82,7 +80,7 @@ def _enum(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     evidence = f"{number}, the rarest in {counted(rarest, 'row')}"
     if table.partitioned:
         evidence += f" of {min(count for count, _ in values.values()):,} partitions"
-    yield Proposal(column.way, "enum", listed, evidence, f"one of {len(values)} values", column.name)
+    yield Proposal(column.way, "enum", listed, evidence, f"one of {len(values)} values")
 
 
 def _listed(column: ColumnFacts, table: TableFacts) -> bool:
@@ -121,13 +119,12 @@ def _form(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     name = next((one for one in FORMATS if one in column.forms), "")
     way = (*column.way, _OPTIONS)
     if name:
-        yield Proposal(way, "format", name, f"all values {where(table)}", f"format {name}", column.name)
+        yield Proposal(way, "format", name, f"all values {where(table)}", f"format {name}")
         return
     pattern = pattern_of(column.shape)
     if pattern:
         told = f"the one form of about {rounded(column.different, False)} values {where(table)}"
-        yield Proposal(way, "pattern", pattern, told, f"pattern {pattern}", column.name)
-        return
+        yield Proposal(way, "pattern", pattern, told, f"pattern {pattern}")
 
 
 # The narrower goes first.
@@ -144,7 +141,7 @@ def _plain(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
         "severity": "warning",
     }
     told = f"no sign beyond ASCII {where(table)}"
-    yield Proposal((*column.way, "quality"), "", rule, told, "printable ASCII", column.name)
+    yield Proposal((*column.way, "quality"), "", rule, told, "printable ASCII")
 
 
 def _free(column: ColumnFacts, table: TableFacts) -> bool:
@@ -166,12 +163,10 @@ def _lengths(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     if shortest > 0:
         least = shortest if shortest == longest else 1
         said = "all are as long" if shortest == longest else f"the shortest {shortest}, none empty,"
-        yield Proposal(
-            way, "minLength", least, f"{said} {where(table)}", f"at least {least} long", column.name
-        )
+        yield Proposal(way, "minLength", least, f"{said} {where(table)}", f"at least {least} long")
     if longest > 0:
         most = longest if shortest == longest else int(rounded(longest * policy.LENGTHS, True))
-        yield Proposal(way, "maxLength", most, f"the longest {longest}", f"at most {most} long", column.name)
+        yield Proposal(way, "maxLength", most, f"the longest {longest}", f"at most {most} long")
 
 
 def _numbers(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
@@ -193,9 +188,9 @@ def _numbers(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     lower = not {f"{_OPTIONS}.minimum", f"{_OPTIONS}.exclusiveMinimum"} & column.written
     upper = not {f"{_OPTIONS}.maximum", f"{_OPTIONS}.exclusiveMaximum"} & column.written
     if lower and (not down or low == 0):
-        yield Proposal(way, "minimum", low, shown[0], f"at least {low}", column.name)
+        yield Proposal(way, "minimum", low, shown[0], f"at least {low}")
     if upper and not up and not _counts_up(column):
-        yield Proposal(way, "maximum", high, shown[1], f"at most {high}", column.name)
+        yield Proposal(way, "maximum", high, shown[1], f"at most {high}")
 
 
 def _counts_up(column: ColumnFacts) -> bool:
@@ -248,8 +243,8 @@ def _times(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
         day = first_day(earliest, latest)
         bound = f"{day.isoformat()}" + ("" if column.type.name == "date" else "T00:00:00Z")
         told = f"the earliest {earliest} {where(table)}"
-        yield Proposal((*column.way, _OPTIONS), "minimum", bound, told, f"not before {day}", column.name)
-    if "quality sql" in column.written or len(column.way) > _TOP:
+        yield Proposal((*column.way, _OPTIONS), "minimum", bound, told, f"not before {day}")
+    if "quality sql" in column.written or len(column.way) > TOP:
         return
     if table.now is not None and latest <= table.now.date() and not policy.may_lie_ahead(column.name):
         ahead = "current_date()" if column.type.name == "date" else "current_timestamp()"
@@ -257,7 +252,7 @@ def _times(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
         # What stands in braces is put in by the check, quoted.
         query = f"SELECT count(*) FROM {{object}} WHERE {{property}} > {ahead}"  # noqa: S608
         rule = {"type": "sql", "query": query, "mustBe": 0}
-        yield Proposal((*column.way, "quality"), "", rule, told, "not in the future", column.name)
+        yield Proposal((*column.way, "quality"), "", rule, told, "not in the future")
 
 
 def _day(value: dt.date) -> dt.date:

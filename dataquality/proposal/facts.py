@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 
 from dq.contracts.types import DataType
@@ -87,7 +87,6 @@ class TableFacts:
     pairs: tuple[tuple[str, ...], ...] = ()
     written: frozenset[str] = frozenset()
     now: dt.datetime | None = None
-    labels: tuple[str, ...] = field(default=())
 
     @property
     def rows(self) -> int:

@@ -20,7 +20,7 @@ from dq.dataquality.backtest.partitions import FoundPartition, key_sql, partitio
 from dq.dataquality.clauses.library import metric
 from dq.dataquality.model.column import field, resolve, single_columns
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.model.term import INTEGERS, TEXTS
+from dq.dataquality.model.term import INTEGERS, NUMBERS, TEXTS
 from dq.dataquality.proposal import policy, sensitive
 from dq.dataquality.proposal.facts import ColumnFacts, TableFacts
 from dq.dataquality.proposal.questions import AskedColumn, aggregates, forms_of, of_forms, seen, shape_of
@@ -41,7 +41,7 @@ _IN_KEYS = 6
 _HELD = {
     "string": TEXTS,
     "integer": INTEGERS | {"decimal"},
-    "number": INTEGERS | {"float", "double", "decimal"},
+    "number": NUMBERS,
     "date": frozenset({"date"}),
     "timestamp": frozenset({"timestamp", "timestamp_ntz"}),
     "boolean": frozenset({"boolean"}),

@@ -14,9 +14,9 @@ from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
 from dq.contracts.yaml.insertion.spans import Way
 from dq.dataquality.model.column import Column
-from dq.dataquality.model.term import INTEGERS, TEXTS
+from dq.dataquality.model.term import INTEGERS, NUMBERS, TEXTS
 from dq.dataquality.proposal import policy
-from dq.dataquality.proposal.column_rules import FORMATS, NUMBERS, PLAIN, TIMES
+from dq.dataquality.proposal.column_rules import FORMATS, PLAIN, TIMES
 from dq.dataquality.proposal.facts import Bound, SeenValues
 from dq.dataquality.sql import text_formats
 from dq.dataquality.sql.spark_predicate import predicate_sql

@@ -9,7 +9,7 @@ from decimal import Decimal
 from dq.contracts.sql import text as sql
 from dq.dataquality.model.term import INTEGERS, TEXTS
 from dq.dataquality.proposal import policy
-from dq.dataquality.proposal.column_rules import of_column, where
+from dq.dataquality.proposal.column_rules import TOP, of_column, where
 from dq.dataquality.proposal.facts import ColumnFacts, Proposal, TableFacts
 from dq.dataquality.proposal.numbers import rounded, share
 
@@ -79,12 +79,9 @@ def keyed(table: TableFacts) -> list[ColumnFacts]:
     found = [
         one
         for one in table.columns
-        if one.type.name in KEYED and not one.nulls and one.different > 1 and len(one.way) == _TOP
+        if one.type.name in KEYED and not one.nulls and one.different > 1 and len(one.way) == TOP
     ]
     return sorted(found, key=lambda one: -one.different)
-
-
-_TOP = 4
 
 
 def _together(table: TableFacts, single: bool) -> Iterator[Proposal]:
@@ -105,9 +102,7 @@ def _together(table: TableFacts, single: bool) -> Iterator[Proposal]:
     whole = tuple(
         one.name
         for one in table.columns
-        if len(one.way) == _TOP
-        and one.type.name in COMPARED
-        and share(one.nulls, one.rows) < policy.FEW_NULLS
+        if len(one.way) == TOP and one.type.name in COMPARED and share(one.nulls, one.rows) < policy.FEW_NULLS
     )
     if whole and _nearly(table.alike, table.rows) and table.rows <= policy.MOST_ROWS_ALIKE:
         yield _no_duplicates(table, whole, f"no two of {table.rows:,} rows are alike", "warning")
