@@ -96,11 +96,11 @@ def _partitions(
     spark: SparkSession, data: DataFrame | Dataset, one: SchemaObject
 ) -> tuple[FoundPartition, ...]:
     promised = [prop.column for prop in one.partition_keys()]
-    if promised:
-        return partitions(spark, data, promised)
     try:
-        return partitions(spark, data, ())
+        return partitions(spark, data, promised)
     except UsageError:
+        if promised:
+            raise
         # No partitions, and so no history: what is there is one snapshot.
         return ()
 
@@ -147,10 +147,11 @@ def written(one: Property | SchemaObject) -> frozenset[str]:
     return frozenset(names)
 
 
-def _told(question: Callable[[], Any], what: str) -> Any:
+def _told(question: Callable[[], Any]) -> Any:
     found = answered(question)
     if isinstance(found, Failure):
-        raise Unreadable(f"{what}: {found.message}.", "Run 'dq check' on it, which names what is wrong.")
+        mend = "Run 'dq check' on it, which names what is wrong."
+        raise Unreadable(f"its rows cannot be read: {found.message}.", mend)
     return found
 
 
@@ -165,7 +166,7 @@ def _with_forms(rows: DataFrame, asked: list[AskedColumn], schema: DataType) -> 
     if not wanted:
         return asked
     named = [f"{question} AS `{name}`" for name, question in wanted.items()]
-    first = _told(lambda: rows.limit(_FIRST_ROWS).selectExpr(*named).collect()[0], "its rows cannot be read")
+    first = _told(lambda: rows.limit(_FIRST_ROWS).selectExpr(*named).collect()[0])
     held = defaultdict(list)
     for name, true in first.asDict().items():
         if true:
@@ -192,7 +193,7 @@ def _first_pass(
         f.collect_list(f.struct(*plain)).alias("parts"),
         *(f.expr(f"hll_sketch_estimate(hll_union_agg({name}))").alias(name[1:]) for name in sketches),
     )
-    found = _told(lambda: outer.collect()[0], "its rows cannot be read").asDict(recursive=True)
+    found = _told(lambda: outer.collect()[0]).asDict(recursive=True)
     parts = sorted(found["parts"], key=lambda part: [_sortable(part[f"k{at}"]) for at in range(len(keys))])
     return found, parts
 
@@ -237,7 +238,7 @@ def _values(
     names = [f"k{at}" for at in range(len(keys))]
     pairs = ", ".join(f"{at}, CAST({asked[at].value} AS STRING)" for at in few)
     stacked = rows.selectExpr(*keys, f"stack({len(few)}, {pairs}) AS (at, value)").where("value IS NOT NULL")
-    found = _told(lambda: stacked.groupBy("at", "value", *names).count().collect(), "its rows cannot be read")
+    found = _told(lambda: stacked.groupBy("at", "value", *names).count().collect())
     made: dict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
     for row in found:
         parts, count = made[row["at"]].get(row["value"], (0, 0))
@@ -266,7 +267,7 @@ def _pairs(rows: DataFrame, asked: Sequence[AskedColumn], facts: TableFacts) -> 
         f"approx_count_distinct(xxhash64({', '.join(expressions[name] for name in names)}), 0.02) AS d{at}"
         for at, names in enumerate(wanted)
     ]
-    found = _told(lambda: rows.selectExpr(*counts).collect()[0], "its rows cannot be read")
+    found = _told(lambda: rows.selectExpr(*counts).collect()[0])
     sizes = {one.name: one.different for one in known}
     nearly = [names for at, names in enumerate(wanted) if found[f"d{at}"] >= 0.95 * facts.rows]
     return tuple(sorted(nearly, key=lambda names: (len(names), prod(sizes[name] for name in names))))

@@ -123,9 +123,7 @@ def open_table(
     frame = attempt(lambda: _read(spark, dataset, scope or ()))
     if isinstance(frame, Failure):
         if not any(sign in frame.message for sign in _WITHOUT_FILES):
-            reason = frame.message.rstrip(".")
-            message = f"the data of {dataset.object} ({dataset}) cannot be opened: {reason}."
-            raise Unreadable(message, _mend(dataset, frame.message, spark))
+            raise _unopened(dataset, frame.message, spark)
         frame = None
     if frame is None:
         frame = spark.createDataFrame([], ddl(carried(dataset.columns)))
@@ -147,9 +145,7 @@ def files_of(spark: SparkSession, dataset: Dataset) -> tuple[tuple[str, ...], tu
     path = dataset.path
     found = attempt(lambda: listing(spark, path, _partition_types(dataset)))
     if isinstance(found, Failure):
-        reason = found.message.rstrip(".")
-        message = f"the data of {dataset.object} ({dataset}) cannot be opened: {reason}."
-        raise Unreadable(message, _mend(dataset, found.message, spark))
+        raise _unopened(dataset, found.message, spark)
     return found.files, found.partitions
 
 
@@ -250,6 +246,11 @@ _MENDS = (
     ("S3AFileSystem not found", _S3_JAR),
     ("CANNOT_READ_FILE_FOOTER", "Deliver this file again, or correct the format in the contract."),
 )
+
+
+def _unopened(dataset: Dataset, reason: str, spark: SparkSession) -> Unreadable:
+    message = f"the data of {dataset.object} ({dataset}) cannot be opened: {reason.rstrip('.')}."
+    return Unreadable(message, _mend(dataset, reason, spark))
 
 
 def _mend(dataset: Dataset, reason: str, spark: SparkSession) -> str:
