@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sqlalchemy import Connection, null, select
 
 from dq.dataquality.delivery.ledger import Kept, kept
-from dq.dataquality.delivery.state.receipts import AT_ONCE
+from dq.dataquality.delivery.state.keys import parts
 from dq.dataquality.delivery.state.tables import cycle
 
 Key = tuple[str, str, str]
@@ -21,7 +21,7 @@ def histories(tx: Connection, contracts: Collection[str]) -> dict[Key, list[Kept
     names, columns = sorted(contracts), cycle.c
     shown = [null().label(one.name) if one.name in _NOT_SHOWN else one for one in columns]
     asked = select(*shown).order_by(columns.contract, columns.object, columns.slo, columns.due_at)
-    for start in range(0, len(names), AT_ONCE):
-        for row in tx.execute(asked.where(columns.contract.in_(names[start : start + AT_ONCE]))):
+    for some in parts(names):
+        for row in tx.execute(asked.where(columns.contract.in_(some))):
             found.setdefault((row.contract, row.object, row.slo), []).append(kept(row))
     return found

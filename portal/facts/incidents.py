@@ -16,7 +16,7 @@ from dq.alerts.ledger import PastStep
 from dq.alerts.record import PAST
 from dq.alerts.tables import outbox
 from dq.dataquality.delivery.blindness import PLATFORM
-from dq.dataquality.delivery.state.receipts import AT_ONCE
+from dq.dataquality.delivery.state.keys import parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ def incidents(tx: Connection, since: datetime) -> list[IncidentFacts]:
 def _messages(tx: Connection, ids: Sequence[str]) -> dict[str, list[SentMessage]]:
     found: dict[str, list[SentMessage]] = defaultdict(list)
     asked = select(outbox).order_by(outbox.c.id)
-    for start in range(0, len(ids), AT_ONCE):
-        for row in tx.execute(asked.where(outbox.c.incident_id.in_(ids[start : start + AT_ONCE]))):
+    for some in parts(ids):
+        for row in tx.execute(asked.where(outbox.c.incident_id.in_(some))):
             found[row.incident_id].append(
                 SentMessage(row.channel, row.target, row.operation, row.state, row.reason)
             )

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 
 from dq.dataquality.checks.row_count_anomaly import Tolerance
 from dq.dataquality.clauses.row_count_band import Band, Counted, same_kind, time_of, usual
-from dq.dataquality.delivery.state.receipts import AT_ONCE
+from dq.dataquality.delivery.state.keys import parts
 from dq.dataquality.results import check_runs, earlier_runs
 from dq.dataquality.results.check_runs import Line
 from dq.dataquality.results.tables import check_run
@@ -61,8 +61,8 @@ def quality(
 def _checked(tx: Connection, contracts: Collection[str]) -> list[tuple[str, str]]:
     names, found = sorted(contracts), []
     asked = select(check_run.c.contract, check_run.c.object).distinct()
-    for start in range(0, len(names), AT_ONCE):
-        rows = tx.execute(asked.where(check_run.c.contract.in_(names[start : start + AT_ONCE])))
+    for some in parts(names):
+        rows = tx.execute(asked.where(check_run.c.contract.in_(some)))
         found += [(row.contract, row.object) for row in rows]
     return sorted(found)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -19,7 +21,7 @@ from dq.dataquality.delivery.state.keys import KEY
 from dq.store.schema import Count, Json, UtcDateTime, metadata
 
 
-def _slo(**said: bool) -> list[Column[str]]:
+def _slo(**said: Any) -> list[Column[str]]:
     return [Column(name, Text, **said) for name in KEY]
 
 

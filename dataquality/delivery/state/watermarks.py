@@ -15,7 +15,7 @@ from dq.store.schema import UtcDateTime
 
 def _by_key(tx: Connection, column: str, *where: ColumnElement[bool]) -> dict[Key, Any]:
     asked = select(*key_of(watermark), watermark.c[column]).where(*where)
-    return {(contract, one, slo): value for contract, one, slo, value in tx.execute(asked)}
+    return {(row[0], row[1], row[2]): row[3] for row in tx.execute(asked)}
 
 
 def through(tx: Connection) -> dict[Key, datetime]:

@@ -123,8 +123,8 @@ def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> Metad
     if log := _LOGS.get(place.format):
         told = _logged(files, place, log[1])
         at = told.newest.isoformat() if told.newest else None
-        broken = tuple(judge(told.schema))
-        return MetadataFacts(told.files, told.bytes, at, told.rows, told.nulls, broken, judged=True)
+        unkept = tuple(judge(told.schema))
+        return MetadataFacts(told.files, told.bytes, at, told.rows, told.nulls, unkept, judged=True)
     newest = max((one.modified_at for _, one in found.files), default=None)
     seen = MetadataFacts(
         len(found.files), sum(one.size for _, one in found.files), newest.isoformat() if newest else None
