@@ -148,7 +148,7 @@ def run(arguments: list[str], imported: Callable[[], None] = lambda: None) -> in
     before = CONFIG.set(None)
     try:
         with output.door():
-            return _run(arguments, imported)
+            return _read_by_somebody(_run(arguments, imported))
     finally:
         CONFIG.reset(before)
 
@@ -171,15 +171,25 @@ def _run(arguments: list[str], imported: Callable[[], None]) -> int:
         output.problem(error)
         return error.exit_code
     except OSError as error:
-        # A disk that is full, a folder that may not be written: the world's answer, whoever asked.
-        where = f"{error.filename}: " if error.filename else ""
-        output.note(f"dq: {where}{error.strerror or error}.")
-        output.note("    Check the path, and the rights of this process.")
-        return DqError.exit_code
+        return _refused_by_the_world(error)
     except Exception:  # noqa: BLE001  # the last guard: whatever comes here is a bug of ours
         output.aside(traceback.format_exc())
         output.note("dq: this is a bug of dq, not a mistake of yours. Please report the lines above.")
         return BUG
+
+
+def _read_by_somebody(code: int) -> int:
+    """The exit code of a command, of which nothing is "fine" that could not be printed."""
+    lost = output.lost()
+    return code if lost is None or code not in (0, 1) else _refused_by_the_world(lost)
+
+
+def _refused_by_the_world(error: OSError) -> int:
+    """Says what a disk that is full, or a folder that may not be written, answered, whoever asked."""
+    where = f"{error.filename}: " if error.filename else ""
+    output.note(f"dq: {where}{error.strerror or error}.")
+    output.note("    Check the path, and the rights of this process.")
+    return DqError.exit_code
 
 
 def _mistaken(error: Any) -> int:

@@ -12,12 +12,17 @@ _COLOURS: Mapping[str, str] = {"[!]": "red", "[~]": "yellow", "[ok]": "green", "
 
 
 def painted(write: Callable[[str], object]) -> Callable[[str], object]:
-    """Writes the blocks of the console's channel, in colours where the terminal shows them."""
+    """Writes the blocks of the console's channel, in colours where the terminal shows them.
 
-    def paint(text: str) -> object:
+    Raises OSError for one that could not be written: nobody has read it.
+    """
+
+    def paint(text: str) -> None:
         head, *rest = text.split("\n")
         colour = _COLOURS.get(head.partition(" ")[0], "")
-        return write("\n".join([output.styled(head, colour, bold=True), *map(_line, rest)]))
+        lost = write("\n".join([output.styled(head, colour, bold=True), *map(_line, rest)]))
+        if isinstance(lost, OSError):
+            raise lost
 
     return paint
 

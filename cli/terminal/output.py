@@ -119,14 +119,22 @@ def notes(several: Iterable[object]) -> None:
         note(str(one))
 
 
-def block(text: str) -> None:
-    """Lines of a result that are several by our own making: a report, a page."""
-    stream(err=False).lines(text)
+def block(text: str) -> OSError | None:
+    """Lines of a result that are several by our own making: a report, a page.
+
+    Gives why they could not be written, if so.
+    """
+    return stream(err=False).lines(text)
 
 
-def aside(text: str) -> None:
+def aside(text: str) -> OSError | None:
     """The same on stderr."""
-    stream(err=True).lines(text)
+    return stream(err=True).lines(text)
+
+
+def lost() -> OSError | None:
+    """Why something of what was printed could not be written, if so; a reader who went away is no reason."""
+    return stream(err=False).lost or stream(err=True).lost
 
 
 def commands(text: str) -> None:

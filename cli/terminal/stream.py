@@ -39,7 +39,9 @@ def paint(text: str, code: str) -> str:
 class Stream(io.TextIOBase):
     """One of the two streams. `write` is for all who know nothing of it, the rest for `cli.terminal.output`.
 
-    A reader who has gone away (a closed pipe) is no failure: what is written for nobody is dropped.
+    A reader who has gone away (a closed pipe) is no failure: what is written for nobody is dropped. Nor does
+    a disk that is full, or a terminal that hung up, keep a command from its work: `lost` is the newest reason
+    why something could not be written.
     """
 
     def __init__(self, raw: TextIO | None) -> None:
@@ -49,6 +51,7 @@ class Stream(io.TextIOBase):
         self._live = False
         self._gone = raw is None
         self._ours = False
+        self.lost: OSError | None = None
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # a plain attribute there
@@ -78,9 +81,9 @@ class Stream(io.TextIOBase):
         self._put(text, _SGR if self._ours else _MARK)
         return len(text)
 
-    def lines(self, text: str) -> None:
-        """One or more whole lines of ours."""
-        self._put(f"{text}\n", _MARK)
+    def lines(self, text: str) -> OSError | None:
+        """One or more whole lines of ours; gives why they could not be written, if so."""
+        return self._put(f"{text}\n", _MARK)
 
     def commands(self, text: str) -> None:
         """Lines of ours that a runner of GitHub may take for the commands that they are."""
@@ -122,15 +125,16 @@ class Stream(io.TextIOBase):
                 os.dup2(nowhere, self._raw.fileno())
                 os.close(nowhere)
 
-    def _put(self, text: str, colors: re.Pattern[str]) -> None:
+    def _put(self, text: str, colors: re.Pattern[str]) -> OSError | None:
         with self._lock:
             whole = printable.inert(self._line + self._shown(text, colors))
             shown = whole[len(self._line) :]
             line = whole.rpartition("\n")[2]
             # One that is cut does not begin with what is kept of it.
             self._line = line if len(line) <= _KEPT else f"x{line[-_KEPT:]}"
-            self._send(_WIPE + shown if self._live else shown)
+            lost = self._send(_WIPE + shown if self._live else shown)
             self._live = False
+            return lost
 
     def _shown(self, text: str, colors: re.Pattern[str]) -> str:
         if "\x1b" not in text:
@@ -150,9 +154,9 @@ class Stream(io.TextIOBase):
             return True
         return self.isatty() and os.environ.get("TERM") != "dumb"
 
-    def _send(self, text: str) -> None:
+    def _send(self, text: str) -> OSError | None:
         if self._raw is None or self._gone:
-            return
+            return None
         if not self.encoding.lower().startswith("utf"):
             text = text.encode(self.encoding, "backslashreplace").decode(self.encoding)
         try:
@@ -161,8 +165,10 @@ class Stream(io.TextIOBase):
         except OSError as error:
             # Windows has its own word for a pipe that nobody reads.
             if not isinstance(error, BrokenPipeError) and error.errno != errno.EINVAL:
-                raise
+                self.lost = error
+                return error
             self._gone = True
+        return None
 
 
 def stream(err: bool) -> Stream:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import chdir, closing, redirect_stderr, redirect_stdout
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 from fakes.command import BEGIN, MISSED, Place, contract
+
+from dq.cli.main import run
 
 BACK = "2026-05-11T05:00:00Z"
 
@@ -120,3 +122,32 @@ def test_a_clock_that_was_set_while_the_machine_ran_judges_nothing(tmp_path: Pat
     assert made.dq(*words).code == 3
     assert made.dq(*words, "--trust-clock").code == 0
     assert made.dq(*words).code == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+def test_a_full_disk_below_its_log_keeps_no_watcher_from_telling(registry: Place) -> None:
+    registry.put("registry/broken.odcs.yaml", "kind: DataContract\n")
+    words = ["watch", "registry", "--as-of", MISSED, "--channel", "file:told.jsonl"]
+
+    with (
+        open("/dev/full", "w") as full,  # noqa: PTH123
+        chdir(registry.folder),
+        redirect_stdout(full),
+        redirect_stderr(full),
+    ):
+        code = run(words)
+
+    assert code == 3
+    assert [one["contract"] for one in told(registry)] == ["orders", "sales"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is full")
+def test_what_the_console_could_not_show_is_told_again(registry: Place) -> None:
+    words = ["watch", "registry", "--as-of", MISSED, "--channel", "console"]
+    with open("/dev/full", "w") as full, chdir(registry.folder), redirect_stdout(full):  # noqa: PTH123
+        assert run(words) == 3
+
+    ran = registry.dq("watch", "registry", "--as-of", "2026-05-11T07:14:00Z", "--channel", "console")
+
+    assert "orders is missing" in ran.out
+    assert "sales is missing" in ran.out

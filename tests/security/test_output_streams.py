@@ -369,6 +369,8 @@ def test_a_disk_that_is_full_is_said_and_exit_3(tmp_path: Path):
     assert found.returncode == 3
     assert found.stderr.startswith("dq: No space left on device.")
     assert "Traceback" not in found.stderr
+    both = subprocess.run(["sh", "-c", f"{_line('rules')} >/dev/full 2>&1"], check=False)
+    assert both.returncode == 3
 
 
 def test_a_mistake_on_the_command_line_looks_as_typer_shows_it(tmp_path: Path):
