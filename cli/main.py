@@ -11,6 +11,7 @@ import gc
 import importlib
 import os
 import pkgutil
+import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ from typer.main import get_command
 from dq.cli import commands
 from dq.cli.terminal import output
 from dq.cli.world.environment import CONFIG
-from dq.contracts.shared.errors import DqError
+from dq.contracts.shared.errors import DqError, UsageError
 
 BUG = 70
 # What typer raises for a command line that cannot be understood; it has moved between its versions.
@@ -155,6 +156,7 @@ def run(arguments: list[str], imported: Callable[[], None] = lambda: None) -> in
 
 def _run(arguments: list[str], imported: Callable[[], None]) -> int:
     try:
+        _nothing_empty(arguments)
         command = _command_for(arguments)
         imported()
         # Not in typer's own way, which prints what strangers wrote: file names that pre-commit hands over.
@@ -176,6 +178,19 @@ def _run(arguments: list[str], imported: Callable[[], None]) -> int:
         output.aside(traceback.format_exc())
         output.note("dq: this is a bug of dq, not a mistake of yours. Please report the lines above.")
         return BUG
+
+
+def _nothing_empty(arguments: list[str]) -> None:
+    """Raises UsageError for an empty word: a variable that a script did not fill is no option left out.
+
+    `--base "$BASE"` would compare with nothing, and `fmt "$FILE"` write the working folder.
+    """
+    before = ""
+    for word in arguments:
+        if not word or re.fullmatch("--[a-z-]+=", word):
+            name = word.rstrip("=") or (before if before.startswith("-") else "an argument")
+            raise UsageError(f"{name} is empty.", "Fill the variable that it came from, or leave it out.")
+        before = word
 
 
 def _read_by_somebody(code: int) -> int:

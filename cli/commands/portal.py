@@ -13,9 +13,9 @@ from dq.cli.loading.contracts import Loaded
 from dq.cli.loading.holding import settled
 from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, elapsed, here, processors, registry_root
+from dq.cli.world.environment import World, here, pace, processors, registry_root
 from dq.contracts.shared.counts import counted
-from dq.contracts.shared.errors import DqError, UsageError
+from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.portal.writing.request import PortalRequest, PortalSummary, WaiverEnd
@@ -49,7 +49,7 @@ def build(
     """
     places = paths or [Path()]
     world = here(as_of, places)
-    done = build_site(world, out, places, _length(tick))
+    done = build_site(world, out, places, pace(tick, "--tick"))
     if format is output.Format.JSON:
         output.as_json(done.as_dict())
     else:
@@ -157,10 +157,3 @@ def describe(done: PortalSummary) -> None:
             "dq: the watcher is silent, and the pages say so. Run dq watch, or name its pace with --tick."
         )
     output.line(f"Open {done.out / 'index.html'}")
-
-
-def _length(text: str) -> timedelta:
-    length = elapsed(text, "--tick")
-    if length <= timedelta(0):
-        raise UsageError("--tick: it must be longer than nothing.", "Write it like 15m.")
-    return length

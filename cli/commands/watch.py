@@ -26,7 +26,7 @@ from dq.cli.loading.resting import at_rest, lay_to_rest
 from dq.cli.loading.withdrawal import close_withdrawn, withdrawals
 from dq.cli.monitoring.heartbeat import heartbeat_url, ping
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, elapsed, here, instant
+from dq.cli.world.environment import World, here, instant, pace
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery.lake.files import Storages
@@ -88,7 +88,7 @@ def command(
 
     Example: dq watch registry --every 1m
     """
-    pause, places = elapsed(every) if every is not None else None, paths or [Path()]
+    pause, places = pace(every, "--every") if every is not None else None, paths or [Path()]
     orders = _Orders(places, since, server, channel, format, trust_clock)
     # A mistake in it is one of now, and not of the night.
     heartbeat_url(here(as_of, places))

@@ -196,3 +196,11 @@ def elapsed(text: str, option: str = "") -> timedelta:
     if isinstance(length, TextFault):
         raise UsageError(f"{option}: {length.message}" if option else length.message, length.mend)
     return length
+
+
+def pace(text: str, option: str) -> timedelta:
+    """How far runs lie apart. Raises UsageError for what is no length of time, or nothing."""
+    length = elapsed(text, option)
+    if not length:
+        raise UsageError(f"{option}: it must be longer than nothing.", "Write it like 15m.")
+    return length

@@ -37,6 +37,23 @@ def test_a_command_that_cannot_be_understood_is_exit_2(dq, arguments):
     assert dq(*arguments).code == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("validate", ".", "--base", ""), "--base"),
+        (("validate", "--base=", "."), "--base"),
+        (("watch", ".", "--as-of", ""), "--as-of"),
+        (("check", ".", "--quarantine", ""), "--quarantine"),
+        (("fmt", ""), "an argument"),
+    ],
+)
+def test_what_a_script_did_not_fill_is_not_taken_for_what_was_left_out(dq, words, name):
+    ran = dq(*words)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"dq: {name} is empty.")
+
+
 def test_a_good_contract_is_exit_0(dq):
     assert dq("validate").code == 0
 

@@ -62,3 +62,9 @@ def test_a_store_and_a_contract_that_are_gone_for_a_moment_cost_their_ticks_alon
 
 def test_what_is_wrong_at_the_first_tick_ends_it(folder: Path, dq) -> None:
     assert dq("watch", "nothing.odcs.yaml", "--every", "1s").code == 3
+
+
+def test_a_watcher_that_never_pauses_is_a_mistake(folder: Path, dq) -> None:
+    ran = dq("watch", ".", "--every", "0s")
+
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "dq: --every: it must be longer than nothing.")
