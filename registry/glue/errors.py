@@ -12,19 +12,19 @@ from botocore.parsers import ResponseParserError
 
 from dq.contracts.shared.errors import Unreadable, UsageError
 
+ABSENT, THERE = "EntityNotFoundException", "AlreadyExistsException"
+"""The codes by which Glue and Lake Formation say that something is not there, or is there already."""
+
 _SERVER_ERROR = 500
 _SHOWN = 300
 # Nobody can tell whether what was sent has arrived.
 _UNKNOWN_CODES = frozenset({"InternalServiceException", "OperationTimeoutException", "InternalFailure"})
 _PERMIT = "Give the role this permission; docs/reference/privileges.md has what each duty needs."
+_CREDENTIALS = "Look at the credentials of this machine."
 _MENDS = {
-    "AccessDeniedException": _PERMIT,
-    "AccessDenied": _PERMIT,
-    "AuthorizationError": _PERMIT,
-    "ExpiredTokenException": "Log in to AWS again.",
-    "ExpiredToken": "Log in to AWS again.",
-    "UnrecognizedClientException": "Look at the credentials of this machine.",
-    "InvalidClientTokenId": "Look at the credentials of this machine.",
+    **dict.fromkeys(("AccessDeniedException", "AccessDenied", "AuthorizationError"), _PERMIT),
+    **dict.fromkeys(("ExpiredTokenException", "ExpiredToken"), "Log in to AWS again."),
+    **dict.fromkeys(("UnrecognizedClientException", "InvalidClientTokenId"), _CREDENTIALS),
 }
 _PAGE = re.compile(rb"\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
 
@@ -61,13 +61,15 @@ def code_of(error: BaseException) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
-def unless(code: str, call: Callable[..., Any], asked: Mapping[str, Any]) -> None:
-    """Calls; an error with this code says that it is so already."""
+def unless(code: str, call: Callable[..., Any], **asked: Any) -> Any:
+    """What AWS answers; None for an error with this code, by which it says that it is so already, or is not
+    there."""
     try:
-        call(**asked)
+        return call(**asked)
     except aws.ClientError as error:
         if code_of(error) != code:
             raise
+        return None
 
 
 def is_unknown(error: BaseException) -> bool:

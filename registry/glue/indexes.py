@@ -10,11 +10,9 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from botocore import exceptions as aws
-
 from dq.contracts.shared.errors import DqError
 from dq.registry.glue.client import Connection
-from dq.registry.glue.errors import code_of
+from dq.registry.glue.errors import THERE, unless
 from dq.registry.table import PARTITION_INDEXES, TableSpec, index_keys, index_text
 
 Index = dict[str, Any]
@@ -60,7 +58,9 @@ def sync(connection: Connection, raw: dict[str, Any], after: TableSpec) -> None:
     there = {_keys(one): one for one in live}
     for keys in wanted:
         if keys not in there:
-            _create(connection, keys, table)
+            # One that is there is of another process, or of our own first try.
+            create = connection.client.create_partition_index
+            unless(THERE, create, PartitionIndex=_index(keys), **table)
         elif there[keys]["IndexStatus"] == "FAILED":
             codes = sorted({one.get("Code", "") for one in there[keys].get("BackfillErrors") or []})
             raise DqError(
@@ -68,15 +68,6 @@ def sync(connection: Connection, raw: dict[str, Any], after: TableSpec) -> None:
                 f"{', '.join(codes) or 'it says no more'}.",
                 "Mend the partitions, delete the index, and run again.",
             )
-
-
-def _create(connection: Connection, keys: tuple[str, ...], table: dict[str, str]) -> None:
-    try:
-        connection.client.create_partition_index(PartitionIndex=_index(keys), **table)
-    except aws.ClientError as error:
-        # Of another process, or of our own first try.
-        if code_of(error) != "AlreadyExistsException":
-            raise
 
 
 def _listed(connection: Connection, raw: dict[str, Any]) -> Iterator[Index]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from botocore import exceptions as aws
-
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.registry.catalog import Partition, Values, moved_partition
 from dq.registry.glue.client import Connection
-from dq.registry.glue.errors import code_of
+from dq.registry.glue.errors import ABSENT, THERE, unless
 from dq.registry.glue.shapes import Raw, live_table
 from dq.registry.table import TableSpec, fold_location
 
@@ -19,15 +17,14 @@ _BATCH = 100
 
 def place_of(connection: Connection, raw: Raw, values: Values) -> str | None:
     """Where a partition lies, folded; None when there is none. Raises UsageError for other keys."""
-    try:
-        found = connection.client.get_partition(
-            PartitionValues=ordered(raw, values), **_table(connection, raw)
-        )
-    except aws.ClientError as error:
-        if code_of(error) != "EntityNotFoundException":
-            raise
-        return None
-    return _location(found["Partition"])
+    found = _read(connection, raw, ordered(raw, values))
+    return None if found is None else _location(found)
+
+
+def _read(connection: Connection, raw: Raw, values: list[str]) -> Raw | None:
+    asked = {"PartitionValues": values, **_table(connection, raw)}
+    found = unless(ABSENT, connection.client.get_partition, **asked)
+    return None if found is None else found["Partition"]
 
 
 def ordered(raw: Raw, values: Values) -> list[str]:
@@ -68,7 +65,7 @@ def add(connection: Connection, raw: Raw, wanted: Sequence[Partition]) -> int:
             error = errors.get(tuple(ordered(raw, one.values)))
             if error is None:
                 new += 1
-            elif error["ErrorCode"] != "AlreadyExistsException":
+            elif error["ErrorCode"] != THERE:
                 raise _refused(raw, f"{error['ErrorCode']}: {error.get('ErrorMessage', '')}")
             else:
                 there = place_of(connection, raw, one.values)
@@ -80,13 +77,8 @@ def add(connection: Connection, raw: Raw, wanted: Sequence[Partition]) -> int:
 def move(connection: Connection, raw: Raw, one: Partition) -> bool:
     """Gives a partition another place, and keeps all else that it says; False where there is none."""
     values = ordered(raw, one.values)
-    try:
-        found = connection.client.get_partition(PartitionValues=values, **_table(connection, raw))[
-            "Partition"
-        ]
-    except aws.ClientError as error:
-        if code_of(error) != "EntityNotFoundException":
-            raise
+    found = _read(connection, raw, values)
+    if found is None:
         return False
     kept = {key: found[key] for key in ("Values", "Parameters") if found.get(key)}
     storage = {**(found.get("StorageDescriptor") or {}), "Location": f"{fold_location(one.location)}/"}

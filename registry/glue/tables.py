@@ -25,7 +25,7 @@ from dq.registry.catalog import (
 from dq.registry.diff import changes, merged
 from dq.registry.glue import partitions as parts
 from dq.registry.glue.client import Connection
-from dq.registry.glue.errors import code_of, explained, is_unknown
+from dq.registry.glue.errors import ABSENT, THERE, code_of, explained, is_unknown, unless
 from dq.registry.glue.formats import FORMATS
 from dq.registry.glue.indexes import sync, wanted_indexes, with_indexes
 from dq.registry.glue.shapes import Raw, changed_table, live_table, new_table
@@ -81,7 +81,7 @@ class Glue:
                     for raw in page["TableList"]
                 ]
             except aws.ClientError as error:
-                if code_of(error) != "EntityNotFoundException":
+                if code_of(error) != ABSENT:
                     raise
                 return []
         return sorted(found, key=lambda table: table.spec.name)
@@ -137,15 +137,9 @@ class Glue:
         return sorted(found, key=lambda partition: partition.values)
 
     def _raw(self, database: str, name: str) -> dict[str, Any] | None:
-        try:
-            found = self.connection.client.get_table(
-                DatabaseName=database, Name=name, **self.connection.catalog
-            )
-        except aws.ClientError as error:
-            if code_of(error) == "EntityNotFoundException":
-                return None
-            raise
-        return with_indexes(self.connection, found["Table"])
+        asked = {"DatabaseName": database, "Name": name, **self.connection.catalog}
+        found = unless(ABSENT, self.connection.client.get_table, **asked)
+        return None if found is None else with_indexes(self.connection, found["Table"])
 
     def _create(self, spec: TableSpec) -> None:
         made = {**_new(spec), **self.connection.catalog}
@@ -155,10 +149,10 @@ class Glue:
                 return
             except aws.ClientError as error:
                 code = code_of(error)
-                if code == "EntityNotFoundException":
+                if code == ABSENT:
                     # Most databases are there: asking before each table would be a call for nothing.
                     self._create_database(spec)
-                elif code == "AlreadyExistsException":
+                elif code == THERE:
                     # Of another process, or of our own first try: who asks compares.
                     raise stale(*spec.key) from error
                 else:
@@ -177,7 +171,7 @@ class Glue:
         try:
             self.connection.client.create_database(DatabaseInput=made, **self.connection.catalog)
         except aws.ClientError as error:
-            if code_of(error) != "AlreadyExistsException" and not is_unknown(error):
+            if code_of(error) != THERE and not is_unknown(error):
                 raise
 
     def _update(self, action: Action, raw: dict[str, Any]) -> None:
@@ -224,12 +218,9 @@ class Glue:
         database, name = action.key
         if action.before is None or live.version != action.before.version:
             raise stale(database, name)
-        try:
-            self.connection.client.delete_table(DatabaseName=database, Name=name, **self.connection.catalog)
-        except aws.ClientError as error:
-            # Our own first try, of which the answer was lost.
-            if code_of(error) != "EntityNotFoundException":
-                raise
+        asked = {"DatabaseName": database, "Name": name, **self.connection.catalog}
+        # It may be gone by our own first try, of which the answer was lost.
+        unless(ABSENT, self.connection.client.delete_table, **asked)
 
     def _unless_arrived(self, error: Exception, wanted: TableSpec) -> None:
         """Reads back what was written when the answer does not tell; raises the error if it is not there."""

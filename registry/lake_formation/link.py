@@ -7,18 +7,14 @@ of its target, and each is granted by itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from botocore import exceptions as aws
-
 from dq.contracts.shared.errors import DqError
-from dq.registry.glue.errors import code_of, explained, unless
+from dq.registry.glue.errors import ABSENT, THERE, explained, unless
 
-_ABSENT = "EntityNotFoundException"
-_THERE = "AlreadyExistsException"
 _ACCEPTED = "ResourceShareInvitationAlreadyAcceptedException"
 
 
@@ -51,12 +47,11 @@ class LinkTerms:
 
 @dataclass(frozen=True, slots=True)
 class LinkStep:
-    """One step, and what it is about: an invitation, or a list of columns where only some were shared."""
+    """One step, and what it is about; `invitation` is the ARN of the one to accept."""
 
     kind: LinkStepKind
     about: str
     invitation: str = ""
-    columns: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"+ {self.kind} {self.about}"
@@ -76,10 +71,14 @@ class ConsumerAccount:
         Raises Unreadable when AWS does not answer, and DqError where something else has the link's name.
         """
         found = [
-            LinkStep(LinkStepKind.ACCEPT, f"{one['resourceShareName']} of {terms.owner}", one["arn"])
+            LinkStep(
+                LinkStepKind.ACCEPT,
+                f"{one['resourceShareName']} of {terms.owner}",
+                one["resourceShareInvitationArn"],
+            )
             for one in self._invitations(terms)
         ]
-        if self._database(terms) is None:
+        if not self._has_database(terms):
             found.append(LinkStep(LinkStepKind.DATABASE, terms.link_database))
         link = f"{terms.link_database}.{terms.link}"
         if not self._linked(terms):
@@ -100,19 +99,14 @@ class ConsumerAccount:
         with explained(f"{step.kind} {step.about}"):
             match step.kind:
                 case LinkStepKind.ACCEPT:
-                    unless(
-                        _ACCEPTED,
-                        self.ram.accept_resource_share_invitation,
-                        {"resourceShareInvitationArn": step.invitation},
-                    )
+                    accept = self.ram.accept_resource_share_invitation
+                    unless(_ACCEPTED, accept, resourceShareInvitationArn=step.invitation)
                 case LinkStepKind.DATABASE:
-                    unless(
-                        _THERE, self.glue.create_database, {"DatabaseInput": {"Name": terms.link_database}}
-                    )
+                    unless(THERE, self.glue.create_database, DatabaseInput={"Name": terms.link_database})
                 case LinkStepKind.LINK:
                     made = {"Name": terms.link, "TargetTable": _target(terms, link=True)}
-                    asked = {"DatabaseName": terms.link_database, "TableInput": made}
-                    unless(_THERE, self.glue.create_table, asked)
+                    create = self.glue.create_table
+                    unless(THERE, create, DatabaseName=terms.link_database, TableInput=made)
                 case LinkStepKind.DESCRIBE:
                     on_link = {"DatabaseName": terms.link_database, "Name": terms.link}
                     self._grant({"Table": on_link}, ["DESCRIBE"], terms.principal)
@@ -146,38 +140,25 @@ class ConsumerAccount:
 
     def _invitations(self, terms: LinkTerms) -> list[dict[str, Any]]:
         """What the owner has offered and nobody has answered; inside of one organization there is none."""
-        found: list[dict[str, Any]] = []
-        asked: dict[str, Any] = {}
         with explained("list the invitations of RAM"):
-            while True:
-                answer = self.ram.get_resource_share_invitations(**asked)
-                found += (
-                    {**one, "arn": one["resourceShareInvitationArn"]}
-                    for one in answer["resourceShareInvitations"]
-                    if one["senderAccountId"] == terms.owner and one["status"] == "PENDING"
-                )
-                if not answer.get("nextToken"):
-                    return found
-                asked = {"nextToken": answer["nextToken"]}
+            return [
+                one
+                for page in self.ram.get_paginator("get_resource_share_invitations").paginate()
+                for one in page["resourceShareInvitations"]
+                if one["senderAccountId"] == terms.owner and one["status"] == "PENDING"
+            ]
 
-    def _database(self, terms: LinkTerms) -> dict[str, Any] | None:
+    def _has_database(self, terms: LinkTerms) -> bool:
         with explained(f"read {terms.link_database}"):
-            try:
-                return dict(self.glue.get_database(Name=terms.link_database)["Database"])
-            except aws.ClientError as error:
-                if code_of(error) != _ABSENT:
-                    raise
-                return None
+            return unless(ABSENT, self.glue.get_database, Name=terms.link_database) is not None
 
     def _linked(self, terms: LinkTerms) -> bool:
         with explained(f"read {terms.link_database}.{terms.link}"):
-            try:
-                table = self.glue.get_table(DatabaseName=terms.link_database, Name=terms.link)["Table"]
-            except aws.ClientError as error:
-                if code_of(error) != _ABSENT:
-                    raise
-                return False
-        there, wanted = table.get("TargetTable") or {}, _target(terms)
+            read = self.glue.get_table
+            found = unless(ABSENT, read, DatabaseName=terms.link_database, Name=terms.link)
+        if found is None:
+            return False
+        there, wanted = found["Table"].get("TargetTable") or {}, _target(terms)
         if any(there.get(key) != value for key, value in wanted.items()):
             raise DqError(
                 f"{terms.link_database}.{terms.link} is there, and no link to {terms.owner}:{terms.database}."
@@ -191,23 +172,20 @@ class ConsumerAccount:
 
     def _rows(self, table: Mapping[str, str], principal: str) -> list[dict[str, Any]]:
         """What a principal was granted on a table, or on columns of it; none where there is no such table."""
-        rows: list[dict[str, Any]] = []
-        asked: dict[str, Any] = {
-            "Principal": {"DataLakePrincipalIdentifier": principal},
-            "Resource": {"Table": dict(table)},
-        }
+        who = {"DataLakePrincipalIdentifier": principal}
         with explained(f"list who may read {table['DatabaseName']}.{table['Name']}"):
-            while True:
-                try:
-                    answer = self.lake.list_permissions(**asked)
-                except aws.ClientError as error:
-                    if code_of(error) != _ABSENT:
-                        raise
-                    return rows
-                rows += answer["PrincipalResourcePermissions"]
-                if not answer.get("NextToken"):
-                    return rows
-                asked["NextToken"] = answer["NextToken"]
+            return permissions(self.lake.list_permissions, Principal=who, Resource={"Table": dict(table)})
+
+
+def permissions(call: Callable[..., Any], **asked: Any) -> list[dict[str, Any]]:
+    """What Lake Formation lists of a table, page by page; nothing where there is no such table."""
+    rows: list[dict[str, Any]] = []
+    while (answer := unless(ABSENT, call, **asked)) is not None:
+        rows += answer["PrincipalResourcePermissions"]
+        if not answer.get("NextToken"):
+            return rows
+        asked["NextToken"] = answer["NextToken"]
+    return []
 
 
 def _target(terms: LinkTerms, *, link: bool = False) -> dict[str, str]:

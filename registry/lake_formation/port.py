@@ -12,9 +12,9 @@ from botocore import exceptions as aws
 
 from dq.contracts.shared.errors import DqError
 from dq.registry.glue.client import account_of, aws_session, polite
-from dq.registry.glue.errors import code_of, explained, unless
+from dq.registry.glue.errors import ABSENT, THERE, code_of, explained, unless
 from dq.registry.glue.rates import Rate
-from dq.registry.lake_formation.link import ConsumerAccount
+from dq.registry.lake_formation.link import ConsumerAccount, permissions
 from dq.registry.lake_formation.steps import (
     FILTERED,
     DefineTag,
@@ -37,8 +37,6 @@ _TURNS = 5
 _TURN_SECONDS = 0.5
 # Grants on one resource at the same time.
 _MOVED = "ConcurrentModificationException"
-_ABSENT = "EntityNotFoundException"
-_THERE = "AlreadyExistsException"
 # AWS answers so when a grant that is to be taken back is not there.
 _NOT_GIVEN = "InvalidInputException"
 
@@ -84,22 +82,9 @@ class LakeFormation:
 
     def _listed(self, on: Key) -> list[dict[str, Any]]:
         database, table = on
-        asked: dict[str, Any] = {
-            "Resource": {"Table": {"DatabaseName": database, "Name": table, **self.catalog}}
-        }
-        rows: list[dict[str, Any]] = []
+        resource = {"Table": {"DatabaseName": database, "Name": table, **self.catalog}}
         with explained(f"list who may read {database}.{table}"):
-            while True:
-                try:
-                    answer = self.client.list_permissions(**asked, **self.catalog)
-                except aws.ClientError as error:
-                    if code_of(error) != _ABSENT:
-                        raise
-                    return []
-                rows += answer["PrincipalResourcePermissions"]
-                if not answer.get("NextToken"):
-                    return rows
-                asked["NextToken"] = answer["NextToken"]
+            return permissions(self.client.list_permissions, Resource=resource, **self.catalog)
 
     def locations(self) -> list[str]:
         """The prefixes that are registered, as `s3://bucket/prefix`."""
@@ -118,29 +103,19 @@ class LakeFormation:
     def tag_values(self, key: str) -> list[str] | None:
         """The values that a tag may have; None where nobody has defined it."""
         with explained(f"read the tag {key}"):
-            try:
-                return list(self.client.get_lf_tag(TagKey=key, **self.catalog)["TagValues"])
-            except aws.ClientError as error:
-                if code_of(error) != _ABSENT:
-                    raise
-                return None
+            found = unless(ABSENT, self.client.get_lf_tag, TagKey=key, **self.catalog)
+        return None if found is None else list(found["TagValues"])
 
     def column_tags(self, on: Key, key: str) -> dict[str, str]:
         """The value of the tag that each column has itself, not from its table; none without the table."""
         database, table = on
         resource = {"Table": {"DatabaseName": database, "Name": table, **self.catalog}}
         with explained(f"read the tags of {database}.{table}"):
-            try:
-                answer = self.client.get_resource_lf_tags(
-                    Resource=resource, ShowAssignedLFTags=True, **self.catalog
-                )
-            except aws.ClientError as error:
-                if code_of(error) != _ABSENT:
-                    raise
-                return {}
+            asked = {"Resource": resource, "ShowAssignedLFTags": True, **self.catalog}
+            answer = unless(ABSENT, self.client.get_resource_lf_tags, **asked)
         return {
             column["Name"].lower(): tag["TagValues"][0]
-            for column in answer.get("LFTagsOnColumns", ())
+            for column in (answer or {}).get("LFTagsOnColumns", ())
             for tag in column.get("LFTags", ())
             if tag["TagKey"] == key and tag.get("TagValues")
         }
@@ -163,22 +138,22 @@ class LakeFormation:
             case Give(key, columns):
                 self.client.grant_permissions(**self._permission(key, columns))
             case TakeBack(key, columns):
-                unless(_NOT_GIVEN, self.client.revoke_permissions, self._permission(key, columns))
+                unless(_NOT_GIVEN, self.client.revoke_permissions, **self._permission(key, columns))
             case MakeFilter(one):
                 data = {
                     **self._filter(one.database, one.table, one.name),
                     "RowFilter": {"FilterExpression": one.expression},
                     "ColumnNames": list(one.columns),
                 }
-                unless(_THERE, self.client.create_data_cells_filter, {"TableData": data})
+                unless(THERE, self.client.create_data_cells_filter, TableData=data)
             case DropFilter(one, _):
                 named = self._filter(one.database, one.table, one.name)
-                unless(_ABSENT, self.client.delete_data_cells_filter, named)
+                unless(ABSENT, self.client.delete_data_cells_filter, **named)
             case RegisterLocation(location, role):
                 arn = f"arn:aws:s3:::{location.removeprefix('s3://').rstrip('/')}"
                 # Who has not opted in keeps the access that IAM gives.
                 asked = {"ResourceArn": arn, "RoleArn": role, "HybridAccessEnabled": True}
-                unless(_THERE, self.client.register_resource, asked)
+                unless(THERE, self.client.register_resource, **asked)
             case DefineTag(key, values, new):
                 if new:
                     asked = {"TagKey": key, "TagValues": list(values), **self.catalog}

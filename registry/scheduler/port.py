@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from botocore import exceptions as aws
 
 from dq.contracts.shared.errors import UsageError
 from dq.registry.glue.client import aws_session, polite
-from dq.registry.glue.errors import code_of, explained
+from dq.registry.glue.errors import code_of, explained, unless
 from dq.registry.glue.rates import Rate
 from dq.registry.scheduler.validation import refuse
 
@@ -44,8 +44,11 @@ class Scheduler:
         found: dict[str, str] = {}
         with explained(f"list the schedules of {group}"):
             try:
-                for row in self._listed(group):
-                    found[row["Name"]] = _text(row["LastModificationDate"])
+                # An empty list is no proof that there is a group.
+                self.client.get_schedule_group(Name=group)
+                pages = self.client.get_paginator("list_schedules")
+                for page in pages.paginate(GroupName=group, PaginationConfig={"PageSize": 100}):
+                    found |= {one["Name"]: _text(one["LastModificationDate"]) for one in page["Schedules"]}
             except aws.ClientError as error:
                 if code_of(error) != _ABSENT:
                     raise
@@ -55,39 +58,19 @@ class Scheduler:
                 ) from error
         return found
 
-    def _listed(self, group: str) -> Iterator[dict[str, Any]]:
-        asked: dict[str, Any] = {"GroupName": group, "MaxResults": 100}
-        # An empty list is no proof that there is a group.
-        self.client.get_schedule_group(Name=group)
-        while True:
-            answer = self.client.list_schedules(**asked)
-            yield from answer["Schedules"]
-            if not answer.get("NextToken"):
-                return
-            asked["NextToken"] = answer["NextToken"]
-
     def read(self, group: str, name: str) -> LiveSchedule | None:
         """A schedule; None where there is none of this name."""
         with explained(f"read the schedule {name}"):
-            try:
-                answer = self.client.get_schedule(GroupName=group, Name=name)
-            except aws.ClientError as error:
-                if code_of(error) != _ABSENT:
-                    raise
-                return None
+            answer = unless(_ABSENT, self.client.get_schedule, GroupName=group, Name=name)
+        if answer is None:
+            return None
         written = {key: value for key, value in answer.items() if key not in _NOT_WRITTEN}
         return LiveSchedule(written, _text(answer["LastModificationDate"]))
 
     def create(self, request: Mapping[str, Any]) -> bool:
         """Makes a schedule; False where one of this name stands there already."""
         with explained(f"create the schedule {request['Name']}"):
-            try:
-                self.client.create_schedule(**request)
-            except aws.ClientError as error:
-                if code_of(error) != _THERE:
-                    raise
-                return False
-        return True
+            return unless(_THERE, self.client.create_schedule, **request) is not None
 
     def update(self, request: Mapping[str, Any]) -> None:
         """Writes a schedule anew, as a whole."""
@@ -97,11 +80,7 @@ class Scheduler:
     def delete(self, group: str, name: str) -> None:
         """Removes a schedule; one that is gone is no error."""
         with explained(f"remove the schedule {name}"):
-            try:
-                self.client.delete_schedule(GroupName=group, Name=name)
-            except aws.ClientError as error:
-                if code_of(error) != _ABSENT:
-                    raise
+            unless(_ABSENT, self.client.delete_schedule, GroupName=group, Name=name)
 
 
 def _text(moment: datetime) -> str:
