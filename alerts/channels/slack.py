@@ -38,8 +38,8 @@ from dq.alerts.channels._slack_answers import Failure, classify
 from dq.alerts.channels._slack_blocks import plain, reply, rich
 from dq.alerts.channels._slack_buttons import actions, app_token, has_app_token
 from dq.alerts.message import Message
-from dq.contracts.shared.errors import MissingTool, UsageError
-from dq.contracts.shared.install import install_command
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.install import needing
 from dq.contracts.shared.printable import one_line
 
 if TYPE_CHECKING:
@@ -219,12 +219,8 @@ def open_slack(settings: Mapping[str, str], write: Callable[[str], object]) -> S
     token = settings.get("token", "").strip()
     if not token:
         raise UsageError("Alerts in Slack need a bot token.", "Set SLACK_BOT_TOKEN, or SLACK_BOT_TOKEN_FILE.")
-    try:
+    with needing("Alerts in Slack need slack-sdk", "slack"):
         from dq.alerts.channels._slack_client import address, client
-    except ImportError as error:
-        raise MissingTool(
-            "Alerts in Slack need slack-sdk, which is not installed.", install_command("slack")
-        ) from error
     base_url = address(settings.get("base_url") or _BASE_URL)
     seconds = _seconds(settings.get("timeout_seconds", ""))
     # A wrong one costs the buttons, and no alert.

@@ -8,8 +8,8 @@ import typer
 
 from dq.cli.terminal import output
 from dq.cli.world.catalogs import ROLE
-from dq.contracts.shared.errors import DqError, MissingTool, UsageError
-from dq.contracts.shared.install import install_command
+from dq.contracts.shared.errors import DqError, UsageError
+from dq.contracts.shared.install import needing
 
 
 def command(
@@ -38,11 +38,9 @@ def command(
         raise UsageError(f"{table!r} is no database.table.", "Write it as sales.orders.")
     if not re.fullmatch("[0-9]{12}", owner):
         raise UsageError(f"--owner {owner!r} is no account.", "Write its 12 digits.")
-    try:
+    with needing("dq link needs boto3", "aws"):
         from dq.registry.lake_formation.link import LinkTerms
         from dq.registry.lake_formation.port import connect_consumer
-    except ModuleNotFoundError as error:
-        raise MissingTool("dq link needs boto3, which is not installed.", install_command("aws")) from error
     side, account = connect_consumer(role_arn)
     if account == owner:
         raise UsageError(

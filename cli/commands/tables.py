@@ -11,8 +11,8 @@ from dq.cli.loading.contracts import PATHS
 from dq.cli.terminal import output
 from dq.cli.world.environment import here
 from dq.contracts.shared.counts import counted
-from dq.contracts.shared.errors import MissingTool, Unreadable
-from dq.contracts.shared.install import install_command
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.install import needing
 from dq.contracts.shared.outcome import Finding
 
 
@@ -33,12 +33,8 @@ def command(
 
     Example: dq tables registry --format json
     """
-    try:
+    with needing("Footers are read with pyarrow", "s3"):
         import pyarrow  # noqa: F401  # before any table is looked at
-    except ImportError as error:
-        raise MissingTool(
-            "Footers are read with pyarrow, which is not installed.", install_command("s3")
-        ) from error
     from dq.cli.monitoring.table_metadata import looks
 
     places = paths or [Path()]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from dq.cli.demo import producer, scenario
 from dq.contracts.columns import catalog_type
 from dq.contracts.model import SchemaObject
-from dq.contracts.shared.errors import MissingTool, UsageError
-from dq.contracts.shared.install import install_command
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.install import needing
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -28,12 +28,8 @@ def write(folder: Path, objects: Sequence[SchemaObject]) -> Iterator[tuple[Path,
 
     Every file is as old as its delivery in the story. Raises UsageError where a table is there already.
     """
-    try:
+    with needing("Parquet needs pyarrow", *EXTRAS):
         import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise MissingTool(
-            "Parquet needs pyarrow, which is not installed.", install_command(*EXTRAS)
-        ) from error
     for one in objects:
         if os.path.lexists(folder / one.column):
             raise UsageError(f"{folder / one.column} is there already.", "Name another folder.")

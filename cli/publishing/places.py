@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from importlib.util import find_spec
 
 from dq.cli.world.environment import World
 from dq.contracts.model import Contract
-from dq.contracts.shared.errors import MissingTool, UsageError
-from dq.contracts.shared.install import install_command
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.install import needing
 from dq.registry.publishing.notify import JsonLines
 from dq.registry.publishing.tell import Notifier
 
@@ -51,10 +50,8 @@ def senders(world: World, places: Iterable[str]) -> dict[str, Notifier]:
 
 
 def _teller() -> Notifier:
-    if find_spec("boto3") is None:
-        raise MissingTool("A topic of SNS needs boto3, which is not installed.", install_command("aws"))
-    from dq.registry.sns.topic import tell_topic
-
+    with needing("A topic of SNS needs boto3", "aws"):
+        from dq.registry.sns.topic import tell_topic
     return tell_topic
 
 

@@ -6,9 +6,13 @@ What reads the metadata of packages is imported when somebody asks: it is a tent
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
+
+from dq.contracts.shared.errors import MissingTool
 
 NAME = "dq-contracts"
 
@@ -30,6 +34,18 @@ def install_command(*extras: str) -> str:
     pip and uv note the origin beside the package (PEP 610); what came from an index has no note.
     """
     return f"pip install {_requirement(extras)}"
+
+
+@contextmanager
+def needing(who: str, *extras: str) -> Iterator[None]:
+    """Around the import of what extras bring: where it is not there, MissingTool says so.
+
+    `who` begins its sentence, such as `Parquet needs pyarrow`.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingTool(f"{who}, which is not installed.", install_command(*extras)) from error
 
 
 def upgrade_command() -> str:

@@ -7,8 +7,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from dq.contracts.shared.errors import MissingTool
-from dq.contracts.shared.install import install_command, release
+from dq.contracts.shared.install import needing, release
 from dq.contracts.shared.printable import block, in_xml
 
 if TYPE_CHECKING:
@@ -46,13 +45,9 @@ def digest() -> str:
 
 @cache
 def _environment() -> Environment:
-    try:
+    with needing("The portal needs jinja2", "portal"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
         from markupsafe import Markup, escape
-    except ImportError as error:
-        raise MissingTool(
-            "The portal needs jinja2, which is not installed.", install_command("portal")
-        ) from error
     made = Environment(
         loader=PackageLoader("dq.portal", "templates"),
         autoescape=True,

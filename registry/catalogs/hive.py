@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from dq.contracts.shared.data_formats import LAKEHOUSE
-from dq.contracts.shared.errors import DqError, MissingTool, Unreadable, UsageError
-from dq.contracts.shared.install import install_command
+from dq.contracts.shared.errors import DqError, Unreadable, UsageError
+from dq.contracts.shared.install import needing
 from dq.registry.action import Action, LiveTable, Obstacle
 from dq.registry.catalog import (
     CatalogKind,
@@ -240,12 +240,8 @@ def _open(settings: CatalogSettings) -> Hive:
         raise UsageError(
             "The hive catalog needs a Spark session.", "Hand one in, or use the catalog 'local'."
         )
-    try:
+    with needing("The hive catalog needs Spark", "spark"):
         import pyspark  # noqa: F401  # only to tell its absence apart from a session that cannot start
-    except ModuleNotFoundError as error:
-        raise MissingTool(
-            "The hive catalog needs Spark, which is not installed.", install_command("spark")
-        ) from error
     session = cast("Callable[[], SparkSession]", settings.session)()
     if session.conf.get("spark.sql.catalogImplementation") != "hive":
         raise UsageError(

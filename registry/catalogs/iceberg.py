@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dq.contracts.shared.errors import MissingTool, UsageError
-from dq.contracts.shared.install import install_command
+from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.install import needing
 from dq.registry.catalog import Catalog, CatalogKind, CatalogSettings
 
 
 def _open(settings: CatalogSettings) -> Catalog:
-    try:
+    with needing("The iceberg catalog needs pyiceberg", "iceberg"):
         import pyiceberg  # noqa: F401  # only to tell its absence apart from a catalog that does not answer
-    except ModuleNotFoundError as error:
-        raise MissingTool(
-            "The iceberg catalog needs pyiceberg, which is not installed.", install_command("iceberg")
-        ) from error
     from strictyaml import YAMLError
 
     try:

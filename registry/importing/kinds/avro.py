@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from dq.contracts.shared.errors import MissingTool, Unreadable, UsageError
-from dq.contracts.shared.install import install_command
+from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.install import needing
 from dq.contracts.types import DataType
 from dq.registry.importing.documents import text
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
@@ -59,12 +59,8 @@ def read(source: str) -> list[FoundTable]:
 
 
 def _carried(path: str) -> object:
-    try:
+    with needing("Avro needs fastavro", "lakehouse"):
         import fastavro
-    except ImportError as error:
-        raise MissingTool(
-            "Avro needs fastavro, which is not installed.", install_command("lakehouse")
-        ) from error
     with reading(path) as file:
         try:
             return fastavro.reader(file).writer_schema

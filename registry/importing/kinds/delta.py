@@ -9,8 +9,8 @@ import json
 import re
 from collections.abc import Collection, Iterable
 
-from dq.contracts.shared.errors import MissingTool, Unreadable, UsageError
-from dq.contracts.shared.install import install_command
+from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.install import needing
 from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.importing.documents import shown, text
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
@@ -90,12 +90,9 @@ def _of_checkpoint(place: str, names: Collection[str]) -> JsonObject | None:
     """The metadata in a checkpoint of these parts; None without any."""
     if not names:
         return None
-    try:
+    with needing("A checkpoint of Delta needs pyarrow", "s3"):
         import pyarrow as pa
         from pyarrow import compute, parquet
-    except ImportError as error:
-        mend = install_command("s3")
-        raise MissingTool("A checkpoint of Delta needs pyarrow, which is not installed.", mend) from error
     for name in names:
         path = f"{place}/{DELTA_LOG}/{name}"
         with reading(path) as file:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dq.contracts.shared.errors import MissingTool, Unreadable
-from dq.contracts.shared.install import install_command
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.install import needing
 from dq.contracts.types import DataType
 from dq.registry.importing.arrow_types import of_arrow
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
@@ -18,11 +18,9 @@ _OLD = "INT96"
 
 def read(source: str) -> list[FoundTable]:
     """One table; where its files differ in a type, that of most of them, and a word about the others."""
-    try:
+    with needing("Parquet needs pyarrow", "s3"):
         import pyarrow as pa
         from pyarrow import parquet
-    except ImportError as error:
-        raise MissingTool("Parquet needs pyarrow, which is not installed.", install_command("s3")) from error
     lake = folder(source, (".parquet", ".parq"))
     keys = lake.partitions()
     apart = {key.name.lower() for key in keys}
