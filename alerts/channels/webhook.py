@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from dq.alerts.channel import (
@@ -17,7 +16,6 @@ from dq.alerts.channel import (
     Channel,
     ChannelSetting,
     Inspection,
-    Look,
     MessagePlace,
     Rejected,
     Sender,
@@ -29,6 +27,7 @@ from dq.alerts.message import MAX_VALUE, Message, cut
 from dq.contracts.access.alert_target import host_allowed
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Severity
+from dq.contracts.shared.values import picked
 
 SIGNATURE, IDEMPOTENCY = "DQ-Signature", "Idempotency-Key"
 LEAST_SECRET = 16
@@ -93,12 +92,6 @@ class Webhook:
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         return self._post(receipt.place, message, "step", key)
 
-    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
-        return Rejected("nobody can ask a webhook what it took", Blockage.CHANNEL)
-
-    def retract(self, receipt: MessagePlace) -> None:
-        """The receiver drops what it has by the same id."""
-
     def _post(self, target: str, message: Message, event: str, key: str) -> Answer:
         url = self._url(target)
         if isinstance(url, Rejected):
@@ -136,19 +129,13 @@ def _body(message: Message, event: str, key: str) -> dict[str, object]:
         "version": 1,
         "id": key,
         "event": event,
-        "incident": message.incident,
-        "revision": message.revision,
+        **picked(message, "incident revision"),
         "contract": cut(message.key.contract, MAX_VALUE),
         "object": cut(message.key.object, MAX_VALUE),
         "group": cut(message.key.group, MAX_VALUE),
-        "state": message.state,
-        "severity": message.severity,
-        "title": message.title,
+        **picked(message, "state severity title"),
         "facts": [{"label": label, "value": value} for label, value in message.facts],
-        "steps": list(message.steps),
-        "note": message.note,
-        "budget": message.budget,
-        "repeat": message.repeat,
+        **picked(message, "steps note budget repeat"),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dq.alerts.incident import Incident
+from dq.contracts.shared.values import picked
 
 
 def incident_as_row(one: Incident) -> dict[str, object]:
@@ -10,8 +11,6 @@ def incident_as_row(one: Incident) -> dict[str, object]:
     return {
         "id": one.id,
         "key": str(one.key),
-        "severity": one.severity,
-        "title": one.title,
-        "opened_at": one.opened_at.isoformat(),
+        **picked(one, "severity title opened_at"),
         "subjects": list(one.open_subjects),
     }

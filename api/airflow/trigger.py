@@ -12,6 +12,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from dq.cli.monitoring.cycle import CycleStanding, cycle
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import CycleStatus
+from dq.contracts.shared.values import picked
 
 _FAILED = (CycleStatus.NEVER, CycleStatus.WITHDRAWN)
 
@@ -25,16 +26,8 @@ def decided(found: CycleStanding, now: datetime) -> bool:
 
 def as_event(found: CycleStanding) -> dict[str, str]:
     """What the sensor is told, as JSON values."""
-    at = found.delivered_at.isoformat() if found.delivered_at else ""
-    return {
-        "contract": found.contract,
-        "object": found.object,
-        "slo": found.slo,
-        "due_at": found.due_at.isoformat(),
-        "status": found.status.value,
-        "reason": found.reason,
-        "delivered_at": at,
-    }
+    said = picked(found, "contract object slo due_at status reason delivered_at")
+    return {name: str(value or "") for name, value in said.items()}
 
 
 class DeliveryTrigger(BaseTrigger):

@@ -30,6 +30,7 @@ from dq.contracts.access.alert_target import FILES
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.shared.values import picked
 from dq.dataquality.delivery.blindness import PLATFORM
 from dq.dataquality.delivery.watch import PastMiss
 from dq.dataquality.delivery.wording import digest, summary
@@ -187,12 +188,9 @@ def told(one: Outstanding) -> str:
 def outstanding_as_dict(one: Outstanding) -> dict[str, object]:
     """What is outstanding for a place, for machines."""
     return {
-        "channel": one.channel,
-        "target": one.target,
+        **picked(one, "channel target"),
         "messages": one.count,
-        "since": one.since.isoformat(),
-        "reason": one.reason,
-        "refused": one.refused,
+        **picked(one, "since reason refused"),
     }
 
 

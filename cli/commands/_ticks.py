@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from dq.cli.terminal import output
+from dq.contracts.shared.values import picked
 from dq.dataquality.delivery.sources.probe import label
-from dq.dataquality.delivery.turn import Turn
 from dq.dataquality.delivery.watch import Tick
+
+CYCLE = "contract object slo due_at"
+"""What tells one delivery from all others, for machines."""
 
 
 def describe(done: Tick, *, quiet: bool = False) -> None:
@@ -33,13 +36,10 @@ def describe(done: Tick, *, quiet: bool = False) -> None:
 def as_dict(done: Tick) -> dict[str, object]:
     """The tick for machines."""
     return {
-        "at": done.at.isoformat(),
-        "slos": done.slos,
-        "new_cycles": done.new_cycles,
-        "open": done.open,
+        **picked(done, "at slos new_cycles open"),
         "changes": [
             {
-                **_cycle(change),
+                **picked(change.kept.cycle, CYCLE),
                 "partitions": [label(partition) for partition in change.kept.cycle.partitions],
                 "before": change.kept.status,
                 "after": change.after,
@@ -47,15 +47,5 @@ def as_dict(done: Tick) -> dict[str, object]:
             }
             for change in done.changes
         ],
-        "unknown": [{**_cycle(change), "reason": change.reason} for change in done.unknown],
-    }
-
-
-def _cycle(change: Turn) -> dict[str, object]:
-    cycle = change.kept.cycle
-    return {
-        "contract": cycle.contract,
-        "object": cycle.object,
-        "slo": cycle.slo,
-        "due_at": cycle.due_at.isoformat(),
+        "unknown": [{**picked(one.kept.cycle, CYCLE), "reason": one.reason} for one in done.unknown],
     }

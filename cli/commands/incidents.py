@@ -16,6 +16,7 @@ from dq.cli.alerting.choosing import short
 from dq.cli.commands.silence import as_dict as silence_as_dict
 from dq.cli.terminal import output
 from dq.cli.world.environment import here
+from dq.contracts.shared.values import picked
 
 _MOST = 200
 
@@ -83,7 +84,8 @@ def _state(one: Incident, now: datetime) -> str:
 
 def _show_one(one: Incident, steps: Sequence[PastStep], now: datetime, form: output.PageFormat) -> None:
     if form is output.PageFormat.JSON:
-        output.as_json({**_as_dict(one, now), "history": [_step_as_dict(step) for step in steps]})
+        history = [picked(step, "at kind revision subject detail") for step in steps]
+        output.as_json({**_as_dict(one, now), "history": history})
         return
     facts = [
         ("id", one.id),
@@ -135,38 +137,14 @@ def _as_dict(one: Incident, now: datetime) -> dict[str, object]:
     hushed = one.silenced_until if one.silenced_until and one.silenced_until > now else None
     return {
         "id": one.id,
-        "contract": one.key.contract,
-        "object": one.key.object,
-        "group": one.key.group,
-        "state": one.state,
-        "severity": one.severity,
-        "title": one.title,
-        "opened_at": one.opened_at.isoformat(),
-        "resolved_at": _iso(one.resolved_at),
-        "acked_at": _iso(one.acked_at),
-        "acked_by": one.acked_by,
-        "silenced_until": _iso(hushed),
+        **picked(one.key, "contract object group"),
+        **picked(one, "state severity title opened_at resolved_at acked_at acked_by"),
+        "silenced_until": hushed.isoformat() if hushed else None,
         "silenced_why": one.silenced_why if hushed else None,
         "root": one.root_id,
-        "holds_up": list(one.holds_up),
-        "flapping_since": _iso(one.flapping_since),
-        "breaches": one.breaches,
+        **picked(one, "holds_up flapping_since breaches"),
         "open": list(one.open_subjects),
     }
-
-
-def _step_as_dict(step: PastStep) -> dict[str, object]:
-    return {
-        "at": step.at.isoformat(),
-        "kind": step.kind,
-        "revision": step.revision,
-        "subject": step.subject,
-        "detail": step.detail,
-    }
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None
 
 
 def _instant(at: datetime | None) -> str:

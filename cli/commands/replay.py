@@ -8,9 +8,11 @@ from datetime import datetime
 
 import typer
 
+from dq.cli.commands._ticks import CYCLE
 from dq.cli.terminal import output
 from dq.cli.world.environment import here, instant
 from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.values import picked
 from dq.dataquality.delivery.history import replay
 from dq.dataquality.delivery.history.changes import keys
 from dq.dataquality.delivery.history.replay import Replayed
@@ -91,15 +93,4 @@ def _name(one: Replayed) -> str:
 
 
 def _row(one: Replayed) -> dict[str, object]:
-    cycle = one.kept.cycle
-    return {
-        "contract": cycle.contract,
-        "object": cycle.object,
-        "slo": cycle.slo,
-        "due_at": cycle.due_at.isoformat(),
-        "status": one.status,
-        "delivered_at": one.delivered_at.isoformat() if one.delivered_at else None,
-        "reason": one.reason,
-        "proven": one.proven,
-        "differences": list(one.differences),
-    }
+    return picked(one.kept.cycle, CYCLE) | picked(one, "status delivered_at reason proven differences")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import typer
@@ -17,6 +17,7 @@ from dq.cli.alerting.sending import CHANNEL
 from dq.cli.terminal import output
 from dq.cli.world.environment import elapsed, here
 from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.values import picked
 
 _LONGEST = timedelta(days=90)
 
@@ -61,7 +62,7 @@ def command(
             concerned = silences.begin(tx, _pattern(tx, what), why, who, now, until)
     drained = sending.send(world, store, output.aside, channel)
     if end:
-        _say_ended(ended, format)
+        _list(ended, format, lambda one: f"No longer silenced: {one.pattern} (by {one.why})")
     else:
         _say_begun(concerned, until, format)
     raise typer.Exit(sending.report(drained))
@@ -104,12 +105,9 @@ def _of(tx: Connection, text: str, now: datetime) -> list[AlertSilence]:
 
 
 def _show(holding: Sequence[AlertSilence], form: output.Format) -> None:
-    if form is output.Format.JSON:
-        output.as_json([as_dict(one) for one in holding])
-    elif not holding:
+    _list(holding, form, lambda one: f"{one.pattern}  until {one.until:%Y-%m-%d %H:%M}Z, by {one.why}")
+    if form is output.Format.TEXT and not holding:
         output.line("Nothing is silenced.")
-    for one in holding if form is not output.Format.JSON else ():
-        output.line(f"{one.pattern}  until {one.until:%Y-%m-%d %H:%M}Z, by {one.why}")
 
 
 def _say_begun(concerned: Sequence[Incident], until: datetime, form: output.Format) -> None:
@@ -121,12 +119,12 @@ def _say_begun(concerned: Sequence[Incident], until: datetime, form: output.Form
         output.line(f"  {short(one)} {one.key}: {one.title}")
 
 
-def _say_ended(ended: Sequence[AlertSilence], form: output.Format) -> None:
+def _list(some: Sequence[AlertSilence], form: output.Format, said: Callable[[AlertSilence], str]) -> None:
     if form is output.Format.JSON:
-        output.as_json([as_dict(one) for one in ended])
+        output.as_json([as_dict(one) for one in some])
         return
-    for one in ended:
-        output.line(f"No longer silenced: {one.pattern} (by {one.why})")
+    for one in some:
+        output.line(said(one))
 
 
 def as_dict(one: AlertSilence) -> dict[str, object]:
@@ -135,6 +133,5 @@ def as_dict(one: AlertSilence) -> dict[str, object]:
         "pattern": str(one.pattern),
         "reason": one.reason,
         "by": one.who,
-        "at": one.at.isoformat(),
-        "until": one.until.isoformat(),
+        **picked(one, "at until"),
     }

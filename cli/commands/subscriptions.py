@@ -14,6 +14,7 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import elapsed, here, registry_root
 from dq.contracts.access.discovery import below, told
 from dq.contracts.shared.document_kind import ASIDE
+from dq.contracts.shared.values import picked
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.validators.reports.markdown import escaped, table
 
@@ -98,20 +99,10 @@ def _cells(one: Subscription, state: SubscriptionState) -> tuple[str, ...]:
 
 
 def _as_dict(one: Subscription, state: SubscriptionState) -> dict[str, object]:
-    consumer = one.consumer
     return {
-        "contract": one.contract,
-        "major": one.major,
-        "consumer": {
-            "team": consumer.team,
-            "account": consumer.account,
-            "principal": consumer.principal,
-            "contact": consumer.contact,
-        },
-        "purpose": one.purpose,
-        "columns": one.columns,
-        "tags": one.tags,
-        "row_filter": one.row_filter,
+        **picked(one, "contract major"),
+        "consumer": picked(one.consumer, "team account principal contact"),
+        **picked(one, "purpose columns tags row_filter"),
         "since": one.start_date.isoformat(),
         "until": one.end_date.isoformat() if one.end_date else None,
         "approvers": one.approvers,

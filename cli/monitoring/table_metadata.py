@@ -22,6 +22,7 @@ from dq.contracts.access.filesystem import is_remote
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.values import picked
 from dq.contracts.slo import NOT_IN_FORCE
 from dq.contracts.yaml.parse import parse
 from dq.dataquality.delivery.lake.files import Storages
@@ -54,15 +55,10 @@ class TableLook:
         """As JSON values."""
         table, said = self.table, self.table.facts
         return {
-            "contract": table.contract,
-            "object": table.object,
+            **picked(table, "contract object"),
             "state": self.state,
-            "path": table.place.path,
-            "format": table.place.format,
-            "files": said.files,
-            "bytes": said.bytes,
-            "newest": said.newest,
-            "rows": said.rows,
+            **picked(table.place, "path format"),
+            **picked(said, "files bytes newest rows"),
             "nulls": dict(said.nulls),
             "broken": list(said.broken),
             "problem": said.problem or None,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dq.cli.registering.governed import Governed, governed_lines
 from dq.cli.terminal import output
 from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.values import picked
 from dq.registry.action import Action, ActionKind, CatalogPlan
 from dq.registry.apply import Ending, Result
 from dq.registry.render import change_lines, render
@@ -43,20 +44,9 @@ def as_dict(plan: CatalogPlan, results: list[Result]) -> dict[str, object]:
         "actions": [
             {
                 "table": ".".join(action.key),
-                "kind": action.kind,
-                "grade": action.grade,
-                "note": action.note,
+                **picked(action, "kind grade note"),
                 "changes": [
-                    {
-                        "field": change.field,
-                        "name": change.name,
-                        "before": change.before,
-                        "after": change.after,
-                        "grade": change.grade,
-                        "rule": change.rule,
-                        "drift": change.drift,
-                    }
-                    for change in action.changes
+                    picked(one, "field name before after grade rule drift") for one in action.changes
                 ],
                 "ending": result.ending if result else None,
                 "error": str(result.error) if result and result.error else None,
@@ -113,12 +103,7 @@ def _logged(one: Logged) -> dict[str, object]:
         "registry": one.run.registry,
         "catalog": one.catalog,
         "table": ".".join(one.key),
-        "kind": one.kind,
-        "grade": one.grade,
-        "ending": one.ending,
-        "before": one.before,
-        "after": one.after,
-        "error": one.error,
+        **picked(one, "kind grade ending before after error"),
     }
 
 

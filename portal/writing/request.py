@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from dq.contracts.shared.outcome import Finding
+from dq.contracts.shared.values import picked
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.portal.facts.card import Problem
 from dq.store.engine import Store
@@ -66,16 +67,8 @@ class PortalSummary:
         """As JSON values."""
         return {
             "out": str(self.out),
-            "products": self.products,
-            "rendered": self.rendered,
-            "written": self.written,
-            "same": self.same,
-            "removed": self.removed,
-            "stale": self.stale,
+            **picked(self, "products rendered written same removed stale"),
             "states": dict(self.states),
-            "problems": [
-                {"at": one.at, "rule": one.rule, "message": one.message, "mend": one.mend}
-                for one in self.problems
-            ],
+            "problems": [asdict(one) for one in self.problems],
             "unjudged": list(self.unjudged),
         }

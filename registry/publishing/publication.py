@@ -13,6 +13,7 @@ from dq.contracts.extension import dataset
 from dq.contracts.identity import identity, key
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import UsageError
+from dq.contracts.shared.values import picked
 from dq.registry.catalog import Values
 from dq.registry.publishing.partition import partition_values
 from dq.registry.table import OPEN_FORMATS, TableSpec
@@ -96,21 +97,15 @@ class DeliveryEvent:
         return {
             "event_id": self.id,
             "event": self.name,
-            "contract": one.contract,
-            "domain": one.domain,
+            **picked(one, "contract domain"),
             "major_version": identity(one.contract, one.contract_version)[1],
-            "environment": one.environment,
-            "contract_version": one.contract_version,
-            "object": one.object,
-            "server": one.server,
-            "catalog": one.catalog,
+            **picked(one, "environment contract_version object server catalog"),
             "table": f"{one.database}.{one.table}",
             "partition": dict(one.values),
             "location": one.folder,
             "cycle": one.cycle.astimezone(UTC).isoformat() if one.cycle else None,
             "rows": one.rows,
-            "revision": self.revision,
-            "previous_rows": self.previous_rows,
+            **picked(self, "revision previous_rows"),
             "at": self.at.astimezone(UTC).isoformat(),
         }
 

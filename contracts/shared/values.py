@@ -1,0 +1,16 @@
+"""Attributes of a value as JSON has them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+
+def picked(one: object, names: str) -> dict[str, object]:
+    """These attributes, by their names with spaces between, in this order; instants as ISO 8601."""
+    return {name: _plain(getattr(one, name)) for name in names.split()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return list(value) if isinstance(value, tuple) else value
