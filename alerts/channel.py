@@ -104,13 +104,21 @@ class Sender(Protocol):
         """Say it for the first time; `below` is the digest in whose thread it belongs, if any."""
         ...
 
+    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
+        """Say `message.note` below the message that is there."""
+        ...
+
+
+class UpdatingSender(Sender, Protocol):
+    """A sender of a channel with the capability `update`."""
+
     def update(self, receipt: MessagePlace, message: Message) -> Answer:
         """Make the message that is there say this; may be repeated at will."""
         ...
 
-    def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
-        """Say `message.note` below the message that is there."""
-        ...
+
+class FindingSender(Sender, Protocol):
+    """A sender of a channel with the capability `reconcile`."""
 
     def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
         """Whether the message of `key` is there, below `root` if given; Refused when nobody can look."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
-from dq.alerts.channel import Answer, Blockage, Capabilities, Channel, Look, MessagePlace, Rejected, Sent
+from dq.alerts.channel import Answer, Capabilities, Channel, MessagePlace, Sent
 from dq.alerts.incident import IncidentState
 from dq.alerts.message import Message, folded, headline, lines, repeat_note
 
@@ -29,20 +28,11 @@ class Console:
         self.write("\n".join([_head(message), *(f"    {line}" for line in lines(message))]) + "\n")
         return Sent(_HERE)
 
-    def update(self, receipt: MessagePlace, message: Message) -> Answer:
-        return Rejected("a line on a terminal cannot be changed", Blockage.MESSAGE)
-
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         said = [message.note, message.budget, *repeat_note(message)]
         lines = [line for text in said if text for line in folded(text)]
         self.write("\n".join([_head(message), *(f"    {line}" for line in lines)]) + "\n")
         return Sent(_HERE)
-
-    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
-        return Rejected("nobody can read a terminal back", Blockage.CHANNEL)
-
-    def retract(self, receipt: MessagePlace) -> None:
-        """What was written stays."""
 
 
 def _head(message: Message) -> str:

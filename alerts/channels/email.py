@@ -12,7 +12,6 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import formatdate
@@ -25,7 +24,6 @@ from dq.alerts.channel import (
     Channel,
     ChannelSetting,
     Inspection,
-    Look,
     MessagePlace,
     NotSent,
     Rejected,
@@ -75,19 +73,10 @@ class Email:
         text = "\n".join([headline(message), "", *lines(message)])
         return self._send(target, message, key, (subject, text), below)
 
-    def update(self, receipt: MessagePlace, message: Message) -> Answer:
-        return Rejected("an email cannot be changed", Blockage.MESSAGE)
-
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         said = [message.note, message.budget if message.state.closed else "", *repeat_note(message)]
         text = "\n".join([headline(message), "", *(line for line in said if line)])
         return self._send(receipt.place, message, key, ("", text), receipt)
-
-    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
-        return Rejected("nobody can look into a mailbox", Blockage.CHANNEL)
-
-    def retract(self, receipt: MessagePlace) -> None:
-        """What was sent stays."""
 
     def _send(
         self, target: str, message: Message, key: str, said: tuple[str, str], below: MessagePlace | None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from dq.alerts.channel import (
     Ambiguous,
@@ -20,7 +19,6 @@ from dq.alerts.channel import (
     Channel,
     ChannelSetting,
     Inspection,
-    Look,
     MessagePlace,
     NotSent,
     Rejected,
@@ -59,12 +57,6 @@ class PagerDuty:
 
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         return self._send(receipt.place, message)
-
-    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
-        return Rejected("a routing key can only send", Blockage.CHANNEL)
-
-    def retract(self, receipt: MessagePlace) -> None:
-        """There is no second copy of one dedup_key."""
 
     def _send(self, target: str, message: Message) -> Answer:
         routing_key = self.keys.get(target)

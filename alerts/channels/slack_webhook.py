@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from dq.alerts.channel import (
     Ambiguous,
@@ -18,7 +17,6 @@ from dq.alerts.channel import (
     Channel,
     ChannelSetting,
     Inspection,
-    Look,
     MessagePlace,
     NotSent,
     Rejected,
@@ -51,19 +49,10 @@ class SlackWebhook:
         note = f"sent as plain text, because Slack said {answer.reason}"
         return Sent(again.receipt, note) if isinstance(again, Sent) else again
 
-    def update(self, receipt: MessagePlace, message: Message) -> Answer:
-        return Rejected("what a webhook posted cannot be changed", Blockage.MESSAGE)
-
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         said = [headline(message), message.note, message.budget if message.state.closed else ""]
         text = "\n".join(line for line in [*said, *repeat_note(message)] if line)
         return self._post(receipt.place, {"text": escape(text, _WORDS)}, key)
-
-    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
-        return Rejected("nobody can read back what a webhook posted", Blockage.CHANNEL)
-
-    def retract(self, receipt: MessagePlace) -> None:
-        """What was posted stays."""
 
     def _post(self, target: str, said: Mapping[str, object], key: str) -> Answer:
         url = _named.address(_URL, self.urls, target)

@@ -11,17 +11,14 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from dq.alerts.channel import (
     Ambiguous,
     Answer,
-    Blockage,
     Capabilities,
     Channel,
     ChannelSetting,
     Inspection,
-    Look,
     MessagePlace,
     NotSent,
     Rejected,
@@ -50,18 +47,9 @@ class Teams:
     def create(self, target: str, message: Message, key: str, below: MessagePlace | None = None) -> Answer:
         return self._post(target, _within_limit(message), key)
 
-    def update(self, receipt: MessagePlace, message: Message) -> Answer:
-        return Rejected("what a workflow posted cannot be changed", Blockage.MESSAGE)
-
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         said = [message.note, message.budget if message.state.closed else "", *repeat_note(message)]
         return self._post(receipt.place, _card([_title(message), *map(_line, filter(None, said))]), key)
-
-    def find(self, target: str, key: str, since: datetime, root: MessagePlace | None) -> Look:
-        return Rejected("nobody can read back what a workflow posted", Blockage.CHANNEL)
-
-    def retract(self, receipt: MessagePlace) -> None:
-        """What was posted stays."""
 
     def _post(self, target: str, body: bytes, key: str) -> Answer:
         url = _named.address(_URL, self.urls, target)

@@ -12,18 +12,21 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import cast
 
 from dq.alerts.channel import (
     Ambiguous,
     Answer,
     Blockage,
     Capabilities,
+    FindingSender,
     Gone,
     Look,
     NotSent,
     Open,
     Rejected,
     Sender,
+    UpdatingSender,
 )
 from dq.alerts.incident import CREATE, UPDATE
 from dq.alerts.lane import Lane
@@ -176,9 +179,9 @@ class _Run:
         with self.store.read() as tx:
             lanes = due.due(tx, self.now(), name)
         tried += sum(self._send_in(desk, channel, one.lane) for one in in_turn(lanes))
-        for copy in desk.copies:
+        for copy in desk.copies if channel.can.reconcile else ():
             with suppress(Exception):  # a copy that stays is a blemish, and no reason to stop
-                channel.sender.retract(copy)
+                cast(FindingSender, channel.sender).retract(copy)
         return desk, tried, began
 
     def _look(self, desk: Desk, channel: Open) -> int:
@@ -234,7 +237,8 @@ def _say(sender: Sender, claim: ClaimedRow) -> Answer:
         if claim.receipt is None:
             return Gone("there is no message to change")
         if claim.operation == UPDATE:
-            return sender.update(claim.receipt, claim.message)
+            # Of other senders no update is claimed.
+            return cast(UpdatingSender, sender).update(claim.receipt, claim.message)
         return sender.reply(claim.receipt, claim.message, claim.key)
     except Exception as error:  # noqa: BLE001  # one guard per channel: its fault must not silence the others
         return Ambiguous(f"the channel failed with {type(error).__name__}")
@@ -245,6 +249,8 @@ def _find(channel: Open, claim: ClaimedRow) -> Look:
         return Rejected("the channel cannot be searched", Blockage.CHANNEL)
     root = claim.below if claim.operation == CREATE else claim.receipt
     try:
-        return channel.sender.find(claim.lane.target, claim.key, claim.tried_at - LOOK_BACK, root)
+        return cast(FindingSender, channel.sender).find(
+            claim.lane.target, claim.key, claim.tried_at - LOOK_BACK, root
+        )
     except Exception as error:  # noqa: BLE001  # as above
         return Ambiguous(f"the channel failed with {type(error).__name__}")

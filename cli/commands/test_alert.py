@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 from uuid import uuid4
 
 import typer
 
 from dq.alerts import channels
-from dq.alerts.channel import Ambiguous, Answer, MessagePlace, Rejected, Sent
+from dq.alerts.channel import Ambiguous, Answer, MessagePlace, Rejected, Sent, UpdatingSender
 from dq.alerts.incident import step
 from dq.alerts.message import Message, render
 from dq.alerts.route import CONSOLE, AlertRoute
@@ -114,7 +115,7 @@ def _test(world: World, route: AlertRoute, write: Callable[[str], object]) -> Te
     first, over = _messages(world)
     answer = opened.sender.create(target, first, first.incident)
     if isinstance(answer, Sent) and opened.can.update:
-        ended = opened.sender.update(answer.receipt, over)
+        ended = cast(UpdatingSender, opened.sender).update(answer.receipt, over)
         if not isinstance(ended, Sent):
             return Tested(name, target, False, f"arrived, but could not be ended: {ended.reason}")
     return Tested(name, target, *_outcome(answer))

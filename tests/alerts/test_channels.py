@@ -77,16 +77,18 @@ def test_a_channel_says_that_it_is_resolved(at, wire):
     assert "Resolved at 2026-05-01 10:10 UTC, after 2 h 10 min." in wire()
 
 
+@pytest.mark.parametrize("at", [one for one in CHANNELS if CHANNELS[one].can.update], indirect=True)
 def test_a_channel_changes_a_message_if_it_says_it_can(at, wire):
     opened, target = at
     receipt = opened.sender.create(target, CREATED, "key-1").receipt
 
     answer = opened.sender.update(receipt, render(RESOLVED, "update"))
 
-    assert isinstance(answer, Sent) == opened.can.update
-    assert ("delivered 10:10 UTC" in wire()) == opened.can.update
+    assert isinstance(answer, Sent)
+    assert "delivered 10:10 UTC" in wire()
 
 
+@pytest.mark.parametrize("at", [one for one in CHANNELS if CHANNELS[one].can.reconcile], indirect=True)
 def test_a_channel_finds_a_message_by_its_key_if_it_says_it_can(at, clock):
     opened, target = at
     root = opened.sender.create(target, CREATED, "key-1").receipt
@@ -99,10 +101,7 @@ def test_a_channel_finds_a_message_by_its_key_if_it_says_it_can(at, clock):
         opened.sender.find(target, "key-3", since, None),
     ]
 
-    if opened.can.reconcile:
-        assert found == [Sent(root), Sent(reply), NotHeld()]
-    else:
-        assert [type(look) for look in found] == [Rejected] * 3
+    assert found == [Sent(root), Sent(reply), NotHeld()]
 
 
 def test_a_channel_takes_the_longest_message_as_it_is(at):
