@@ -8,13 +8,18 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, func, insert, or_, select, update
 
 from dq.alerts.incident import Facts, Incident, IncidentState, Subject
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import incident_event, incident_subject
 from dq.contracts.shared.outcome import End, IncidentKey, Severity
 
+# What a row holds as the incident has it.
+_AS_IT_IS = (
+    "title", "revision", "breaches", "opened_at", "acked_at", "acked_by", "resolved_at", "open_since",
+    "flapping_since", "silenced_until",
+)  # fmt: skip
 _NONE: Mapping[str, Subject] = MappingProxyType({})
 # A question names no more of them: databases have a limit.
 _AT_ONCE = 500
@@ -33,38 +38,26 @@ class PastStep:
 
 def get(tx: Connection, incident_id: str) -> Incident | None:
     """The incident of this id."""
-    return _read(tx, tx.execute(select(incidents).where(incidents.c.id == incident_id)).one_or_none())
+    return next(iter(_found(tx, select(incidents).where(incidents.c.id == incident_id))), None)
 
 
 def newest(tx: Connection, key: IncidentKey) -> Incident | None:
     """The open incident of a key, or else the one that was resolved last."""
-    found = tx.execute(
-        select(incidents)
-        .where(_of(key))
-        .order_by(incidents.c.resolved_at.is_(None).desc(), incidents.c.resolved_at.desc())
-        .limit(1)
-    )
-    return _read(tx, found.one_or_none())
+    ended = incidents.c.resolved_at
+    asked = select(incidents).where(_of(key)).order_by(ended.is_(None).desc(), ended.desc())
+    return next(iter(_found(tx, asked.limit(1))), None)
 
 
 def unresolved(tx: Connection, contracts: Collection[str]) -> list[Incident]:
     """The incidents of these contracts that are not resolved, oldest first."""
-    rows = tx.execute(
-        select(incidents)
-        .where(incidents.c.resolved_at.is_(None), incidents.c.contract.in_(contracts))
-        .order_by(incidents.c.opened_at)
-    )
-    return [found for row in rows.all() if (found := _read(tx, row)) is not None]
+    asked = select(incidents).where(incidents.c.resolved_at.is_(None), incidents.c.contract.in_(contracts))
+    return _found(tx, asked.order_by(incidents.c.opened_at))
 
 
 def standing(tx: Connection) -> list[Incident]:
     """Every incident that is not resolved, oldest first."""
-    rows = tx.execute(
-        select(incidents)
-        .where(incidents.c.resolved_at.is_(None))
-        .order_by(incidents.c.opened_at, incidents.c.id)
-    )
-    return [found for row in rows.all() if (found := _read(tx, row)) is not None]
+    asked = select(incidents).where(incidents.c.resolved_at.is_(None))
+    return _found(tx, asked.order_by(incidents.c.opened_at, incidents.c.id))
 
 
 def newest_of_all(tx: Connection, most: int, of: str | None = None) -> list[Incident]:
@@ -74,47 +67,27 @@ def newest_of_all(tx: Connection, most: int, of: str | None = None) -> list[Inci
     table = columns.contract + "/" + columns.object
     named = columns.contract == of, table == of, table + "/" + columns.group_id == of
     mine = () if of is None else (or_(*named),)
-    rows = tx.execute(
-        select(incidents).where(*mine).order_by(columns.opened_at.desc(), columns.id).limit(most)
-    )
-    return [found for row in rows.all() if (found := _read(tx, row)) is not None]
+    asked = select(incidents).where(*mine).order_by(columns.opened_at.desc(), columns.id)
+    return _found(tx, asked.limit(most))
 
 
 def open_or_since(tx: Connection, since: datetime, without: Collection[str] = ()) -> list[Incident]:
     """The incidents that are open, or ended at this instant or later, newest first; none of what stands
     `without` in place of a contract."""
-    rows = tx.execute(
-        select(incidents)
-        .where(
-            incidents.c.contract.not_in(without),
-            incidents.c.resolved_at.is_(None) | (incidents.c.resolved_at >= since),
-        )
-        .order_by(incidents.c.opened_at.desc(), incidents.c.id)
-    )
-    found = rows.all()
-    subjects = _all_subjects(tx, [row.id for row in found])
-    return [_made(row, subjects.get(row.id, _NONE)) for row in found]
+    late = incidents.c.resolved_at.is_(None) | (incidents.c.resolved_at >= since)
+    asked = select(incidents).where(incidents.c.contract.not_in(without), late)
+    return _found(tx, asked.order_by(incidents.c.opened_at.desc(), incidents.c.id))
 
 
 def by_prefix(tx: Connection, prefix: str, most: int = 10) -> list[Incident]:
     """The incidents whose id begins so, the newest first."""
-    rows = tx.execute(
-        select(incidents)
-        .where(func.substr(incidents.c.id, 1, len(prefix)) == prefix)
-        .order_by(incidents.c.opened_at.desc())
-        .limit(most)
-    )
-    return [found for row in rows.all() if (found := _read(tx, row)) is not None]
+    asked = select(incidents).where(func.substr(incidents.c.id, 1, len(prefix)) == prefix)
+    return _found(tx, asked.order_by(incidents.c.opened_at.desc()).limit(most))
 
 
 def history(tx: Connection, incident_id: str) -> list[PastStep]:
     """Everything that happened to an incident, oldest first."""
-    rows = tx.execute(
-        select(incident_event)
-        .where(incident_event.c.incident_id == incident_id)
-        .order_by(incident_event.c.id)
-    )
-    return [PastStep(row.at, row.kind, row.revision, row.subject, row.detail) for row in rows]
+    return histories(tx, [incident_id]).get(incident_id, [])
 
 
 def histories(tx: Connection, incident_ids: Sequence[str]) -> dict[str, list[PastStep]]:
@@ -141,24 +114,15 @@ def settled_at(tx: Connection, key: IncidentKey, subject: str) -> datetime | Non
 def save(tx: Connection, incident: Incident, subject: str) -> None:
     """Write the incident, and of its subjects the one that changed ('' for none)."""
     values = {
+        **{name: getattr(incident, name) for name in _AS_IT_IS},
         "contract": incident.key.contract,
         "object": incident.key.object,
         "group_id": incident.key.group,
         "severity": incident.severity.value,
-        "title": incident.title,
         "state": incident.state.value,
-        "revision": incident.revision,
-        "breaches": incident.breaches,
-        "opened_at": incident.opened_at,
-        "acked_at": incident.acked_at,
-        "acked_by": incident.acked_by,
-        "resolved_at": incident.resolved_at,
-        "open_since": incident.open_since,
         "period_seconds": int(incident.period.total_seconds()) if incident.period else None,
         "changes": [at.isoformat() for at in incident.changes],
-        "flapping_since": incident.flapping_since,
         "holds_up": list(incident.holds_up),
-        "silenced_until": incident.silenced_until,
         "silenced_why": incident.silenced_why or None,
     }
     if incident.revision == 1:
@@ -191,8 +155,10 @@ def _of(key: IncidentKey) -> Any:
     )
 
 
-def _read(tx: Connection, row: Row[Any] | None) -> Incident | None:
-    return None if row is None else _made(row, _all_subjects(tx, [row.id]).get(row.id, _NONE))
+def _found(tx: Connection, asked: Select[Any]) -> list[Incident]:
+    rows = tx.execute(asked).all()
+    subjects = _all_subjects(tx, [row.id for row in rows])
+    return [_made(row, subjects.get(row.id, _NONE)) for row in rows]
 
 
 def _made(row: Row[Any], subjects: Mapping[str, Subject]) -> Incident:
@@ -200,23 +166,14 @@ def _made(row: Row[Any], subjects: Mapping[str, Subject]) -> Incident:
         id=row.id,
         key=IncidentKey(row.contract, row.object, row.group_id),
         severity=Severity(row.severity),
-        title=row.title,
         state=IncidentState(row.state),
-        opened_at=row.opened_at,
-        revision=row.revision,
-        breaches=row.breaches,
-        acked_at=row.acked_at,
-        acked_by=row.acked_by,
-        resolved_at=row.resolved_at,
-        open_since=row.open_since,
         period=timedelta(seconds=row.period_seconds) if row.period_seconds else None,
         changes=tuple(datetime.fromisoformat(at) for at in row.changes or ()),
-        flapping_since=row.flapping_since,
         root_id=row.root_id,
         holds_up=tuple(row.holds_up or ()),
-        silenced_until=row.silenced_until,
         silenced_why=row.silenced_why or "",
         subjects=subjects,
+        **{name: getattr(row, name) for name in _AS_IT_IS},
     )
 
 

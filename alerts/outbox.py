@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, func, insert, select, update
 
 from dq.alerts import ledger
 from dq.alerts.incident import CREATE
 from dq.alerts.lane import Lane
 from dq.alerts.noise.timing import LaterWord
-from dq.alerts.tables import message, outbox
+from dq.alerts.tables import outbox
 
 
 class OutboxStatus(StrEnum):
@@ -67,7 +67,7 @@ def say_again(tx: Connection, lane: Lane, now: datetime) -> None:
     found = ledger.get(tx, lane.incident)
     if found is None:
         return
-    creates = of_lane(lane) & (outbox.c.operation == CREATE)
+    creates = of_lane(outbox, lane) & (outbox.c.operation == CREATE)
     same = outbox.c.revision == found.revision
     anew = {"state": OutboxStatus.READY, "not_before": now, "again": True, "reason": ""}
     if not tx.execute(update(outbox).where(creates, same).values(anew)).rowcount:
@@ -89,17 +89,7 @@ def told(tx: Connection, incident_id: str) -> set[Lane]:
     return {Lane(incident_id, row.channel, row.target) for row in rows}
 
 
-def of_lane(lane: Lane) -> ColumnElement[bool]:
-    """Whether a row is of a lane."""
-    table = outbox.c
-    return (
-        (table.incident_id == lane.incident) & (table.channel == lane.channel) & (table.target == lane.target)
-    )
-
-
-def at(lane: Lane) -> ColumnElement[bool]:
-    """Whether a message is of a lane."""
-    table = message.c
-    return (
-        (table.incident_id == lane.incident) & (table.channel == lane.channel) & (table.target == lane.target)
-    )
+def of_lane(table: Table, lane: Lane) -> ColumnElement[bool]:
+    """Whether a row of the outbox, or a message, is of a lane."""
+    here = table.c
+    return (here.incident_id == lane.incident) & (here.channel == lane.channel) & (here.target == lane.target)

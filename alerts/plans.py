@@ -10,7 +10,7 @@ from dq.alerts.incident import CREATE, REMINDER, UPDATE, Incident, IncidentState
 from dq.alerts.lane import Lane
 from dq.alerts.noise.flapping import edit, reply
 from dq.alerts.noise.timing import LaterWord, Wait, reminder
-from dq.alerts.outbox import WAITING, OutboxStatus, at, enqueue
+from dq.alerts.outbox import WAITING, OutboxStatus, enqueue, of_lane
 from dq.alerts.tables import incident as incidents
 from dq.alerts.tables import message, outbox
 from dq.contracts.schedule.quiet_hours import written
@@ -23,9 +23,7 @@ def bring_forward(tx: Connection, lane: Lane, plan: LaterWord) -> None:
     tx.execute(
         update(outbox)
         .where(
-            outbox.c.incident_id == lane.incident,
-            outbox.c.channel == lane.channel,
-            outbox.c.target == lane.target,
+            of_lane(outbox, lane),
             outbox.c.operation == CREATE,
             outbox.c.state == OutboxStatus.READY,
             outbox.c.attempt == 0,
@@ -42,14 +40,10 @@ def remind(tx: Connection, lane: Lane, incident: Incident, now: datetime, *, ane
     `anew`: it broke again, so that what was planned is too early.
     """
     # What stands in the thread of a digest is reminded of by the digest.
-    alone = select(message).where(at(lane), message.c.thread == "")
+    alone = select(message).where(of_lane(message, lane), message.c.thread == "")
     if incident.state is not IncidentState.OPEN or not tx.execute(alone).first():
         return
-    mine = (
-        (outbox.c.incident_id == lane.incident)
-        & (outbox.c.channel == lane.channel)
-        & (outbox.c.target == lane.target)
-    )
+    mine = of_lane(outbox, lane)
     if anew:
         planned = (outbox.c.wait == Wait.REMINDER) & (outbox.c.state == OutboxStatus.READY)
         again = {"state": OutboxStatus.DROPPED, "reason": "it broke again"}

@@ -16,7 +16,7 @@ from dq.alerts.hush import HEARD, NOW
 from dq.alerts.incident import CREATE, NAMESPACE, Incident
 from dq.alerts.lane import Held, Lane, LaneEntry, next_up
 from dq.alerts.message import Message, render
-from dq.alerts.outbox import IN_FLIGHT, UNSENT, WAITING, OutboxStatus, at
+from dq.alerts.outbox import IN_FLIGHT, UNSENT, WAITING, OutboxStatus, of_lane
 from dq.alerts.sending.due import DIGEST_IS_THERE, LOST, UNPAUSED
 from dq.alerts.tables import message, outbox
 from dq.alerts.wanted import wanted
@@ -179,7 +179,7 @@ def key(lane: Lane, row: Row[Any]) -> str:
 
 
 def _held(tx: Connection, lane: Lane) -> Held | None:
-    row = tx.execute(select(message).where(at(lane))).one_or_none()
+    row = tx.execute(select(message).where(of_lane(message, lane))).one_or_none()
     if row is None:
         return None
     return Held(MessagePlace(row.place, row.reference, row.thread), row.created_revision, row.revision)

@@ -11,7 +11,7 @@ from dq.alerts.channel import MessagePlace
 from dq.alerts.hush import HEARD
 from dq.alerts.incident import CREATE, UPDATE
 from dq.alerts.lane import Lane
-from dq.alerts.outbox import IN_FLIGHT, OutboxStatus, at
+from dq.alerts.outbox import IN_FLIGHT, OutboxStatus, of_lane
 from dq.alerts.plans import remind
 from dq.alerts.sending.claims import ClaimedRow
 from dq.alerts.sending.due import UNPAUSED
@@ -40,7 +40,7 @@ def sent(tx: Connection, claimed: ClaimedRow, receipt: MessagePlace, note: str, 
             )
         )
     elif claimed.operation == UPDATE:
-        tx.execute(update(message).where(at(claimed.lane)).values(revision=revision))
+        tx.execute(update(message).where(of_lane(message, claimed.lane)).values(revision=revision))
     detail = f"{claimed.operation} to {claimed.lane} {note}".strip()
     ledger.log(tx, claimed.lane.incident, "sent", revision, now, detail=detail)
     incident = ledger.get(tx, claimed.lane.incident)
@@ -79,7 +79,7 @@ def drop(tx: Connection, claimed: ClaimedRow, reason: str) -> bool:
 
 def forget(tx: Connection, lane: Lane) -> None:
     """The place does not hold the message any more."""
-    tx.execute(delete(message).where(at(lane)))
+    tx.execute(delete(message).where(of_lane(message, lane)))
 
 
 def pause(tx: Connection, channel: str, until: datetime, target: str = "") -> None:
