@@ -12,6 +12,7 @@ from dq.alerts.incident import FLAPPING, REMINDER, Facts, Incident, IncidentStat
 from dq.alerts.noise.flapping import calm
 from dq.alerts.words.counts import countable, duration, in_all, instant, so_far, still_broken
 from dq.alerts.words.titles import TITLE
+from dq.contracts.shared.counts import counted, first_of
 from dq.contracts.shared.outcome import End, IncidentKey, Severity
 from dq.contracts.shared.printable import one_line
 
@@ -232,9 +233,7 @@ def _held_up(incident: Incident) -> Facts:
     names = incident.holds_up
     if not names or incident.state.closed:
         return ()
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    products = "product" if len(names) == 1 else "products"
-    return (("holds up", f"{len(names)} {products}: {', '.join(names[:_NAMED])}{more}"),)
+    return (("holds up", f"{counted(len(names), 'product')}: {first_of(names, _NAMED)}"),)
 
 
 def _steps(incident: Incident, facts: Mapping[str, str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from dq.contracts.shared.counts import first_of
 from dq.contracts.shared.outcome import End
 
 _NAMED = 3
@@ -29,8 +30,7 @@ def still_broken(subjects: Sequence[str]) -> tuple[tuple[str, str], ...]:
         return ()
     due = [at for at in map(_due, subjects) if at is not None]
     if len(due) < len(subjects):
-        more = f" and {len(subjects) - _NAMED} more" if len(subjects) > _NAMED else ""
-        return (("still open", ", ".join(subjects[:_NAMED]) + more),)
+        return (("still open", first_of(subjects, _NAMED)),)
     if len(due) <= _NAMED:
         return (("still missing", f"due {', '.join(f'{at:%Y-%m-%d %H:%M}' for at in due)} UTC"),)
     return (("still missing", f"{len(due)} deliveries, the oldest was due {instant(due[0])}"),)

@@ -9,6 +9,7 @@ from pathlib import Path
 from dq.contracts.access.files import FileRefused, named, read
 from dq.contracts.lineage.inputs import DataObject, consumers, inputs
 from dq.contracts.model import Contract
+from dq.contracts.shared.counts import first_of
 from dq.contracts.yaml.parse import parse
 
 _NAMED = 4
@@ -43,8 +44,7 @@ class Blocking:
             f"{key}/{users[0]}" if len(own[key].objects) > 1 and len(users) == 1 else key
             for key, users in by_key.items()
         ]
-        more = f" and {len(said) - _NAMED} more" if len(said) > _NAMED else ""
-        return ", ".join(said[:_NAMED]) + more
+        return first_of(said, _NAMED)
 
     def _inputs(self) -> Mapping[DataObject, frozenset[DataObject]]:
         if self._declared is None:

@@ -13,7 +13,7 @@ from dq.cli.terminal import output
 from dq.cli.world.concurrency import together
 from dq.cli.world.environment import World
 from dq.cli.world.spark import label as labelled
-from dq.contracts.shared.counts import counted
+from dq.contracts.shared.counts import counted, first_of
 from dq.contracts.shared.errors import DqError, Unreadable
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.dataquality.backtest.partitions import FoundPartition
@@ -155,5 +155,4 @@ def _rule(rule: RuleHistory, where: Sequence[tuple[Partition, CheckResult]], *, 
 
 def listed(names: Sequence[str]) -> str:
     """The first few of them, and how many more there are."""
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return first_of(names, _NAMED)

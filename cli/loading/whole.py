@@ -11,6 +11,7 @@ from dq.cli.world.environment import is_root, registry_root
 from dq.contracts.access.data_location import is_lake
 from dq.contracts.access.files import POLICY_FILE
 from dq.contracts.model import Contract
+from dq.contracts.shared.counts import counted, first_of
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
 from dq.registry.orphans import WholeRegistry
@@ -33,9 +34,8 @@ def doubts(paths: Sequence[Path], loaded: Loaded, findings: Sequence[Finding]) -
     found = [reason for reason in (_not_whole(paths),) if reason]
     broken = list(dict.fromkeys(finding.at.file for finding in findings))
     if broken:
-        more = f" and {len(broken) - _NAMED} more" if len(broken) > _NAMED else ""
-        count = "1 contract" if len(broken) == 1 else f"{len(broken)} contracts"
-        found.append(f"{count} could not be read or registered: {', '.join(broken[:_NAMED])}{more}")
+        count = counted(len(broken), "contract")
+        found.append(f"{count} could not be read or registered: {first_of(broken, _NAMED)}")
     found += [
         f"{one.at('status')}: nobody knows what status {one.status!r} means"
         for one in loaded.contracts

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dq.contracts.columns import catalog_type, logical_type, physical_type
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.node import Node
+from dq.contracts.shared.counts import first_of
 
 COLUMNS, FIELDS, PARTS, KEYS = "columns", "fields", "parts", "keys"
 """Where a property stands: in the table or a struct, as item of an array or value of a map, or as a key."""
@@ -65,8 +66,7 @@ def unsaid(contract: Contract, objects: Iterable[SchemaObject], said: Words) -> 
             for key in _lost(prop, said.properties[where]):
                 gone.setdefault(key, []).append(path)
         for key, paths in gone.items():
-            more = f" and {len(paths) - _MOST_NAMED:,} more" if len(paths) > _MOST_NAMED else ""
-            yield f"{one.name}: {key} of {', '.join(paths[:_MOST_NAMED])}{more} is left out"
+            yield f"{one.name}: {key} of {first_of(paths, _MOST_NAMED)} is left out"
 
 
 def walk(one: SchemaObject) -> Iterator[tuple[str, str, Property]]:

@@ -120,9 +120,8 @@ class TextGuess:
             scale = next(iter(self._scales)) if len(self._scales) == 1 else 0
             if 0 < scale <= _MOST_SCALE and self._digits + scale <= MAX_PRECISION:
                 precision = max(18, self._digits + scale)
-                return DataType(
-                    "decimal", (precision, scale)
-                ), f"all have {scale} digit{'' if scale == 1 else 's'} after the point"
+                kind = DataType("decimal", (precision, scale))
+                return kind, f"all have {counted(scale, 'digit')} after the point"
             return DOUBLE, "all are numbers"
         for name, kind in (("boolean", BOOLEAN), ("date", DATE), ("timestamp", TIMESTAMP)):
             if name in self._left:
