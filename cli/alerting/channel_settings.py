@@ -7,9 +7,7 @@ from pathlib import Path
 
 from dq.alerts import channels
 from dq.alerts.channel import Channel, ChannelSetting
-from dq.cli.world.environment import World
-from dq.contracts.access.files import FileRefused, read_own
-from dq.contracts.shared.errors import UsageError
+from dq.cli.world.environment import World, secret_in
 
 _FILE = "_FILE"
 
@@ -55,8 +53,4 @@ def _value(world: World, setting: ChannelSetting, variable: str) -> str | None:
     if file is None:
         settings = world.environment if setting.secret else world.settings.variables()
         return settings.get(variable)
-    try:
-        return read_own(Path(file)).decode().strip()
-    except (FileRefused, UnicodeDecodeError) as error:
-        reason = error.message if isinstance(error, FileRefused) else f"{file} is not UTF-8."
-        raise UsageError(f"{variable}{_FILE}: {reason}", "Mend the path.") from error
+    return secret_in(Path(file), variable + _FILE)

@@ -13,8 +13,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from dq.cli.monitoring.serve import is_loopback
-from dq.cli.world.environment import World
-from dq.contracts.access.files import FileRefused, read_own
+from dq.cli.world.environment import World, secret_in
 from dq.contracts.shared.errors import UsageError
 
 VARIABLE = "DQ_HEARTBEAT_URL"
@@ -28,7 +27,7 @@ def heartbeat_url(world: World) -> str:
     Raises UsageError, which does not quote it, for one that is not `https://…`; on the loopback `http` does.
     """
     file = world.environment.get(f"{VARIABLE}_FILE")
-    url = _of_file(Path(file)) if file else world.settings.heartbeat_url
+    url = secret_in(Path(file), f"{VARIABLE}_FILE") if file else world.settings.heartbeat_url
     if url:
         _parts(url)
     return url
@@ -82,11 +81,3 @@ def _parts(url: str) -> SplitResult:
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
         raise UsageError("heartbeat_url is not https, and not of this machine.", _MEND)
     return parts
-
-
-def _of_file(file: Path) -> str:
-    try:
-        return read_own(file).decode().strip()
-    except (FileRefused, UnicodeDecodeError) as error:
-        reason = error.message if isinstance(error, FileRefused) else f"{file} is not UTF-8."
-        raise UsageError(f"{VARIABLE}_FILE: {reason}", "Mend the path.") from error

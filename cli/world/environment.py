@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from dq.cli.world import settings, state
 from dq.cli.world.settings import Settings
-from dq.contracts.access.files import POLICY_FILE
+from dq.contracts.access.files import POLICY_FILE, FileRefused, read_own
 from dq.contracts.access.reach import Reach, reach
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
@@ -170,6 +170,15 @@ def user() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
         return ""
+
+
+def secret_in(file: Path, variable: str) -> str:
+    """The secret in a file that a variable names. Raises UsageError where it cannot be read."""
+    try:
+        return read_own(file).decode().strip()
+    except (FileRefused, UnicodeDecodeError) as error:
+        reason = error.message if isinstance(error, FileRefused) else f"{file} is not UTF-8."
+        raise UsageError(f"{variable}: {reason}", "Mend the path.") from error
 
 
 def hand_down(name: str, value: str) -> None:
