@@ -176,12 +176,8 @@ _HARMLESS = {
     "SPARK_LOCAL_DIRS", "SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME",
 }  # fmt: skip
 _TO_JAVA = {
-    "SPARK_SUBMIT_OPTS",
-    "SPARK_LAUNCHER_OPTS",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_JAVA_OPTIONS",
-    "_JAVA_OPTIONS",
-}
+    "SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS",
+}  # fmt: skip
 # A property of Java whose name is one of Spark's is a setting of Spark, also where a file says it.
 _SETTING = re.compile(r"-Dspark\.|@|VMOptionsFile")
 

@@ -17,23 +17,10 @@ CREATES = {"parquet": "USING parquet", "orc": "USING orc", "json": "USING json",
 HIVE_SERDES = {"avro": "STORED AS AVRO"}
 
 # Spark refuses these, or changes something else, or cannot read the table ever after (numRows).
-_RESERVED = frozenset(
-    (
-        "collation",
-        "comment",
-        "external",
-        "is_managed_location",
-        "location",
-        "numfiles",
-        "numrows",
-        "owner",
-        "provider",
-        "rawdatasize",
-        "table_type",
-        "totalsize",
-        "transient_lastddltime",
-    )
-)
+_RESERVED = frozenset((
+    "collation", "comment", "external", "is_managed_location", "location", "numfiles", "numrows", "owner",
+    "provider", "rawdatasize", "table_type", "totalsize", "transient_lastddltime",
+))  # fmt: skip
 # The metastore's columns are this wide; a longer text fails after twenty seconds of retries.
 _KEY_SIZE, _VALUE_SIZE = 255, 4000
 _DATABASE_SIZE, _PARTITION_KEY_SIZE = 128, 128

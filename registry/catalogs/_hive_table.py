@@ -19,7 +19,6 @@ _SERDE_FORMATS = ("parquet", "orc", "avro", "json", "csv")
 
 
 def spec_of(table: Any) -> TableSpec:
-    """A CatalogTable, folded."""
     """Spark's CatalogTable as our specification, folded."""
     schema = json.loads(table.schema().json())
     keys = list(each(table.partitionColumnNames()))

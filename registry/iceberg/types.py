@@ -15,18 +15,14 @@ from dq.contracts.types import DataType, NotAType, parse
 # Spark's type -> Iceberg's. Some of Spark's have no other of their own; a property keeps the exact ones.
 _PLAIN: dict[str, ice.PrimitiveType] = {
     "boolean": ice.BooleanType(),
-    "tinyint": ice.IntegerType(),
-    "smallint": ice.IntegerType(),
-    "int": ice.IntegerType(),
+    **dict.fromkeys(("tinyint", "smallint", "int"), ice.IntegerType()),
     "bigint": ice.LongType(),
     "float": ice.FloatType(),
     "double": ice.DoubleType(),
     "date": ice.DateType(),
     "timestamp": ice.TimestamptzType(),
     "timestamp_ntz": ice.TimestampType(),
-    "string": ice.StringType(),
-    "char": ice.StringType(),
-    "varchar": ice.StringType(),
+    **dict.fromkeys(("string", "char", "varchar"), ice.StringType()),
     "binary": ice.BinaryType(),
 }
 # Iceberg's type -> what a reader calls it.

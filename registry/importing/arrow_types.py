@@ -21,12 +21,8 @@ _PLAIN = {
     "uint32": "bigint",
     "float": "float",
     "double": "double",
-    "string": "string",
-    "large_string": "string",
-    "string_view": "string",
-    "binary": "binary",
-    "large_binary": "binary",
-    "binary_view": "binary",
+    **dict.fromkeys(("string", "large_string", "string_view"), "string"),
+    **dict.fromkeys(("binary", "large_binary", "binary_view"), "binary"),
     "date32[day]": "date",
 }
 

@@ -41,11 +41,20 @@ PASSED_TO = {
 
 @dataclass(frozen=True, slots=True)
 class Privilege:
-    """Actions of IAM on something; `when` says for what alone they are needed, "" for always."""
+    """Actions of IAM on something; `when` says for what alone they are needed, "" for always.
+
+    `named` are those of one service, such as `s3: GetObject PutObject`.
+    """
 
     on: On
-    actions: tuple[str, ...]
+    named: str
     when: str = ""
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """Each as IAM writes it, such as `s3:GetObject`."""
+        service, _, names = self.named.partition(":")
+        return tuple(f"{service}:{name}" for name in names.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,31 +68,24 @@ class Duty:
 
 
 GOVERNED, _TIMED = "the setting `lake_formation`", "the setting `schedule_target`"
-_LISTED = Privilege(On.BUCKETS, ("s3:ListBucket",))
-_READ = Privilege(On.FILES, ("s3:GetObject",))
+_LISTED = Privilege(On.BUCKETS, "s3: ListBucket")
+_READ = Privilege(On.FILES, "s3: GetObject")
 
-_INDEXED = Privilege(On.TABLES, ("glue:GetPartitionIndexes",), "a table that has partition indexes")
+_INDEXED = Privilege(On.TABLES, "glue: GetPartitionIndexes", "a table that has partition indexes")
 
 PLANNER = Duty(
     "planner",
     "plans, and changes nothing",
     "`dq register` without `--apply`, `dq import glue`, `dq doctor --catalog glue`",
     (
-        Privilege(On.TABLES, ("glue:GetPartitions", "glue:GetTable", "glue:GetTables")),
+        Privilege(On.TABLES, "glue: GetPartitions GetTable GetTables"),
         _INDEXED,
         Privilege(
-            On.EVERYTHING,
-            (
-                "lakeformation:GetLFTag",
-                "lakeformation:GetResourceLFTags",
-                "lakeformation:ListPermissions",
-                "lakeformation:ListResources",
-            ),
-            GOVERNED,
+            On.EVERYTHING, "lakeformation: GetLFTag GetResourceLFTags ListPermissions ListResources", GOVERNED
         ),
-        Privilege(On.SCHEDULES, ("scheduler:GetSchedule",), _TIMED),
-        Privilege(On.SCHEDULE_GROUP, ("scheduler:GetScheduleGroup",), _TIMED),
-        Privilege(On.EVERYTHING, ("scheduler:ListSchedules",), _TIMED),
+        Privilege(On.SCHEDULES, "scheduler: GetSchedule", _TIMED),
+        Privilege(On.SCHEDULE_GROUP, "scheduler: GetScheduleGroup", _TIMED),
+        Privilege(On.EVERYTHING, "scheduler: ListSchedules", _TIMED),
     ),
 )
 REGISTRAR = Duty(
@@ -94,38 +96,19 @@ REGISTRAR = Duty(
         *PLANNER.privileges,
         Privilege(
             On.TABLES,
-            (
-                "glue:BatchUpdatePartition",
-                "glue:CreateDatabase",
-                "glue:CreatePartitionIndex",
-                "glue:CreateTable",
-                "glue:DeletePartitionIndex",
-                "glue:UpdateTable",
-            ),
+            "glue: BatchUpdatePartition CreateDatabase CreatePartitionIndex CreateTable DeletePartitionIndex "
+            "UpdateTable",
         ),
-        Privilege(On.TABLES, ("glue:DeleteTable",), "`--prune`"),
+        Privilege(On.TABLES, "glue: DeleteTable", "`--prune`"),
         Privilege(
             On.EVERYTHING,
-            (
-                "lakeformation:AddLFTagsToResource",
-                "lakeformation:CreateDataCellsFilter",
-                "lakeformation:CreateLFTag",
-                "lakeformation:DeleteDataCellsFilter",
-                "lakeformation:GrantPermissions",
-                "lakeformation:RegisterResource",
-                "lakeformation:RemoveLFTagsFromResource",
-                "lakeformation:RevokePermissions",
-                "lakeformation:UpdateLFTag",
-            ),
+            "lakeformation: AddLFTagsToResource CreateDataCellsFilter CreateLFTag DeleteDataCellsFilter "
+            "GrantPermissions RegisterResource RemoveLFTagsFromResource RevokePermissions UpdateLFTag",
             GOVERNED,
         ),
-        Privilege(On.LAKE_ROLE, ("iam:PassRole",), "`locations` in the setting `lake_formation`"),
-        Privilege(
-            On.SCHEDULES,
-            ("scheduler:CreateSchedule", "scheduler:DeleteSchedule", "scheduler:UpdateSchedule"),
-            _TIMED,
-        ),
-        Privilege(On.SCHEDULER_ROLE, ("iam:PassRole",), _TIMED),
+        Privilege(On.LAKE_ROLE, "iam: PassRole", "`locations` in the setting `lake_formation`"),
+        Privilege(On.SCHEDULES, "scheduler: CreateSchedule DeleteSchedule UpdateSchedule", _TIMED),
+        Privilege(On.SCHEDULER_ROLE, "iam: PassRole", _TIMED),
     ),
 )
 PUBLISHER = Duty(
@@ -133,17 +116,15 @@ PUBLISHER = Duty(
     "says that a delivery is complete",
     "`dq publish --catalog glue`, `dq.publish`",
     (
-        Privilege(On.TABLES, ("glue:BatchCreatePartition", "glue:GetPartition", "glue:GetTable")),
+        Privilege(On.TABLES, "glue: BatchCreatePartition GetPartition GetTable"),
         _INDEXED,
-        Privilege(
-            On.TABLES, ("glue:BatchUpdatePartition",), "`--audit`, and a partition that somebody moved"
-        ),
-        Privilege(On.TABLES, ("glue:GetPartitions",), "`--audit`, with clauses about the whole table"),
+        Privilege(On.TABLES, "glue: BatchUpdatePartition", "`--audit`, and a partition that somebody moved"),
+        Privilege(On.TABLES, "glue: GetPartitions", "`--audit`, with clauses about the whole table"),
         _LISTED,
         # Also without an audit: whether a folder is there, S3 is asked by its key first.
         _READ,
-        Privilege(On.MARKERS, ("s3:PutObject",)),
-        Privilege(On.TOPICS, ("sns:Publish",), "the setting `topic`"),
+        Privilege(On.MARKERS, "s3: PutObject"),
+        Privilege(On.TOPICS, "sns: Publish", "the setting `topic`"),
     ),
 )
 REPAIRER = Duty(
@@ -151,9 +132,9 @@ REPAIRER = Duty(
     "adds partitions that somebody wrote without dq",
     "`dq repair --catalog glue --apply`",
     (
-        Privilege(On.TABLES, ("glue:GetPartitions", "glue:GetTable")),
+        Privilege(On.TABLES, "glue: GetPartitions GetTable"),
         _INDEXED,
-        Privilege(On.TABLES, ("glue:BatchCreatePartition", "glue:GetPartition"), "`--apply`"),
+        Privilege(On.TABLES, "glue: BatchCreatePartition GetPartition", "`--apply`"),
         _LISTED,
     ),
 )
@@ -165,9 +146,7 @@ CHECKER = Duty(
         _LISTED,
         _READ,
         Privilege(
-            On.QUARANTINE,
-            ("s3:DeleteObject", "s3:GetObject", "s3:PutObject"),
-            "`--quarantine` with a folder in S3",
+            On.QUARANTINE, "s3: DeleteObject GetObject PutObject", "`--quarantine` with a folder in S3"
         ),
     ),
 )
@@ -182,14 +161,14 @@ CONSUMER = Duty(
     "accepts what was shared, in its own account",
     "`dq link`",
     (
-        Privilege(On.EVERYTHING, ("ram:GetResourceShareInvitations",)),
+        Privilege(On.EVERYTHING, "ram: GetResourceShareInvitations"),
         Privilege(
-            On.EVERYTHING, ("ram:AcceptResourceShareInvitation",), "an owner outside of one's organization"
+            On.EVERYTHING, "ram: AcceptResourceShareInvitation", "an owner outside of one's organization"
         ),
-        Privilege(On.LINKS, ("glue:GetDatabase", "glue:GetTable")),
-        Privilege(On.LINKS, ("glue:CreateDatabase", "glue:CreateTable"), "`--apply`"),
-        Privilege(On.EVERYTHING, ("lakeformation:ListPermissions",)),
-        Privilege(On.EVERYTHING, ("lakeformation:GrantPermissions",), "`--apply`"),
+        Privilege(On.LINKS, "glue: GetDatabase GetTable"),
+        Privilege(On.LINKS, "glue: CreateDatabase CreateTable", "`--apply`"),
+        Privilege(On.EVERYTHING, "lakeformation: ListPermissions"),
+        Privilege(On.EVERYTHING, "lakeformation: GrantPermissions", "`--apply`"),
     ),
 )
 

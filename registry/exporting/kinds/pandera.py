@@ -38,9 +38,7 @@ SCHEMAS = {
 
 # Type -> pandera's word for it. The others it knows in part or not at all; its two timestamps are one.
 _TYPES = {
-    "string": "T.StringType()",
-    "char": "T.StringType()",
-    "varchar": "T.StringType()",
+    **dict.fromkeys(("string", "char", "varchar"), "T.StringType()"),
     "boolean": "T.BooleanType()",
     "tinyint": "T.ByteType()",
     "smallint": "T.ShortType()",
