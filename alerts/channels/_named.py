@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from dq.alerts.channel import Blockage, ChannelSetting, Inspection, Rejected
+from dq.alerts.channel import Blockage, ChannelSetting, Inspection, Rejected, Sender
 from dq.alerts.channels._http import unsafe
 
 
@@ -27,13 +27,26 @@ def address(setting: ChannelSetting, urls: Mapping[str, str], target: str) -> st
     return Rejected(f"{wrong}. Mend {setting.of(target)}", Blockage.ROUTE) if wrong else url
 
 
-def inspected(channel: str, setting: ChannelSetting, urls: Mapping[str, str]) -> list[Inspection]:
-    """Each named target: whether its URL could be one. A look beyond that would send a message."""
-    return [
-        Inspection(False, f"{target}: {wrong}", f"Mend {setting.of(target)}.")
-        if (wrong := unsafe(url))
-        else Inspection(
-            None, f"{target}: set, not tried", f"dq test-alert --channel {channel}:{target} sends one."
-        )
-        for target, url in sorted(urls.items())
-    ]
+def inspecting(
+    channel: str,
+    make: Callable[[Mapping[str, str], Callable[[str], object]], Sender],
+    setting: ChannelSetting,
+    why_not: Callable[[str], str] = unsafe,
+) -> Callable[[Mapping[str, str]], list[Inspection]]:
+    """Tells whether the settings are whole: a look beyond that would send a message.
+
+    `why_not` says what is wrong with a target's value, without showing it.
+    """
+
+    def inspect(settings: Mapping[str, str]) -> list[Inspection]:
+        make(settings, str)
+        return [
+            Inspection(False, f"{target}: {wrong}", f"Mend {setting.of(target)}.")
+            if (wrong := why_not(value))
+            else Inspection(
+                None, f"{target}: set, not tried", f"dq test-alert --channel {channel}:{target} sends one."
+            )
+            for target, value in sorted(values(setting, settings).items())
+        ]
+
+    return inspect

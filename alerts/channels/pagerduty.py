@@ -18,7 +18,6 @@ from dq.alerts.channel import (
     Capabilities,
     Channel,
     ChannelSetting,
-    Inspection,
     MessagePlace,
     NotSent,
     Rejected,
@@ -114,17 +113,8 @@ def open_pagerduty(settings: Mapping[str, str], write: Callable[[str], object]) 
     return PagerDuty(keys, url)
 
 
-def inspect(settings: Mapping[str, str]) -> list[Inspection]:
-    """Whether the settings are whole; nothing is sent, so nothing is tried."""
-    open_pagerduty(settings, str)
-    return [
-        Inspection(
-            None, f"{target}: set, not tried", f"dq test-alert --channel pagerduty:{target} sends one."
-        )
-        if len(key) == _KEY_LENGTH
-        else Inspection(False, f"{target}: no key of {_KEY_LENGTH} signs", f"Mend {_KEY.of(target)}.")
-        for target, key in sorted(_named.values(_KEY, settings).items())
-    ]
+def _no_key(text: str) -> str:
+    return "" if len(text) == _KEY_LENGTH else f"no key of {_KEY_LENGTH} signs"
 
 
 _KEY_LENGTH = 32
@@ -147,5 +137,5 @@ CHANNEL = Channel(
             "url", "DQ_PAGERDUTY_URL", "Another address of PagerDuty's Events API, such as the EU's."
         ),
     ),
-    inspect=inspect,
+    inspect=_named.inspecting("pagerduty", open_pagerduty, _KEY, _no_key),
 )

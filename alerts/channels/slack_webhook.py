@@ -16,7 +16,6 @@ from dq.alerts.channel import (
     Capabilities,
     Channel,
     ChannelSetting,
-    Inspection,
     MessagePlace,
     NotSent,
     Rejected,
@@ -84,12 +83,6 @@ def open_slack_webhook(settings: Mapping[str, str], write: Callable[[str], objec
     return SlackWebhook(urls)
 
 
-def inspect(settings: Mapping[str, str]) -> list[Inspection]:
-    """Whether the settings are whole; nothing is sent, so nothing is tried."""
-    open_slack_webhook(settings, str)
-    return _named.inspected("slack-webhook", _URL, _named.values(_URL, settings))
-
-
 _URL = ChannelSetting(
     "url",
     "DQ_SLACK_WEBHOOK_URL_",
@@ -104,5 +97,5 @@ CHANNEL = Channel(
     can=Capabilities(thread=False, update=False, reconcile=False, folds=True, pace_seconds=1.0),
     make=open_slack_webhook,
     settings=(_URL,),
-    inspect=inspect,
+    inspect=_named.inspecting("slack-webhook", open_slack_webhook, _URL),
 )

@@ -18,7 +18,6 @@ from dq.alerts.channel import (
     Capabilities,
     Channel,
     ChannelSetting,
-    Inspection,
     MessagePlace,
     NotSent,
     Rejected,
@@ -138,12 +137,6 @@ def open_teams(settings: Mapping[str, str], write: Callable[[str], object]) -> S
     return Teams(urls)
 
 
-def inspect(settings: Mapping[str, str]) -> list[Inspection]:
-    """Whether the settings are whole; nothing is sent, so nothing is tried."""
-    open_teams(settings, str)
-    return _named.inspected("teams", _URL, _named.values(_URL, settings))
-
-
 _URL = ChannelSetting(
     "url",
     "DQ_TEAMS_URL_",
@@ -158,5 +151,5 @@ CHANNEL = Channel(
     can=Capabilities(thread=False, update=False, reconcile=False, folds=True, pace_seconds=0.5),
     make=open_teams,
     settings=(_URL,),
-    inspect=inspect,
+    inspect=_named.inspecting("teams", open_teams, _URL),
 )

@@ -15,7 +15,6 @@ from dq.alerts.channel import (
     Capabilities,
     Channel,
     ChannelSetting,
-    Inspection,
     MessagePlace,
     Rejected,
     Sender,
@@ -151,12 +150,6 @@ def open_webhook(settings: Mapping[str, str], write: Callable[[str], object]) ->
     return Webhook(urls, secret, _named.values(_OWN_SECRET, settings), hosts)
 
 
-def inspect(settings: Mapping[str, str]) -> list[Inspection]:
-    """Whether the settings are whole; nothing is sent, so nothing is tried."""
-    open_webhook(settings, str)
-    return _named.inspected("webhook", _URL, _named.values(_URL, settings))
-
-
 _URL = ChannelSetting(
     "url",
     "DQ_WEBHOOK_URL_",
@@ -179,5 +172,5 @@ CHANNEL = Channel(
         _URL,
         ChannelSetting("hosts", "DQ_WEBHOOK_HOSTS", "Hosts to whose https:// URLs contracts may send."),
     ),
-    inspect=inspect,
+    inspect=_named.inspecting("webhook", open_webhook, _URL),
 )
