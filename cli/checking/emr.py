@@ -59,7 +59,7 @@ def request(job: Job) -> dict[str, Any]:
     conf = {"spark.archives": ",".join(archives), **dict.fromkeys(_INTERPRETERS, _PYTHON), **dict(job.conf)}
     return {
         "applicationId": job.application,
-        "clientToken": _token(job),
+        "clientToken": str(uuid.uuid4() if job.once is None else uuid.uuid5(_TOKENS, repr(job))),
         "executionRoleArn": job.role,
         "name": job.name,
         "executionTimeoutMinutes": job.timeout_minutes,
@@ -72,10 +72,6 @@ def request(job: Job) -> dict[str, Any]:
         },
         "tags": dict(job.tags),
     }
-
-
-def _token(job: Job) -> str:
-    return str(uuid.uuid4() if job.once is None else uuid.uuid5(_TOKENS, repr(job)))
 
 
 def refused(made: Mapping[str, Any]) -> list[str]:
@@ -120,10 +116,6 @@ def _unlike(value: Any, shape: Any, path: str) -> Iterator[str]:
             yield from _unlike(one, shape.member, f"{path}[{at}]")
     elif shape.type_name == "string" and isinstance(value, str):
         pattern = shape.metadata.get("pattern")
-        if pattern and not re.fullmatch(_escaped(pattern), value, re.DOTALL):
+        # The model doubles the backslash of `\u002F`.
+        if pattern and not re.fullmatch(pattern.replace(r"\\u", r"\u"), value, re.DOTALL):
             yield f"{path}: {value!r} is not of the form {pattern}"
-
-
-def _escaped(pattern: str) -> str:
-    """The model doubles the backslash of `\\u002F`."""
-    return pattern.replace(r"\\u", r"\u")

@@ -64,30 +64,21 @@ def check(
     data is in the report: call its `raise_for_status()` before you publish.
     """
     known = read(contract)
-    if data is not ...:
-        if server is not None:
-            raise UsageError(f"server={server!r} and data exclude each other.", "Give one of them.")
-        return api.check(
-            known,
-            data,
-            object,
-            partitions=partitions,
-            others=others,
-            registry=registry,
-            spark=spark,
-            now=now,
-            verify_statistics=verify_statistics,
-        )
-    request = _placed(known, pick(known, object), registry, server, spark, folder)
+    if data is ...:
+        placed = _placed(known, pick(known, object), registry, server, spark, folder)
+        data, spark, now = placed.data, placed.spark, now or datetime.now(UTC)
+        others = {**(placed.others or {}), **(others or {})}
+    elif server is not None:
+        raise UsageError(f"server={server!r} and data exclude each other.", "Give one of them.")
     return api.check(
         known,
-        request.data,
+        data,
         object,
         partitions=partitions,
-        others={**(request.others or {}), **(others or {})},
+        others=others,
         registry=registry,
-        spark=request.spark,
-        now=now or datetime.now(UTC),
+        spark=spark,
+        now=now,
         verify_statistics=verify_statistics,
     )
 

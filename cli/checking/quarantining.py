@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
 
-from dq.cli.world.environment import World
-from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.errors import DqError
-from dq.dataquality import Report
-from dq.dataquality.clauses.foreign_key import Neighbours
-from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality import Report, Request
 from dq.dataquality.quarantine import Run, write
 from dq.dataquality.report import Quarantined
-from dq.dataquality.results import check_runs
-from dq.dataquality.spark.readers.dataset import Dataset, locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,33 +25,27 @@ UNMASKED = typer.Option(
 
 
 def set_apart(
-    world: World,
-    begin: Callable[[], SparkSession],
-    contract: Contract,
-    one: SchemaObject,
-    partition: Mapping[str, str] | None,
-    server: str | None,
-    others: Mapping[str, Dataset],
+    request: Request,
     report: Report,
     path: str,
+    run: Run,
+    begin: Callable[[], SparkSession],
+    *,
     unmasked: bool,
-    neighbours: Neighbours,
 ) -> Report:
     """The report with what was written of its bad rows, or why that could not be done."""
-    now = world.now()
-    scope = label(tuple(partition.items())) if partition else check_runs.TABLE
     try:
         written = write(
-            contract,
-            locate(contract, one, server, world.reach),
+            request.contract,
+            request.data,
             report,
             path,
-            Run(f"{now:%Y-%m-%dT%H%M%SZ}", scope, now),
+            run,
             # Of what nothing breaks, nothing is read.
             spark=begin() if report.failed else None,
-            others=others,
+            others=request.others,
             unmasked=unmasked,
-            neighbours=neighbours,
+            neighbours=request.neighbours,
         )
     except DqError as error:
         written = Quarantined(0, None, f"{error.message} {error.mend}")

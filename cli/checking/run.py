@@ -27,6 +27,7 @@ from dq.dataquality.clauses.measured.rule import compared
 from dq.dataquality.dry_run import Outline, outline
 from dq.dataquality.local import small
 from dq.dataquality.model.run_context import Earlier, EarlierMeasure
+from dq.dataquality.quarantine import Run
 from dq.dataquality.results import check_runs, earlier_runs, trials
 from dq.dataquality.shortcuts.kept.store import PartLedger
 from dq.dataquality.shortcuts.levers import ALL, Lever
@@ -82,11 +83,8 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
     Results and incident are written in one short transaction. Raises DqError when the data cannot be opened.
     """
     world = given.world
-    what = f"{contract.id}/{one.name}"
-    others_of_it = others(world, contract, one, given.server, given.neighbours)
-    begin = partial(
-        given.spark.labelled, f"dq check {what}", f"dq check {what} {contract.version} {name_of(scope)}"
-    )
+    what, where = f"{contract.id}/{one.name}", name_of(scope)
+    begin = partial(given.spark.labelled, f"dq check {what}", f"dq check {what} {contract.version} {where}")
     request = Request(
         contract,
         locate(contract, one, given.server, world.reach),
@@ -94,7 +92,7 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
         spark=given.spark.begun,
         partitions=[scope] if scope else None,
         now=world.now(),
-        others=others_of_it,
+        others=others(world, contract, one, given.server, given.neighbours),
         history=earlier(given.store, contract, one),
         rules=given.rules,
         levers=given.levers,
@@ -104,21 +102,11 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
         neighbours=given.neighbours,
         verify_statistics=given.verify_statistics,
     )
-    report = keep(given, small.check(request, begin), name_of(scope))
+    report = keep(given, small.check(request, begin), where)
     if given.quarantine:
-        return set_apart(
-            world,
-            begin,
-            contract,
-            one,
-            scope,
-            given.server,
-            others_of_it,
-            report,
-            given.quarantine,
-            given.unmasked,
-            given.neighbours,
-        )
+        at = world.now()
+        named = Run(f"{at:%Y-%m-%dT%H%M%SZ}", where, at)
+        return set_apart(request, report, given.quarantine, named, begin, unmasked=given.unmasked)
     return report
 
 
