@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dq.validators.compat import Comparison, Judged, Verdict
+from dq.validators.compat import Comparison, Verdict
 from dq.validators.compat.findings import summary
 from dq.validators.compat.judged import Aspect
 from dq.validators.reports.markdown import code, escaped, table
@@ -22,14 +22,10 @@ def sections(found: Comparison) -> list[str]:
                 escaped(one.verdict.value),
                 code(one.rule),
                 code(one.path or one.contract),
-                escaped(_problem(one)),
+                escaped(one.problem + (one.subscribed if one.verdict is not Verdict.OK else "")),
             )
             for one in found.of(part)
         ]
         if rows:
             made.append(table(_HEADER, rows))
     return made
-
-
-def _problem(change: Judged) -> str:
-    return escaped(change.problem + (change.subscribed if change.verdict is not Verdict.OK else ""))

@@ -161,6 +161,16 @@ def test_markdown_has_the_two_verdicts_apart(folder: Path, capsys: pytest.Captur
     assert "### Version policy: break (version 1.1.0 or higher is needed: version-not-bumped)" in lines
 
 
+def test_markdown_says_what_changed_as_it_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, limit in (("short", 10), ("long", 20)):
+        made = document({"columns": [{"name": "a_b", "physicalType": f"varchar({limit})"}]})
+        (folder / f"{name}.odcs.yaml").write_bytes(text(made))
+
+    run(["diff", "short.odcs.yaml", "long.odcs.yaml", "--format", "markdown"])
+
+    assert r"a\_b: texts may be longer" in capsys.readouterr().out
+
+
 def test_a_small_change_beside_a_great_one_says_both_versions(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
