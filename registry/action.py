@@ -161,25 +161,12 @@ class CatalogPlan:
     forgotten: frozenset[Key] = frozenset()
 
     @property
-    def pending(self) -> bool:
-        """Whether the catalog is not as the contracts say."""
-        return any(
-            action.kind not in (ActionKind.NOOP, ActionKind.WAIT, ActionKind.HELD) for action in self.actions
-        )
-
-    @property
     def conflicts(self) -> tuple[Action, ...]:
         return tuple(action for action in self.actions if action.kind is ActionKind.CONFLICT)
 
     @property
     def orphans(self) -> tuple[Action, ...]:
         return tuple(action for action in self.actions if action.kind is ActionKind.ORPHAN)
-
-    @property
-    def fingerprint(self) -> str:
-        """The same for plans that do the same to the same state; a saved plan with another one is stale."""
-        facts = [action.fingerprint for action in self.actions if action.kind is not ActionKind.NOOP]
-        return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,14 +96,10 @@ def _partitions(items: str, of: Callable[[Raw], Raw]) -> Callable[[Raw], Iterato
                 if not one["StorageDescriptor"].get("Location"):
                     yield f"{path}.Location: missing"
                 yield from rules.storage_faults(one["StorageDescriptor"], path)
-            elif items != "PartitionsToDelete":
+            else:
                 yield f"{items}[{number}]: no StorageDescriptor, and Glue does not take the table's"
 
     return check
-
-
-def _create_partition(params: Raw) -> Iterator[str]:
-    yield from _CREATE({"PartitionInputList": [params.get("PartitionInput") or {}]})
 
 
 def _update_entries(params: Raw) -> Iterator[str]:
@@ -119,7 +115,6 @@ def _index(params: Raw) -> Iterator[str]:
     yield from rules.indexes([params.get("PartitionIndex") or {}], None)
 
 
-_CREATE = _partitions("PartitionInputList", lambda one: one)
 _UPDATE = _partitions("Entries", lambda one: one.get("PartitionInput") or {})
 
 # Operation -> what AWS keeps to itself about its request.
@@ -127,9 +122,7 @@ RULES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "CreateDatabase": _create_database,
     "CreateTable": _create_table,
     "UpdateTable": _update_table,
-    "CreatePartition": _create_partition,
-    "BatchCreatePartition": _CREATE,
+    "BatchCreatePartition": _partitions("PartitionInputList", lambda one: one),
     "BatchUpdatePartition": _update_entries,
-    "BatchDeletePartition": _partitions("PartitionsToDelete", lambda one: one),
     "CreatePartitionIndex": _index,
 }

@@ -48,22 +48,12 @@ RIGHT: dict[str, dict[str, Any]] = {
         "TableName": "flights",
         "PartitionInputList": [_partition("2026-11-20"), _partition("2026-11-21")],
     },
-    "create_partition": {
-        "DatabaseName": "air",
-        "TableName": "flights",
-        "PartitionInput": _partition("2026-11-20"),
-    },
     "batch_update_partition": {
         "DatabaseName": "air",
         "TableName": "flights",
         "Entries": [
             {"PartitionValueList": ["2026-11-20", "7"], "PartitionInput": _partition("2026-11-20")},
         ],
-    },
-    "batch_delete_partition": {
-        "DatabaseName": "air",
-        "TableName": "flights",
-        "PartitionsToDelete": [{"Values": ["2026-11-20", "7"]}],
     },
     "create_partition_index": {
         "DatabaseName": "air",
@@ -347,18 +337,6 @@ MISTAKES: list[tuple[str, str, Change, str]] = [
         "batch_create_partition",
         at("PartitionInputList/1/StorageDescriptor/Location", "/x"),
         "not in S3",
-    ),
-    (
-        "one partition with a pattern",
-        "create_partition",
-        at("PartitionInput/StorageDescriptor/Location", "s3://lake/a*/"),
-        "pattern",
-    ),
-    (
-        "26 deletions at once",
-        "batch_delete_partition",
-        _many("PartitionsToDelete", lambda n: {"Values": [str(n), "7"]}, 26),
-        "26 items",
     ),
     (
         "101 updates at once",

@@ -253,9 +253,9 @@ def test_who_was_here_is_said_where_it_can_be_told() -> None:
 
 
 def test_a_saved_plan_is_told_from_another() -> None:
-    first = plan([NEW], {OLD.key: LiveTable(OLD, "1")}, {}, creates=ALL)
-    same = plan([NEW], {OLD.key: LiveTable(OLD, "1")}, {}, creates=ALL)
-    moved = plan([NEW], {OLD.key: LiveTable(OLD, "2")}, {}, creates=ALL)
+    (first,) = plan([NEW], {OLD.key: LiveTable(OLD, "1")}, {}, creates=ALL).actions
+    (same,) = plan([NEW], {OLD.key: LiveTable(OLD, "1")}, {}, creates=ALL).actions
+    (moved,) = plan([NEW], {OLD.key: LiveTable(OLD, "2")}, {}, creates=ALL).actions
 
     assert first.fingerprint == same.fingerprint
     assert first.fingerprint != moved.fingerprint
@@ -287,4 +287,3 @@ def test_a_plan_reads_as_a_diff() -> None:
 
 def test_nothing_to_do_is_said() -> None:
     assert render(CatalogPlan(())) == ["0 tables: nothing to do."]
-    assert CatalogPlan(()).pending is False
