@@ -43,8 +43,6 @@ def remember(store: Store, catalog: str, key: Key, spec: TableSpec | None) -> No
     database, name = key
     here = {"catalog": catalog, "database_name": database, "name": name}
     with store.write() as connection:
-        connection.execute(
-            delete(catalog_applied).where(*(catalog_applied.c[part] == text for part, text in here.items()))
-        )
+        connection.execute(delete(catalog_applied).filter_by(**here))
         if spec is not None:
             connection.execute(insert(catalog_applied).values(**here, spec=spec.as_json()))

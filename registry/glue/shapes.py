@@ -38,17 +38,13 @@ def live_table(raw: Raw) -> LiveTable:
         tuple(
             (key, text)
             for key, text in parameters.items()
-            if not (own.get(key) == text or _is_own(kind, key))
+            if not (own.get(key) == text or (kind in TEXTS and is_own(key)))
         ),
         raw.get("Description") or "",
     )
     spec = folded(spec)
     spec = folded(replace(spec, reader=terms_of(raw, spec)))
     return LiveTable(spec, str(raw.get("VersionId", "")), raw.get("UpdateTime"))
-
-
-def _is_own(format: str, key: str) -> bool:
-    return format in TEXTS and is_own(key)
 
 
 def _column(raw: Raw) -> TableColumn:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dq.contracts.access.text_format import RFC_4180, TextFormat
@@ -132,7 +132,7 @@ def terms_of(raw: Mapping[str, Any], spec: TableSpec) -> ReaderTerms:
     table = raw.get("Parameters") or {}
     found = reader_terms(spec.format, _form(name, told, table)) if spec.format == "csv" else ()
     try:
-        expected = text_serde(_with(spec, found))
+        expected = text_serde(replace(spec, reader=found))
     except UnsayableTerms:
         return found
     strange = {} if name == expected.name else {"SerDe": name}
@@ -149,12 +149,6 @@ def _form(name: str, told: Mapping[str, str], table: Mapping[str, str]) -> TextF
         return TextFormat(told.get("separatorChar", ","), quote, escape, header)
     null = told.get("serialization.null.format", _HIVE_NULL)
     return TextFormat(told.get("field.delim", "\x01"), "", "", header, null_text=null)
-
-
-def _with(spec: TableSpec, reader: ReaderTerms) -> TableSpec:
-    return TableSpec(
-        spec.database, spec.name, spec.location, spec.format, spec.columns, spec.partitions, reader=reader
-    )
 
 
 def _spark_table(spec: TableSpec) -> dict[str, str]:

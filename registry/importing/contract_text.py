@@ -10,6 +10,7 @@ from dq.contracts.access.data_location import SERVERS
 from dq.contracts.columns import logical_type
 from dq.contracts.types import DataType
 from dq.contracts.yaml.writing import block, commented, quoted
+from dq.registry.importing.documents import listed
 from dq.registry.importing.found import FoundColumn, FoundTable, Said
 
 # What of an object is written before what else the source says of it.
@@ -56,7 +57,7 @@ def contract_text(head: Imported, tables: Sequence[FoundTable]) -> str:
         made += ["", "team:", f"  name: {quoted(head.domain or head.id)}", "  members:", *member]
     elif team:
         after["team"] = team
-    levels = [*_listed(said.pop("slaProperties", ())), *(level for table in tables for level in table.levels)]
+    levels = [*listed(said.pop("slaProperties", ())), *(level for table in tables for level in table.levels)]
     for key in ("name", "description", "tags"):
         if key in said:
             made += block({key: said.pop(key)}, "")
@@ -72,10 +73,6 @@ def contract_text(head: Imported, tables: Sequence[FoundTable]) -> str:
 
 def _version(text: str) -> str:
     return text if re.fullmatch(r"\d+\.\d+\.\d+", text, re.ASCII) else quoted(text)
-
-
-def _listed(value: object) -> Sequence[object]:
-    return value if isinstance(value, list | tuple) else ()
 
 
 def _server(table: FoundTable, several: bool) -> Iterator[str]:

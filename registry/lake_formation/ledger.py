@@ -50,9 +50,7 @@ def note_grant(store: Store, catalog: str, key: GrantKey, noted: NotedGrant | No
         "filter": key.filter,
     }
     with store.write() as connection:
-        connection.execute(
-            delete(lake_grant).where(*(lake_grant.c[part] == text for part, text in here.items()))
-        )
+        connection.execute(delete(lake_grant).filter_by(**here))
         if noted is not None and noted.columns:
             connection.execute(
                 insert(lake_grant).values(
@@ -77,6 +75,6 @@ def note_tags(store: Store, catalog: str, key: str, on: Key, columns: Collection
     """Keeps to which columns of a table dq gave a value of this tag."""
     here = {"catalog": catalog, "tag": key, "database_name": on[0], "name": on[1]}
     with store.write() as connection:
-        connection.execute(delete(lake_tag).where(*(lake_tag.c[part] == text for part, text in here.items())))
+        connection.execute(delete(lake_tag).filter_by(**here))
         if columns:
             connection.execute(insert(lake_tag).values(**here, columns=sorted(columns)))

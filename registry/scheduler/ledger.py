@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from sqlalchemy import ColumnElement, delete, insert, select
+from sqlalchemy import delete, insert, select
 
 from dq.registry.tables import schedule_entry
 from dq.store.engine import Store
@@ -34,7 +34,7 @@ class ScheduleNotes:
 
     def all(self) -> dict[str, NotedSchedule]:
         """Every schedule that dq made there and has not removed, by name."""
-        query = select(schedule_entry).where(*self._here())
+        query = select(schedule_entry).filter_by(**self._here())
         with self.store.read() as connection:
             rows = connection.execute(query).all()
         return {row.name: NotedSchedule(row.contract, row.promise, row.digest, row.modified) for row in rows}
@@ -42,25 +42,10 @@ class ScheduleNotes:
     def note(self, name: str, noted: NotedSchedule | None) -> None:
         """Keeps what dq did under a name; None forgets it."""
         with self.store.write() as connection:
-            connection.execute(delete(schedule_entry).where(*self._here(), schedule_entry.c.name == name))
+            connection.execute(delete(schedule_entry).filter_by(**self._here(), name=name))
             if noted is not None:
-                connection.execute(
-                    insert(schedule_entry).values(
-                        catalog=self.catalog,
-                        group_name=self.group,
-                        registry=self.registry,
-                        name=name,
-                        contract=noted.contract,
-                        promise=noted.promise,
-                        digest=noted.digest,
-                        modified=noted.modified,
-                    )
-                )
+                row = {**self._here(), "name": name, **asdict(noted)}
+                connection.execute(insert(schedule_entry).values(row))
 
-    def _here(self) -> tuple[ColumnElement[bool], ...]:
-        columns = schedule_entry.c
-        return (
-            columns.catalog == self.catalog,
-            columns.group_name == self.group,
-            columns.registry == self.registry,
-        )
+    def _here(self) -> dict[str, str]:
+        return {"catalog": self.catalog, "group_name": self.group, "registry": self.registry}
