@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import boto3
 import botocore.session
 from botocore.config import Config
 from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
+from botocore.loaders import Loader, create_loader
 
 from dq.contracts.shared.errors import UsageError
 from dq.registry.glue.errors import explained, refuse_pages
@@ -68,13 +69,30 @@ def connect(
 
 def aws_session(role_arn: str, guards: Mapping[str, Guard]) -> boto3.Session:
     """A session as the role, if one is named; the guard of a service looks at each request to it."""
-    session = boto3.Session()
+    session = new_session()
     if role_arn:
         session = as_role(session, role_arn)
     session.events.register("before-parse", refuse_pages)
     for service, guard in guards.items():
         session.events.register(f"provide-client-params.{service}.*", partial(_guarded, guard))
     return session
+
+
+def new_session(made: botocore.session.Session | None = None, region: str | None = None) -> boto3.Session:
+    """A session of its own that shares AWS's models with all others of this process."""
+    made = made or botocore.session.get_session()
+    models = _models(made.get_config_variable("data_path"))
+    made.register_component("data_loader", models)
+    session = boto3.Session(botocore_session=made, region_name=region)
+    # Each session adds the folder of boto3 to them.
+    models.search_paths[:] = dict.fromkeys(models.search_paths)
+    return session
+
+
+@cache
+def _models(folders: str | None) -> Loader:
+    """What reads the models and keeps them: read for each session they take longer than what is asked."""
+    return create_loader(folders)
 
 
 def _guarded(guard: Guard, params: Mapping[str, Any], model: Any, **_: Any) -> None:
@@ -129,4 +147,4 @@ def as_role(session: boto3.Session, role_arn: str) -> boto3.Session:
     made._credentials = DeferredRefreshableCredentials(
         method="assume-role", refresh_using=fetcher.fetch_credentials
     )
-    return boto3.Session(botocore_session=made, region_name=region)
+    return new_session(made, region)

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-import boto3
 from botocore import exceptions as aws
 from botocore.config import Config
 
 from dq.contracts.shared.errors import DqError
+from dq.registry.glue.client import new_session
 from dq.registry.glue.errors import code_of, explained, refuse_pages
 from dq.registry.publishing.notices import ConsumerNotice
 from dq.registry.publishing.tell import PlaceDown
@@ -51,7 +51,7 @@ def tell_topic(notice: ConsumerNotice) -> None:
 
 @lru_cache(maxsize=8)
 def _client(region: str) -> Any:
-    session = boto3.Session()
+    session = new_session()
     session.events.register("provide-client-params.sns.Publish", _refuse)
     session.events.register("before-parse", refuse_pages)
     config = Config(

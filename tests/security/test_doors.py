@@ -209,11 +209,12 @@ ALLOWED = {
     ),
     ("registry/glue/client.py", "host"): (
         "boto3.Session botocore.config.Config botocore.credentials.AssumeRoleCredentialFetcher "
-        "botocore.credentials.DeferredRefreshableCredentials botocore.session.get_session",
+        "botocore.credentials.DeferredRefreshableCredentials botocore.loaders.create_loader "
+        "botocore.session.get_session",
         "door: Glue, Lake Formation, RAM and EventBridge Scheduler, as boto3's own chain finds them",
     ),
     ("registry/sns/topic.py", "host"): (
-        "boto3.Session botocore.config.Config",
+        "botocore.config.Config",
         "door: the operator's topic of SNS, as boto3's own chain finds it",
     ),
     ("cli/checking/emr.py", "host"): (
