@@ -66,12 +66,15 @@ class QualityPlace(NamedTuple):
 class Walk:
     """The parts of one contract as flat lists: made once, so that fifty rules need not walk the tree.
 
-    `names` are the elements that can be referred to, as `object` and `object.property`; `references` are
-    what refers to them, or to other contracts.
+    `properties` and `qualities` are `columns` and `clauses` without their places. `names` are the elements
+    that can be referred to, as `object` and `object.property`; `references` are what refers to them, or to
+    other contracts.
     """
 
     columns: tuple[PropertyPlace, ...]
     clauses: tuple[QualityPlace, ...]
+    properties: tuple[Property, ...]
+    qualities: tuple[Quality, ...]
     names: frozenset[str]
     references: tuple[Reference, ...]
 
@@ -90,8 +93,14 @@ class Walk:
                 columns.append(PropertyPlace(one, prop, id(prop) in top))
                 if prop.quality:
                     clauses += [QualityPlace(one, prop, quality) for quality in prop.quality]
-        ends = tuple(elements.references(related))
-        return Walk(tuple(columns), tuple(clauses), elements.dotted(contract), ends)
+        return Walk(
+            tuple(columns),
+            tuple(clauses),
+            tuple(one.property for one in columns),
+            tuple(one.quality for one in clauses),
+            elements.dotted(contract),
+            tuple(elements.references(related)),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def by_id(contract: Contract) -> frozenset[str]:
 
 def repeated(contract: Contract, walk: Walk) -> frozenset[str]:
     """Every `object.property` inside of an array or map, with which no key can be compared."""
-    if not any(column.property.items or column.property.map for column in walk.columns):
+    if not any(prop.items or prop.map for prop in walk.properties):
         return frozenset()
     single: set[str] = set()
     for one in contract.objects:
@@ -82,8 +82,7 @@ def siblings(contract: Contract, walk: Walk) -> Iterator[Sequence[Node]]:
     yield contract.members()
     for one in contract.objects:
         yield from (one.properties, one.quality, one.relationships, one.synonyms)
-    for column in walk.columns:
-        prop = column.property
+    for prop in walk.properties:
         if prop.properties or prop.quality or prop.enum or prop.synonyms:
             yield from (prop.properties, prop.quality, prop.enum or (), prop.synonyms)
 

@@ -92,22 +92,18 @@ def _one(
 ) -> tuple[list[Judged], str | None]:
     """The changes of one contract of the new state, and the version that they ask for."""
     contract = new[key][0]
-    if key in old:
-        past = history(old[key][0])
-        dated = replace(terms, deprecated_since={**terms.deprecated_since, **past.deprecated_since})
-        made = door.both(old[key][0], contract, dated, past.earlier)
-        others = [one for ones in new.values() for one in ones]
-        moved = _moved(old[key][0], contract, others, terms, mentions)
-        return [*made.changes, *moved], made.required_version
-    source = _predecessor(contract, old, new)
+    source = old[key][0] if key in old else _predecessor(contract, old, new)
     if source is None:
         beside = any(id_ == key[0] for id_, _ in (*old, *(other for other in new if other != key)))
         rule = "contract-major-added" if beside else "contract-added"
         return list(door.alone(None, contract, terms, rule).changes), None
     past = history(source)
     dated = replace(terms, deprecated_since={**terms.deprecated_since, **past.deprecated_since})
-    made = door.both(source, contract, dated)
+    made = door.both(source, contract, dated, past.earlier if key in old else ())
     changes = list(made.changes)
+    if key in old:
+        others = [one for ones in new.values() for one in ones]
+        return [*changes, *_moved(source, contract, others, terms, mentions)], made.required_version
     if source.id == contract.id and not _announced(changes):
         # The old major was overwritten: its consumers lose it without notice, whatever the version says.
         removal = lifecycle.removal(source, terms.today)

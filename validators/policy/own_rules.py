@@ -44,9 +44,9 @@ class Selection(NamedTuple):
 SELECTIONS: dict[str, Selection] = {
     "contract": Selection(Contract, lambda contract, _: [contract], "id"),
     "object": Selection(SchemaObject, lambda contract, _: contract.objects, "name"),
-    "property": Selection(Property, lambda _, walk: [one.property for one in walk.columns], "name"),
+    "property": Selection(Property, lambda _, walk: walk.properties, "name"),
     "column": Selection(Property, lambda _, walk: [one.property for one in walk.columns if one.top], "name"),
-    "quality": Selection(Quality, lambda _, walk: [one.quality for one in walk.clauses], "name"),
+    "quality": Selection(Quality, lambda _, walk: walk.qualities, "name"),
     "server": Selection(Server, lambda contract, _: contract.servers, "server"),
     "slaProperty": Selection(SlaProperty, lambda contract, _: contract.sla_properties, "property"),
     "support": Selection(SupportChannel, lambda contract, _: contract.support, "channel"),

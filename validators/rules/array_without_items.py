@@ -21,8 +21,7 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absenc
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for column in context.walk.columns:
-        prop = column.property
+    for prop in context.walk.properties:
         if prop.logical_type == "array" and prop.items is None and "<" not in (prop.physical_type or ""):
             message = f"{prop.name!r} is an array without the type of its items."
             yield absence(prop, message, "Add 'items: {logicalType: …}'.", "items")

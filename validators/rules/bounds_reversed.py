@@ -23,19 +23,19 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for clause in context.walk.clauses:
+    for quality in context.walk.qualities:
         for key in ("mustBeBetween", "mustNotBeBetween"):
-            bounds = getattr(clause.quality, OPERATORS[key])
+            bounds = getattr(quality, OPERATORS[key])
             if bounds is None:
                 continue
             if len(bounds) != 2:
                 message = f"{key} takes two bounds, not {len(bounds)}."
-                yield fault(clause.quality, key, message, f"Write '{key}: [low, high]'.")
+                yield fault(quality, key, message, f"Write '{key}: [low, high]'.")
             elif bounds[0] > bounds[1]:
                 low, high = (f"{bound:g}" for bound in bounds)
                 message = f"{key} has the lower bound {low} above the upper bound {high}."
                 mend = f"Write '{key}: [{high}, {low}]'."
-                yield fault(clause.quality, key, message, mend, doubt=True)
+                yield fault(quality, key, message, mend, doubt=True)
 
 
 RULE = Rule("bounds-reversed", Severity.ERROR, __doc__, check)

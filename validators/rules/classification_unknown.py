@@ -27,13 +27,13 @@ KNOWN: Argument[tuple[str, ...]] = Argument(
 
 def check(_contract: Contract, context: Context) -> Faults:
     known = {one.lower(): one for one in context.value(KNOWN)}
-    for column in context.walk.columns:
-        written = column.property.classification
+    for prop in context.walk.properties:
+        written = prop.classification
         if written is None or (written.strip() and (not known or written.lower() in known)):
             continue
         listed = f"Write one of {', '.join(known.values())}." if known else "Write a word, or remove the key."
         mend = suggestion(written, known.values(), listed)
-        yield fault(column.property, "classification", f"{written!r} is not a known classification.", mend)
+        yield fault(prop, "classification", f"{written!r} is not a known classification.", mend)
 
 
 RULE = Rule("classification-unknown", Severity.WARNING, __doc__, check, arguments=(KNOWN,))

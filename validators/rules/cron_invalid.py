@@ -45,7 +45,7 @@ def check(contract: Contract, context: Context) -> Faults:
     plain: list[SlaProperty | Quality] = [
         sla for sla in contract.sla_properties if extension.delivery(contract, sla) == (None, [])
     ]
-    plain += [clause.quality for clause in context.walk.clauses]
+    plain += context.walk.qualities
     for node in plain:
         if node.schedule is not None and (node.scheduler or "cron").lower() == "cron":
             found = parse(node.schedule)

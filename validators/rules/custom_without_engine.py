@@ -21,8 +21,7 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absenc
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for clause in context.walk.clauses:
-        quality = clause.quality
+    for quality in context.walk.qualities:
         if quality.type != "custom":
             continue
         absent = [key for key in ("engine", "implementation") if not getattr(quality, key)]

@@ -28,12 +28,12 @@ _BARE = re.compile(r"\b(?:decimal|numeric|dec)\b(?!\s*\()", re.IGNORECASE)
 def check(contract: Contract, context: Context) -> Faults:
     if not on_lake(contract):
         return
-    for column in context.walk.columns:
-        written = column.property.physical_type
+    for prop in context.walk.properties:
+        written = prop.physical_type
         # In a struct, `dec: int` is the name of a field.
         if written is not None and "struct" not in written.lower() and _BARE.search(written):
             message = f"type {written!r} has no precision."
-            yield fault(column.property, "physicalType", message, "Write decimal(18, 2), or what fits.")
+            yield fault(prop, "physicalType", message, "Write decimal(18, 2), or what fits.")
 
 
 RULE = Rule("decimal-without-precision", Severity.WARNING, __doc__, check)

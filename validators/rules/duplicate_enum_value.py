@@ -22,9 +22,9 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for column in context.walk.columns:
+    for prop in context.walk.properties:
         seen: set[tuple[type, str]] = set()
-        for one in column.property.enum or ():
+        for one in prop.enum or ():
             value = (type(one.value), str(one.value))
             if value in seen:
                 message = f"{shown(one.value)} stands in the enum already."

@@ -28,11 +28,9 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
 def check(contract: Contract, context: Context) -> Faults:
-    for one in contract.objects:
-        yield from _twins(one.properties)
-    for column in context.walk.columns:
-        if column.property.properties:
-            yield from _twins(column.property.properties)
+    for holder in (*contract.objects, *context.walk.properties):
+        if holder.properties:
+            yield from _twins(holder.properties)
 
 
 def _twins(siblings: Sequence[Property]) -> Faults:

@@ -22,8 +22,7 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for column in context.walk.columns:
-        prop = column.property
+    for prop in context.walk.properties:
         for one in prop.enum or ():
             if one.value is not None and not fits(one.value, prop.logical_type):
                 written = one.place.raw.get("value", shown(one.value))

@@ -23,8 +23,7 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, item_f
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for column in context.walk.columns:
-        prop = column.property
+    for prop in context.walk.properties:
         options = prop.logical_type_options
         if not prop.examples or (options is not None and options.format is not None):
             continue

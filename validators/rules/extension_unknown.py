@@ -40,10 +40,10 @@ def check(contract: Contract, context: Context) -> Faults:
     nodes: list[tuple[Sequence[str], Sequence[Extensible]]] = [
         (["inputs"], [contract]),
         (["csv"], contract.servers),
-        ([], [column.property for column in context.walk.columns]),
+        ([], context.walk.properties),
         (["delivery"], contract.sla_properties),
         (["dataset", "inputs"], contract.objects),
-        (["scope"], [clause.quality for clause in context.walk.clauses]),
+        (["scope"], context.walk.qualities),
         (["route"], contract.support),
     ]
     for own, listed in nodes:

@@ -32,8 +32,7 @@ _ALL = frozenset().union(*_OWN.values())
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for clause in context.walk.clauses:
-        quality = clause.quality
+    for quality in context.walk.qualities:
         strange = (quality.place.keys.keys() & _ALL) - _OWN[quality.type]
         if not strange or (quality.type == "library" and not (quality.metric or quality.rule)):
             continue

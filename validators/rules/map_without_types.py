@@ -23,8 +23,7 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absenc
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for column in context.walk.columns:
-        prop = column.property
+    for prop in context.walk.properties:
         if prop.logical_type == "map" and prop.map is None and "<" not in (prop.physical_type or ""):
             message = f"{prop.name!r} is a map without the types of key and value."
             mend = "Add 'map: {key: {logicalType: string}, value: {…}}'."

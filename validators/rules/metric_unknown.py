@@ -24,11 +24,11 @@ METRICS = ("nullValues", "missingValues", "invalidValues", "duplicateValues", "r
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for clause in context.walk.clauses:
-        metric = clause.quality.metric
+    for quality in context.walk.qualities:
+        metric = quality.metric
         if metric is not None and metric not in METRICS:
             mend = suggestion(metric, METRICS, f"Write one of {', '.join(METRICS)}.")
-            yield fault(clause.quality, "metric", f"{metric!r} is not a metric of ODCS.", mend)
+            yield fault(quality, "metric", f"{metric!r} is not a metric of ODCS.", mend)
 
 
 RULE = Rule("metric-unknown", Severity.ERROR, __doc__, check)

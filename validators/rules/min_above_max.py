@@ -40,8 +40,8 @@ _PAIRS = (
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for column in context.walk.columns:
-        options = column.property.logical_type_options
+    for prop in context.walk.properties:
+        options = prop.logical_type_options
         if options is not None:
             yield from _crossed(options)
 

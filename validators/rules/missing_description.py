@@ -55,7 +55,7 @@ def check(contract: Contract, context: Context) -> Faults:
 
 def _said_anywhere(contract: Contract, context: Context) -> bool:
     purpose = contract.description.purpose if contract.description is not None else None
-    elements = (*contract.objects, *(column.property for column in context.walk.columns))
+    elements = (*contract.objects, *context.walk.properties)
     return _says(purpose) or any(_says(one.description) for one in elements)
 
 

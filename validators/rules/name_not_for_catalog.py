@@ -31,10 +31,8 @@ MAX_BYTES = 255
 def check(contract: Contract, context: Context) -> Faults:
     if not on_lake(contract):
         return
-    for one in contract.objects:
+    for one in (*contract.objects, *context.walk.properties):
         yield from _judge(one)
-    for column in context.walk.columns:
-        yield from _judge(column.property)
 
 
 def _judge(one: Element) -> Faults:

@@ -23,8 +23,7 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absenc
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for column in context.walk.columns:
-        prop = column.property
+    for prop in context.walk.properties:
         if prop.logical_type == "object" and not prop.properties and not prop.physical_type:
             message = f"{prop.name or 'an item'!r} is a struct without properties."
             yield absence(prop, message, "Add 'properties: […]'.", "properties")

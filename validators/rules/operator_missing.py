@@ -24,8 +24,7 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absenc
 
 
 def check(contract: Contract, context: Context) -> Faults:
-    for clause in context.walk.clauses:
-        quality = clause.quality
+    for quality in context.walk.qualities:
         measures = quality.metric if quality.type == "library" else quality.query
         if quality.type in ("library", "sql") and measures and not quality.operators():
             message = "the rule compares what it measures with nothing."

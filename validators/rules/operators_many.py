@@ -21,13 +21,13 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
 def check(contract: Contract, context: Context) -> Faults:
-    for clause in context.walk.clauses:
-        names = [name for name, _ in clause.quality.operators()]
+    for quality in context.walk.qualities:
+        names = [name for name, _ in quality.operators()]
         if len(names) > 1:
             message = f"the rule has {len(names)} operators: {', '.join(names)}."
             mend = "Keep one; 'mustBeBetween: [low, high]' includes both bounds."
             # The JSON Schema of 3.0 takes several.
-            yield fault(clause.quality, names[1], message, mend, doubt=contract.odcs < (3, 1, 0))
+            yield fault(quality, names[1], message, mend, doubt=contract.odcs < (3, 1, 0))
 
 
 RULE = Rule("operators-many", Severity.ERROR, __doc__, check)

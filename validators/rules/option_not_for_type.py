@@ -45,8 +45,8 @@ _EARLIER_DATE = _TIMES
 
 
 def check(contract: Contract, context: Context) -> Faults:
-    for column in context.walk.columns:
-        prop, options = column.property, column.property.logical_type_options
+    for prop in context.walk.properties:
+        options = prop.logical_type_options
         if options is None or not options.place.keys:
             continue
         if prop.logical_type is None:

@@ -28,8 +28,8 @@ _NUMERIC = {"integer": "number"}
 def check(contract: Contract, context: Context) -> Faults:
     # In ODCS 3.0 an exclusive bound was true or false, and spoke about the other bound.
     flags = contract.odcs < (3, 1, 0)
-    for column in context.walk.columns:
-        prop, options = column.property, column.property.logical_type_options
+    for prop in context.walk.properties:
+        options = prop.logical_type_options
         if options is None or prop.logical_type not in ("integer", "number", "date", "timestamp", "time"):
             continue
         timed = prop.logical_type in ("date", "timestamp", "time")

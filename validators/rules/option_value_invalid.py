@@ -45,8 +45,8 @@ _MUST: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for column in context.walk.columns:
-        prop, options = column.property, column.property.logical_type_options
+    for prop in context.walk.properties:
+        options = prop.logical_type_options
         if prop.logical_type == "vector" and (options is None or options.dimensions is None):
             message = f"{prop.name!r} is a vector without dimensions."
             mend = "Add 'logicalTypeOptions: {dimensions: …}'."

@@ -29,8 +29,7 @@ _PARTS = {"properties": ("object", True), "items": ("array", True), "map": ("map
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for column in context.walk.columns:
-        prop = column.property
+    for prop in context.walk.properties:
         for key, (type_, may_be_absent) in _PARTS.items():
             fits = prop.logical_type == type_ or (prop.logical_type is None and may_be_absent)
             if not fits and getattr(prop, key):

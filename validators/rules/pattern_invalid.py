@@ -35,12 +35,11 @@ from dq.validators.rule import Context, Contract, Fault, Faults, Rule, Severity
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for column in context.walk.columns:
-        options = column.property.logical_type_options
+    for prop in context.walk.properties:
+        options = prop.logical_type_options
         if options is not None and options.pattern is not None:
             yield from _judged(options.place, options.pattern)
-    for clause in context.walk.clauses:
-        quality = clause.quality
+    for quality in context.walk.qualities:
         if "invalidValues" not in (quality.metric, quality.rule):
             continue
         arguments = quality.arguments or {}

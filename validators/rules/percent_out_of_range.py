@@ -26,8 +26,7 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for clause in context.walk.clauses:
-        quality = clause.quality
+    for quality in context.walk.qualities:
         # A count of rows in percent is compared with its own history, and may well double.
         if (quality.unit or "").lower() != "percent" or quality.metric == "rowCount":
             continue

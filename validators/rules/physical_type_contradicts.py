@@ -27,8 +27,7 @@ _TIMESTAMPS = types.CARRIERS["timestamp"]
 def check(contract: Contract, context: Context) -> Faults:
     if not on_lake(contract):
         return
-    for column in context.walk.columns:
-        prop = column.property
+    for prop in context.walk.properties:
         if prop.physical_type is None or prop.logical_type is None:
             continue
         try:

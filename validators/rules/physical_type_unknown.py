@@ -40,9 +40,9 @@ _TIME = re.compile(r"(?i)\s*time(tz)?\s*(\(\d\))?(\s+with(out)? time zone)?\s*")
 def check(contract: Contract, context: Context) -> Faults:
     if not on_lake(contract):
         return
-    for column in context.walk.columns:
-        written = column.property.physical_type
-        if written is None or (column.property.logical_type == "time" and _TIME.fullmatch(written)):
+    for prop in context.walk.properties:
+        written = prop.physical_type
+        if written is None or (prop.logical_type == "time" and _TIME.fullmatch(written)):
             continue
         try:
             types.parse(written)
@@ -51,7 +51,7 @@ def check(contract: Contract, context: Context) -> Faults:
             hint = _MEANT.get(word) or nearest(word, types.CANONICAL)
             known = word in types.CANONICAL
             mend = f"Write {hint!r}." if hint and not known else "Write it as Spark SQL does."
-            yield fault(column.property, "physicalType", f"physicalType {written!r}: {error}.", mend)
+            yield fault(prop, "physicalType", f"physicalType {written!r}: {error}.", mend)
 
 
 RULE = Rule("physical-type-unknown", Severity.WARNING, __doc__, check, after=("decimal-without-precision",))

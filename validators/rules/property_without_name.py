@@ -17,23 +17,14 @@ Good:
 Mend: Add `name`.
 """
 
-from collections.abc import Sequence
-
-from dq.contracts.model import Property
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 
 def check(contract: Contract, context: Context) -> Faults:
-    for one in contract.objects:
-        yield from _unnamed(one.properties)
-    for column in context.walk.columns:
-        yield from _unnamed(column.property.properties)
-
-
-def _unnamed(siblings: Sequence[Property]) -> Faults:
-    for one in siblings:
-        if not one.name:
-            yield absence(one, "the property has no name.", "Add 'name: …'.", "name")
+    for holder in (*contract.objects, *context.walk.properties):
+        for one in holder.properties:
+            if not one.name:
+                yield absence(one, "the property has no name.", "Add 'name: …'.", "name")
 
 
 RULE = Rule("property-without-name", Severity.ERROR, __doc__, check)

@@ -26,16 +26,16 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for clause in context.walk.clauses:
-        unit = clause.quality.unit
-        if clause.quality.metric and unit is not None and unit.lower() not in ("rows", "percent"):
+    for quality in context.walk.qualities:
+        unit = quality.unit
+        if quality.metric and unit is not None and unit.lower() not in ("rows", "percent"):
             meant = (
                 "percent"
                 if unit.strip().lower() in ("%", "pct", "percentage")
                 else nearest(unit, ("rows", "percent"))
             )
             mend = f"Did you mean {meant!r}?" if meant else "Write 'rows' or 'percent'."
-            yield fault(clause.quality, "unit", f"{unit!r} is not a unit of the library.", mend)
+            yield fault(quality, "unit", f"{unit!r} is not a unit of the library.", mend)
 
 
 RULE = Rule("quality-unit-unknown", Severity.WARNING, __doc__, check)

@@ -30,8 +30,8 @@ def check(contract: Contract, context: Context) -> Faults:
     for one in contract.objects:
         for relationship in one.relationships:
             yield from _judge(relationship, ("from", "to"))
-    for column in context.walk.columns:
-        for relationship in column.property.relationships:
+    for prop in context.walk.properties:
+        for relationship in prop.relationships:
             yield from _judge(relationship, ("to",))
 
 

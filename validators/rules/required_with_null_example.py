@@ -21,8 +21,7 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, item_f
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for column in context.walk.columns:
-        prop = column.property
+    for prop in context.walk.properties:
         if prop.required and prop.examples and None in prop.examples:
             message = f"{prop.name!r} is required, and null is one of its examples."
             index = prop.examples.index(None)

@@ -28,12 +28,12 @@ _MEANT = {
 
 def check(_contract: Contract, context: Context) -> Faults:
     known = [severity.value for severity in Severity]
-    for clause in context.walk.clauses:
-        written = clause.quality.severity
+    for quality in context.walk.qualities:
+        written = quality.severity
         if written is not None and written not in known:
             hint = _MEANT.get(written.lower()) or nearest(written, known)
             mend = f"Did you mean {hint!r}?" if hint else f"Write one of {', '.join(known)}."
-            yield fault(clause.quality, "severity", f"{written!r} is not a severity.", mend)
+            yield fault(quality, "severity", f"{written!r} is not a severity.", mend)
 
 
 RULE = Rule("severity-unknown", Severity.WARNING, __doc__, check)

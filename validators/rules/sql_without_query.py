@@ -21,10 +21,10 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absenc
 
 
 def check(_contract: Contract, context: Context) -> Faults:
-    for clause in context.walk.clauses:
-        if clause.quality.type == "sql" and not (clause.quality.query or "").strip():
+    for quality in context.walk.qualities:
+        if quality.type == "sql" and not (quality.query or "").strip():
             message = "a rule of the type 'sql' needs a query."
-            yield absence(clause.quality, message, "Add 'query: SELECT …'.", "query")
+            yield absence(quality, message, "Add 'query: SELECT …'.", "query")
 
 
 RULE = Rule("sql-without-query", Severity.ERROR, __doc__, check)
