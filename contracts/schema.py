@@ -205,6 +205,14 @@ class SchemaObject(Element):
             if one.properties or one.items is not None or one.map is not None:
                 stack.extend(reversed(list(one.children())))
 
+    def single(self) -> Iterator[tuple[Property, ...]]:
+        """Every property that stands once in a row, behind those that hold it: none of an array or map."""
+        stack: list[tuple[Property, ...]] = [(prop,) for prop in reversed(self.properties)]
+        while stack:
+            way = stack.pop()
+            yield way
+            stack += [(*way, inner) for inner in reversed(way[-1].properties)]
+
     def partition_keys(self) -> list[Property]:
         """The partition columns in the order of their positions (1-based; unplaced ones last)."""
         keys = [one for one in self.properties if one.partitioned]

@@ -42,12 +42,8 @@ def repeated(contract: Contract, walk: Walk) -> frozenset[str]:
         return frozenset()
     single: set[str] = set()
     for one in contract.objects:
-        stack = [("", prop) for prop in one.properties]
-        while stack:
-            above, prop = stack.pop()
-            path = f"{above}.{prop.name}"
-            single.update([f"{name}{path}" for name in {one.name, one.id or one.name}])
-            stack += [(path, inner) for inner in prop.properties]
+        paths = [".".join(str(prop.name) for prop in way) for way in one.single()]
+        single.update(f"{name}.{path}" for name in {one.name, one.id or one.name} for path in paths)
     return walk.names - single
 
 

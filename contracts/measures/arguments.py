@@ -136,16 +136,10 @@ Known = Mapping[str, tuple[Way, tuple[Property, ...]]]
 def single_properties(one: SchemaObject) -> Known:
     """What stands once in a row, by its name in the contract and in the data: its way, and who holds it."""
     found: dict[str, tuple[Way, tuple[Property, ...]]] = {}
-    todo: list[tuple[Property, str, Way, tuple[Property, ...]]] = [
-        (prop, "", (), ()) for prop in reversed(one.properties)
-    ]
-    while todo:
-        prop, above, way, holders = todo.pop()
-        way, holders = (*way, prop.column), (*holders, prop)
-        named = f"{above}{prop.name or prop.column}"
-        found.setdefault(named, (way, holders))
+    for holders in one.single():
+        way = tuple(prop.column for prop in holders)
+        found.setdefault(".".join(prop.name or prop.column for prop in holders), (way, holders))
         found.setdefault(".".join(way), (way, holders))
-        todo += [(inner, f"{named}.", way, holders) for inner in reversed(prop.properties)]
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.spelling import nearest
@@ -142,17 +143,11 @@ class _Way:
 
 
 def _ways(one: SchemaObject) -> Iterator[_Way]:
-    todo: list[tuple[Property, str, str, frozenset[str]]] = [
-        (prop, one.column, prop.column, frozenset({""})) for prop in reversed(one.properties)
-    ]
-    while todo:
-        prop, above, top, prefixes = todo.pop()
-        path = f"{above}.{prop.column}"
-        own = {each for each in (prop.name, prop.physical_name) if each}
-        written = frozenset(f"{prefix}{each}" for prefix in prefixes for each in own)
-        yield _Way(prop, path, top, written, above == one.column)
-        inner = frozenset(f"{each}." for each in written)
-        todo += [(child, path, top, inner) for child in reversed(prop.properties)]
+    for way in one.single():
+        path = ".".join((one.column, *(prop.column for prop in way)))
+        names = [[each for each in (prop.name, prop.physical_name) if each] for prop in way]
+        written = frozenset(map(".".join, product(*names)))
+        yield _Way(way[-1], path, way[0].column, written, len(way) == 1)
 
 
 def _names(contract: Contract) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts import extension
 from dq.contracts.extension import Scope
-from dq.contracts.model import Contract, Property, Quality, SchemaObject
+from dq.contracts.model import Contract, Quality, SchemaObject
 from dq.contracts.node import Node
 from dq.validators.context import Context, QualityPlace
 
@@ -44,7 +44,9 @@ def _judged(contract: Contract, context: Context) -> Iterator[tuple[QualityPlace
         return
     from dq.contracts.sql.rule import query
 
-    ways = dict(_ways(contract)) if any(one.property is not None for one in asked) else {}
+    named = any(one.property is not None for one in asked)
+    single = (holders for one in contract.objects for holders in one.single()) if named else ()
+    ways = {id(holders[-1]): tuple(prop.column for prop in holders) for holders in single}
     for one in asked:
         way = None if one.property is None else ways.get(id(one.property))
         yield one, query(one.object, one.quality, way)
@@ -64,15 +66,3 @@ def refused_scopes(context: Context) -> Iterator[tuple[Scope, Refused]]:
         found = where(terms.where)
         if isinstance(found, Refused):
             yield terms, found
-
-
-def _ways(contract: Contract) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The names down to each property that stands once in a row, by the property's identity."""
-    todo: list[tuple[Property, tuple[str, ...]]] = [
-        (prop, ()) for one in contract.objects for prop in one.properties
-    ]
-    while todo:
-        prop, above = todo.pop()
-        way = (*above, prop.column)
-        yield id(prop), way
-        todo += [(inner, way) for inner in prop.properties]

@@ -28,9 +28,11 @@ from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
 
 def check(contract: Contract, context: Context) -> Faults:
-    for holder in (*contract.objects, *context.walk.properties):
-        if holder.properties:
-            yield from _twins(holder.properties)
+    for one in contract.objects:
+        yield from _twins(one.properties)
+    for prop in context.walk.properties:
+        if prop.properties:
+            yield from _twins(prop.properties)
 
 
 def _twins(siblings: Sequence[Property]) -> Faults:

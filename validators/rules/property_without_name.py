@@ -17,14 +17,23 @@ Good:
 Mend: Add `name`.
 """
 
+from collections.abc import Sequence
+
+from dq.contracts.model import Property
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
 
 
 def check(contract: Contract, context: Context) -> Faults:
-    for holder in (*contract.objects, *context.walk.properties):
-        for one in holder.properties:
-            if not one.name:
-                yield absence(one, "the property has no name.", "Add 'name: …'.", "name")
+    for one in contract.objects:
+        yield from _unnamed(one.properties)
+    for prop in context.walk.properties:
+        yield from _unnamed(prop.properties)
+
+
+def _unnamed(siblings: Sequence[Property]) -> Faults:
+    for one in siblings:
+        if not one.name:
+            yield absence(one, "the property has no name.", "Add 'name: …'.", "name")
 
 
 RULE = Rule("property-without-name", Severity.ERROR, __doc__, check)
