@@ -181,7 +181,7 @@ def _measured(
     counted = [COUNT] if more_than_one and any(isinstance(one, Aggregate) for one in asked) else []
     made = plan((one for one in [*asked, *counted] if one not in known), schema)
     small = in_one_task(frame) if made.passes else frame
-    gather = gathered if small is frame else _as_it_is
+    gather = gathered if small is frame else lambda frame, _rows: frame
     answers = measure(small, made, others, known, limit_seconds, gather)
     passes = sum(not implied(one, answers) for one in made.passes)
     second = plan(second_of(clauses, answers, kinds), schema)
@@ -189,10 +189,6 @@ def _measured(
         few = gather(small, answers.get(COUNT))
         answers = {**answers, **measure(few, second, others, limit_seconds=limit_seconds)}
     return answers, passes + len(second.passes)
-
-
-def _as_it_is(frame: DataFrame, _rows: object) -> DataFrame:
-    return frame
 
 
 def _sampled(

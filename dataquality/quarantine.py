@@ -138,7 +138,8 @@ def write(
     root = "s3a://" + path.removeprefix("s3://") if path.startswith("s3://") else path
     folder = "/".join([root.rstrip("/"), *_folders(contract, one, run)])
     secrets = None if unmasked else repeats(one, schema_of(rows))
-    shown = bad.selectExpr(*_shown(bad, away, secrets), f"{_instant(run.at)} AS {sql.name(CHECKED_AT)}")
+    at = sql.timestamp(run.at) if run.at is not None else "CAST(NULL AS TIMESTAMP)"
+    shown = bad.selectExpr(*_shown(bad, away, secrets), f"{at} AS {sql.name(CHECKED_AT)}")
 
     def keep() -> int:
         # With adaptive execution few rows end in few files.
@@ -248,10 +249,6 @@ def _shown(bad: DataFrame, away: frozenset[str], secrets: Callable[[str], str] |
         else sql.name(name)
         for name, part in zip(schema.names, schema.parts, strict=True)
     ]
-
-
-def _instant(at: datetime | None) -> str:
-    return sql.timestamp(at) if at is not None else "CAST(NULL AS TIMESTAMP)"
 
 
 def _folders(contract: Contract, one: SchemaObject, run: Run) -> list[str]:

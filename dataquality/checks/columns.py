@@ -10,10 +10,10 @@ Mend: Write the column with the promised type, or change the contract, which bre
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dq.contracts.columns import physical_type
-from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType, carries
 from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
@@ -36,7 +36,9 @@ class ColumnPromise:
 
 def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
-        promise = ColumnPromise(column, _exact(prop), prop.logical_type)
+        # Of a struct without a `physicalType`, its fields speak for themselves.
+        exact = physical_type(prop) if prop.physical_type else None
+        promise = ColumnPromise(column, exact, prop.logical_type)
         allowed = str(promise.exact or promise.logical or "any type")
         key = "physicalType" if prop.physical_type else "logicalType"
         covers = [prop.path(key) for key in ("name", "physicalName")]
@@ -44,23 +46,8 @@ def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             covers.append(prop.path("logicalType"))
         if promise.exact is not None or not prop.physical_type:
             covers.append(prop.path("physicalType"))
-        at = prop.at(key)
-        yield Clause(
-            "columns",
-            prop.path(),
-            one.name,
-            str(column),
-            at,
-            Severity.ERROR,
-            allowed,
-            covers=tuple(covers),
-            ask=KindTerms(promise),
-        )
-
-
-def _exact(prop: Property) -> DataType | None:
-    """Only what `physicalType` says; of a struct without one, its fields speak for themselves."""
-    return physical_type(prop) if prop.physical_type else None
+        made = Clause("columns", prop.path(), one.name, str(column), prop.at(key), Severity.ERROR, allowed)
+        yield replace(made, covers=tuple(covers), ask=KindTerms(promise))
 
 
 def metrics(_: Clause) -> tuple[Metric, ...]:

@@ -22,7 +22,6 @@ from dq.dataquality.clauses.kind import Example
 from dq.dataquality.clauses.measured.found import ColumnMeasure, MeasureAsked, Question, share
 from dq.dataquality.clauses.measured.rule import clauses as of_measure
 from dq.dataquality.clauses.measured.rule import kind_of
-from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import count
 from dq.dataquality.model.predicate import Compare, Not, Predicate, all_of
 from dq.dataquality.model.term import NUMBERS, TEXTS, Path
@@ -37,12 +36,9 @@ _TYPES = {
 
 def breaks(asked: MeasureAsked) -> Predicate:
     """What is true of a row that breaks it; NULL where a value is NULL."""
-    left, right = (_path(column, asked.terms.family) for column in asked.columns)
+    types = _TYPES.get(asked.terms.family, frozenset({asked.terms.family}))
+    left, right = (Path(column.path.steps, types) for column in asked.columns)
     return Not(Compare(left, asked.terms.comparison, right))  # type: ignore[arg-type]  # one of the operators
-
-
-def _path(column: Column, family: str) -> Path:
-    return Path(column.path.steps, _TYPES.get(family, frozenset({family})))
 
 
 def asks(asked: MeasureAsked, where: Predicate | None) -> tuple[Question, ...]:

@@ -22,12 +22,8 @@ def pattern_of(shape: str) -> str:
     parts = []
     for found in _RUN.finditer(shape):
         sign, count = found[1], len(found[0])
-        one = _CLASSES.get(sign) or (
-            sign if sign.isalnum() or sign in " _-:/,;@#=%&" else f"[{_inside(sign)}]"
-        )
+        plain = sign.isalnum() or sign in " _-:/,;@#=%&"
+        inside = f"\\{sign}" if sign in "\\]^[&~-" else sign
+        one = _CLASSES.get(sign) or (sign if plain else f"[{inside}]")
         parts.append(one if count == 1 else f"{one}{{{count}}}")
     return f"^{''.join(parts)}$"
-
-
-def _inside(sign: str) -> str:
-    return f"\\{sign}" if sign in "\\]^[&~-" else sign

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -80,7 +80,8 @@ def shortcut(
         return Shortcut(notes=(_NO_FILES,) if dataset is None else ())
     proven = prove(asked, table, files, limit_seconds) if Lever.STATISTICS in levers else {}
     rest = [metric for metric in asked if metric not in proven]
-    if not in_tasks or not rest or not _worth(files, tasks_from):
+    whole = all(file.whole for file in files)
+    if not in_tasks or not rest or not whole or sum(file.rows for file in files) < tasks_from:
         return Shortcut(proven, frozenset(proven), files=tuple(files))
     reason = unfit(table.sparkSession.sparkContext)
     if reason is not None:
@@ -89,10 +90,6 @@ def shortcut(
         rest, table, files, keys=Lever.LOCAL_KEYS in levers, values=Lever.KERNELS in levers
     )
     return Shortcut({**proven, **counted}, frozenset(proven), 1 if counted else 0, tuple(files))
-
-
-def _worth(files: Sequence[File], rows: int) -> bool:
-    return sum(file.rows for file in files) >= rows and all(file.whole for file in files)
 
 
 def _read_by(metrics: Iterable[Metric]) -> frozenset[Column]:

@@ -23,7 +23,10 @@ def repeats(one: SchemaObject, schema: DataType) -> Callable[[str], str]:
     secret = [
         f"lower(CAST({column.sql()} AS STRING))"
         for prop, column in columns(one)
-        if prop.classification is not None and column.single and _is_value(resolve(schema, column))
+        if prop.classification is not None
+        and column.single
+        and isinstance(found := resolve(schema, column), DataType)
+        and not found.parts
     ]
     if not secret:
         return lambda _text: "FALSE"
@@ -33,10 +36,6 @@ def repeats(one: SchemaObject, schema: DataType) -> Callable[[str], str]:
         return f"coalesce({' OR '.join(each)}, FALSE)"
 
     return held
-
-
-def _is_value(found: DataType | str) -> bool:
-    return not isinstance(found, str) and not found.parts
 
 
 def masked(name: str, kind: DataType) -> str:

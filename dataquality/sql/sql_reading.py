@@ -213,14 +213,10 @@ def _cast(node: exp.Expr) -> Term | Literal:
     raise NoReading(f"a cast to {wanted.sql(dialect='spark').lower()} needs Spark")
 
 
-def _civil(text: str) -> dt.datetime:
-    return dt.datetime.fromisoformat(text).replace(tzinfo=None)
-
-
 _OF_LITERALS: Mapping[object, Callable[[str], Literal]] = {
     exp.DType.DATE: dt.date.fromisoformat,
     exp.DType.DOUBLE: float,
-    exp.DType.TIMESTAMPNTZ: _civil,
+    exp.DType.TIMESTAMPNTZ: lambda text: dt.datetime.fromisoformat(text).replace(tzinfo=None),
     **dict.fromkeys(
         (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ), dt.datetime.fromisoformat
     ),

@@ -77,17 +77,13 @@ def _written_out(value: str) -> str:
     )
 
 
-def _boolean(_: DataType, value: str) -> str:
-    return f"CASE lower({value}) WHEN 'true' THEN true WHEN 'false' THEN false END"
-
-
 _CASTS: dict[str, Callable[[DataType, str], str]] = {
     **dict.fromkeys(
         ("tinyint", "smallint", "int", "bigint"), lambda kind, value: _when(value, INTEGER, kind)
     ),
     **dict.fromkeys(("float", "double"), _float),
     "decimal": _decimal,
-    "boolean": _boolean,
+    "boolean": lambda _, value: f"CASE lower({value}) WHEN 'true' THEN true WHEN 'false' THEN false END",
     "date": lambda kind, value: _when(value, DATE, kind),
     "timestamp": lambda kind, value: _when(value, INSTANT, kind),
     "timestamp_ntz": lambda kind, value: _when(value, CIVIL, kind),

@@ -136,10 +136,6 @@ def _boolean(_: DataType, text: str) -> bool:
     return text.lower() == "true"
 
 
-def _date(_: DataType, text: str) -> dt.date:
-    return _written(DATE, text).date()
-
-
 def _instant(_: DataType, text: str) -> dt.datetime:
     """ISO 8601; without a zone it is UTC, which is the zone of dq's sessions."""
     made = _written(INSTANT, text)
@@ -147,10 +143,6 @@ def _instant(_: DataType, text: str) -> dt.datetime:
         return made.astimezone(dt.UTC) if made.tzinfo else made.replace(tzinfo=dt.UTC)
     except OverflowError as error:
         raise NoValue(text) from error
-
-
-def _civil(_: DataType, text: str) -> dt.datetime:
-    return _written(CIVIL, text)
 
 
 def _written(pattern: str, text: str) -> dt.datetime:
@@ -161,10 +153,6 @@ def _written(pattern: str, text: str) -> dt.datetime:
         return dt.datetime.fromisoformat(text)
     except ValueError as error:
         raise NoValue(text) from error
-
-
-def _bytes(_: DataType, text: str) -> bytes:
-    return text.encode()
 
 
 def _string(_: DataType, text: str) -> str:
@@ -181,9 +169,9 @@ _TEXTS: dict[str, Callable[[DataType, str], object]] = {
     **dict.fromkeys(("float", "double"), _float),
     "decimal": _decimal,
     "boolean": _boolean,
-    "date": _date,
+    "date": lambda _, text: _written(DATE, text).date(),
     "timestamp": _instant,
-    "timestamp_ntz": _civil,
-    "binary": _bytes,
+    "timestamp_ntz": lambda _, text: _written(CIVIL, text),
+    "binary": lambda _, text: text.encode(),
     **dict.fromkeys(("string", "varchar", "char", "variant", "interval"), _string),
 }

@@ -45,13 +45,10 @@ def _each(
     against = asked.terms.against
     for group in sorted(numbers, key=_order):
         one = _one(clause, asked, group, in_unit(asked, numbers[group]), past)
-        yield replace(one, observed=MASK, value=None) if _hides(asked, one) else one
+        hidden = asked.untold and one.value is not None
+        yield replace(one, observed=MASK, value=None) if hidden else one
     if against is not None and asked.by and not isinstance(past, str):
         yield from _vanished(clause, numbers, past, against)
-
-
-def _hides(asked: MeasureAsked, one: GroupResult) -> bool:
-    return bool(asked.untold) and one.value is not None
 
 
 def _vanished(

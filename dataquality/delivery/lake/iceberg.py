@@ -34,10 +34,11 @@ _BRINGS = frozenset({"append", "overwrite"})
 _TAKES = frozenset({"delete", "overwrite"})
 _ADDED, _DELETED, _DATA = 1, 2, 0
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_DAY_0 = _EPOCH.date()
 
 # From a value of a transform to the text that Iceberg writes in a path.
 _TEXTS: Mapping[str, Callable[[Any], str]] = {
-    "day": lambda value: (value if isinstance(value, dt.date) else _day(value)).isoformat(),
+    "day": lambda value: (value if isinstance(value, dt.date) else _DAY_0 + dt.timedelta(value)).isoformat(),
     "month": lambda value: f"{1970 + value // 12:04}-{value % 12 + 1:02}",
     "year": lambda value: f"{1970 + value:04}",
     "hour": lambda value: f"{_EPOCH + dt.timedelta(hours=value):%Y-%m-%d-%H}",
@@ -206,7 +207,3 @@ def _partition(fields: list[tuple[tuple[str, ...], str]], values: list[Any]) -> 
 
 def _instant(milliseconds: int) -> dt.datetime:
     return _EPOCH + dt.timedelta(milliseconds=milliseconds)
-
-
-def _day(number: int) -> dt.date:
-    return _EPOCH.date() + dt.timedelta(days=number)

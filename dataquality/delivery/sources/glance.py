@@ -60,7 +60,8 @@ def _seen(where: str, marker: str, files: Files) -> str:
     if data:
         lacks = f", and no {marker}" if marker and marker not in {one.name for one in inside} else ""
         newest = max(one.modified_at for one in data)
-        return f"{_files(len(data))} ({_size(data)}), the newest of {newest:%Y-%m-%d %H:%M} UTC{lacks}"
+        files_ = f"{len(data)} file{'' if len(data) == 1 else 's'}"
+        return f"{files_} ({_size(data)}), the newest of {newest:%Y-%m-%d %H:%M} UTC{lacks}"
     if inside:
         names = sorted(one.name for one in inside)
         said = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
@@ -69,10 +70,6 @@ def _seen(where: str, marker: str, files: Files) -> str:
     if folders:
         return f"no data, only the folder{'s' if len(folders) > 1 else ''} {', '.join(folders[:_NAMED])}"
     return "an empty folder" if files.holds(where) else "no such folder"
-
-
-def _files(count: int) -> str:
-    return f"{count} file{'' if count == 1 else 's'}"
 
 
 def _size(files: list[Seen]) -> str:

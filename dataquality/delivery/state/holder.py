@@ -49,20 +49,14 @@ def decide(
     for key, rivals in files.items():
         first = remembered.get(key)
         if first is not None and (first in rivals or may_hold(key, first)):
-            refused |= {Claim(key, file): _taken(key, first) for file in rivals if file != first}
+            why = f"{first} was the contract {key!r} first, and keeps its deliveries and alerts."
+            refused |= {Claim(key, file): why for file in rivals if file != first}
         elif len(rivals) == 1:
             new[key] = next(iter(rivals))
         else:
-            refused |= {Claim(key, file): _unclear(key, rivals) for file in rivals}
+            why = f"{', '.join(rivals)} are the same contract {key!r}, and nobody knows which was first."
+            refused |= {Claim(key, file): why for file in rivals}
     return Decision(refused, new)
-
-
-def _taken(key: str, first: str) -> str:
-    return f"{first} was the contract {key!r} first, and keeps its deliveries and alerts."
-
-
-def _unclear(key: str, rivals: Iterable[str]) -> str:
-    return f"{', '.join(rivals)} are the same contract {key!r}, and nobody knows which was first."
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from dq.dataquality.local.offline.values import Incomparable, as_day, as_decimal, key, remainder
 from dq.dataquality.model.predicate import DayShape
@@ -29,12 +29,8 @@ def since_1970(type_: str) -> Callable[[dt.date], int]:
 _EPOCH = dt.date(1970, 1, 1)
 
 
-def _distinct(items: Sequence[object]) -> list[object]:
-    return list({key(item): item for item in items}.values())
-
-
 STRICT: Mapping[str, Compute] = {
-    "array_distinct": _distinct,
+    "array_distinct": lambda items: list({key(item): item for item in items}.values()),
     "concat": lambda *texts: "".join(texts),
     # Of small integers alone.
     "div": lambda one, other: int(one / other),

@@ -49,7 +49,7 @@ def check(request: Request, begin: Callable[[], SparkSession] | None = None) -> 
     session where one is needed, and that of the request is only looked at. Raises what it raises, and
     `object_check.check`.
     """
-    near = _near(request)
+    near = None if request.verify_statistics else _left(request, partial(_told, request))
     if near is not None and near.report is not None:
         return near.report
     if begin is not None:
@@ -78,10 +78,6 @@ class _Near:
 def schema(request: Request) -> DataType | None:
     """The columns of a small table as Spark has them; None where it has to tell them."""
     return _left(request, lambda data: small_table(data).schema)
-
-
-def _near(request: Request) -> _Near | None:
-    return None if request.verify_statistics else _left(request, partial(_told, request))
 
 
 def _left(request: Request, told: Callable[[Dataset], T]) -> T | None:

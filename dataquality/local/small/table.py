@@ -22,8 +22,7 @@ from dq.dataquality.spark.readers.dataset import SMALL_BYTES, SMALL_FILES, SMALL
 from dq.dataquality.spark.schema import data_type
 
 if TYPE_CHECKING:
-    from pyarrow.fs import FileInfo
-    from pyarrow.parquet import ColumnChunkMetaData, ColumnSchema, FileMetaData, ParquetFile
+    from pyarrow.parquet import ColumnSchema, FileMetaData, ParquetFile
 
 # What a few packed bytes may come to in memory.
 MOST_UNPACKED = 64 << 20
@@ -109,7 +108,8 @@ def _contents(path: str) -> list[Any]:
     found = system.get_file_info(place)
     if found.type is fs.FileType.Directory:
         listed = system.get_file_info(fs.FileSelector(place))
-        found = sorted((each for each in listed if not _NO_DATA.fullmatch(each.base_name)), key=_path)
+        data = (each for each in listed if not _NO_DATA.fullmatch(each.base_name))
+        found = sorted(data, key=lambda info: info.path)
     else:
         found = [found]
     if not 0 < len(found) <= SMALL_FILES or sum(each.size or 0 for each in found) > SMALL_BYTES:
@@ -124,10 +124,6 @@ def _contents(path: str) -> list[Any]:
     return contents
 
 
-def _path(info: FileInfo) -> str:
-    return str(info.path)
-
-
 def _plain(meta: FileMetaData) -> None:
     """Refuses a file whose values the two readers may unpack to others."""
     groups = [meta.row_group(at) for at in range(meta.num_row_groups)]
@@ -135,13 +131,9 @@ def _plain(meta: FileMetaData) -> None:
     if (
         sum(group.num_rows for group in groups) != meta.num_rows
         or sum(group.total_byte_size for group in groups) > MOST_UNPACKED
-        or not all(map(_read_alike, chunks))
+        or not all(one.compression in _CODECS and _ENCODINGS.issuperset(one.encodings) for one in chunks)
     ):
         raise LeftToSpark
-
-
-def _read_alike(chunk: ColumnChunkMetaData) -> bool:
-    return chunk.compression in _CODECS and _ENCODINGS.issuperset(chunk.encodings)
 
 
 def _schema(file: ParquetFile) -> DataType:

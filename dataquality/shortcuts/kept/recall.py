@@ -149,7 +149,8 @@ def _added(
     folders, seen, schema = found.listed, found.prints, found.around.schema
     names = {part: found.around.of(part) for parts in asked.values() for part in parts}
     before = memory.recall(dataset.path)
-    same = {folder: before[folder].counts for folder in folders if _same(before.get(folder), seen[folder])}
+    there = ((folder, before[folder]) for folder in folders if folder in before)
+    same = {folder: part.counts for folder, part in there if part.print == seen[folder]}
     answers = {
         folder: {part: read(kept[name]) for part, name in names.items() if name in kept}
         for folder, kept in same.items()
@@ -182,10 +183,6 @@ def _added(
         )
     }
     return Recalled(told, frozenset(told) if len(missing) < len(folders) else frozenset(), passes)
-
-
-def _same(part: Part | None, seen: str | None) -> bool:
-    return part is not None and part.print == seen
 
 
 def _kept(

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, field, resolve
 from dq.dataquality.model.metric import Failure
-from dq.dataquality.shortcuts.statistics.facts import Facts, File, Partitions, Scalar, Wanted, constant
+from dq.dataquality.shortcuts.statistics.facts import File, Partitions, Scalar, Wanted, constant
 from dq.dataquality.shortcuts.statistics.footer import Asked, read
 from dq.dataquality.shortcuts.statistics.relation import relation
 from dq.dataquality.shortcuts.statistics.scope import named_alike
@@ -60,7 +60,11 @@ def files(
     found = _read(frame, list(chosen), asked)
     if found is None:
         return None
-    return [replace(file, columns={**file.columns, **_constants(chosen[file.path], file)}) for file in found]
+    placed_in = {
+        file.path: {column: constant(value, file.rows) for column, value in chosen[file.path].items()}
+        for file in found
+    }
+    return [replace(file, columns={**file.columns, **placed_in[file.path]}) for file in found]
 
 
 def folder_columns(frame: DataFrame) -> frozenset[str]:
@@ -178,10 +182,6 @@ def _holds(
         if by_name[name.lower()] != wanted:
             return False
     return True
-
-
-def _constants(placed: Mapping[Column, Scalar | None], file: File) -> dict[Column, Facts]:
-    return {column: constant(value, file.rows) for column, value in placed.items()}
 
 
 def _asked(schema: DataType, wanted: Wanted) -> Iterator[Asked]:

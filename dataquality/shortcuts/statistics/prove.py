@@ -130,11 +130,14 @@ def _tried(
     candidates: dict[Column, frozenset[Scalar]] = {}
     asked = []
     for metric in metrics:
-        if metric.proof not in (Proof.VALUES, Proof.INTERVAL, Proof.EXTREME) or not _plain(metric):
+        if metric.proof not in (Proof.VALUES, Proof.INTERVAL, Proof.EXTREME):
+            continue
+        column = _column(metric)
+        # What is inside of a column is no column of the list.
+        if len(column.steps) > 1:
             continue
         values = (_ends if metric.proof is Proof.EXTREME else _candidates)(metric, files)
         if values is not None:
-            column = _column(metric)
             candidates[column] = candidates.get(column, frozenset()) | values
             asked.append(metric)
     if not asked:
@@ -150,11 +153,6 @@ def _tried(
         if answers[metric] == 0
         or (metric.proof is Proof.EXTREME and not isinstance(answers[metric], Failure))
     }
-
-
-def _plain(metric: Aggregate) -> bool:
-    """Whether the metric speaks of a column of the table, and no field inside of one."""
-    return len(_column(metric).steps) == 1
 
 
 def _candidates(metric: Aggregate, files: Sequence[File]) -> frozenset[Scalar] | None:

@@ -86,18 +86,10 @@ def _list(data: bytes, at: int) -> tuple[Value, int]:
     return found, at
 
 
-def _double(data: bytes, at: int) -> tuple[Value, int]:
-    return struct.unpack_from("<d", data, at)[0], at + 8
-
-
-def _byte(data: bytes, at: int) -> tuple[Value, int]:
-    return data[at], at + 1
-
-
 _READ: dict[int, Callable[[bytes, int], tuple[Value, int]]] = {
-    _BYTE: _byte,
+    _BYTE: lambda data, at: (data[at], at + 1),
     **dict.fromkeys(_NUMBERS, _zigzag),
-    _DOUBLE: _double,
+    _DOUBLE: lambda data, at: (struct.unpack_from("<d", data, at)[0], at + 8),
     _BINARY: _binary,
     _LIST: _list,
     _SET: _list,
