@@ -146,11 +146,12 @@ def _typed(table: pa.Table) -> tuple[pa.Table, list[str]]:
             untyped.append(name)
             columns.append(column.cast(pa.string()))
             continue
-        wanted = _spark_type(column.type)
-        if wanted is None:
+        held = data_type(column.type)
+        if not _known(held):
             raise UsageError(
                 f"column {name!r} is {column.type}, which Spark does not have.", "Cast it, or leave it out."
             )
+        wanted = arrow_type(held)
         try:
             columns.append(column if wanted == column.type else column.cast(wanted, safe=False))
         except pa.ArrowException as error:
@@ -158,12 +159,6 @@ def _typed(table: pa.Table) -> tuple[pa.Table, list[str]]:
                 f"column {name!r} is {column.type}, which cannot be read as {wanted}.", "Cast it."
             ) from error
     return pa.table(columns, names=list(table.column_names)), untyped
-
-
-def _spark_type(kind: pa.DataType) -> pa.DataType | None:
-    """The type of Arrow that Spark takes for this one; None where there is none."""
-    held = data_type(kind)
-    return arrow_type(held) if _known(held) else None
 
 
 def _known(kind: DataType) -> bool:

@@ -68,7 +68,9 @@ def backtest(request: Request, last: int = LAST, side_by_side: SideBySide = map)
     one = chosen.one
     found = partitions(request.session(), request.data, [prop.column for prop in one.partition_keys()])
     last_ones = found[-last:]
-    told = [clause for clause in chosen.clauses if _of_a_partition(clause, last_ones)]
+    # Those that a check of a partition tests there: so is a key that holds the partition's column.
+    newest = tuple(each.partition for each in last_ones[-1:])
+    told = [one for one in chosen.clauses if in_scope(one, newest).extent.rows is RowScope.PARTITION]
     asked = replace(
         request, object=one.name, rules=tuple(clause.path for clause in told), samples=False, memory=None
     )
@@ -94,12 +96,6 @@ def backtest(request: Request, last: int = LAST, side_by_side: SideBySide = map)
         ),
         at=request.now,
     )
-
-
-def _of_a_partition(clause: Clause, chosen: Sequence[FoundPartition]) -> bool:
-    """Whether a check of a partition tests it there: so is a key that holds the partition's column."""
-    parts = tuple(one.partition for one in chosen[-1:])
-    return in_scope(clause, parts).extent.rows is RowScope.PARTITION
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from statistics import median
+from typing import TypeVar
 
 from dq.contracts.model import Quality
 from dq.contracts.shared.source_map import plain
-from dq.dataquality.model.run_context import Earlier, Occasion, Partition
+from dq.dataquality.model.run_context import Earlier, EarlierMeasure, Occasion, Partition
 
 # What a rule of dq's own engine calls this comparison; see `checks/row_count_anomaly.py`.
 ANOMALY = "rowCountAnomaly"
@@ -19,6 +20,7 @@ ANOMALY = "rowCountAnomaly"
 _NORMAL = 1.4826
 # So many runs of the same weekday say more than all days together.
 SAME_WEEKDAY = 3
+R = TypeVar("R", Earlier, EarlierMeasure)
 _DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _WEEKDAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
 
@@ -77,7 +79,14 @@ def moment_of(occasion: Occasion) -> datetime | None:
 
 
 def comparable(occasion: Occasion, check: str, clause: str) -> list[Counted]:
-    """The earlier counts of a clause that can be compared with this run, the oldest first.
+    """The earlier counts of a clause that can be compared with this run, the oldest first."""
+    counts = [one for one in occasion.history or () if isinstance(one, Earlier)]
+    mine = [one for one in counts if (one.check, one.clause) == (check, clause)]
+    return [Counted(of, one.rows) for of, one in before_this(occasion, mine)]
+
+
+def before_this(occasion: Occasion, runs: Iterable[R]) -> list[tuple[datetime, R]]:
+    """Those earlier runs that can be compared with this one, by the time that their rows are of.
 
     Those of the table with the table; those of partitions with partitions that differ in the date alone,
     of each the newest. Only what is of an earlier time counts.
@@ -86,16 +95,12 @@ def comparable(occasion: Occasion, check: str, clause: str) -> list[Counted]:
     if here is None:
         return []
     mine = occasion.partitions[0] if occasion.partitions else ()
-    found: dict[object, Counted] = {}
-    for one in sorted(occasion.history or (), key=lambda one: one.at):
-        if not isinstance(one, Earlier) or (one.check, one.clause) != (check, clause):
-            continue
-        if not same_kind(one.partition, mine):
-            continue
+    found: dict[object, tuple[datetime, R]] = {}
+    for one in sorted(runs, key=lambda one: one.at):
         of = time_of(one.partition) or one.at
-        if of < here and (not mine or one.partition != mine):
-            found[one.partition or one.at] = Counted(of, one.rows)
-    return sorted(found.values(), key=lambda one: one.of)
+        if of < here and same_kind(one.partition, mine) and (not mine or one.partition != mine):
+            found[one.partition or one.at] = of, one
+    return sorted(found.values(), key=lambda pair: pair[0])
 
 
 def same_kind(one: Partition, other: Partition) -> bool:

@@ -29,16 +29,13 @@ def room(least: Number, greatest: Number) -> tuple[int | float, int | float]:
 
     What is not negative, and is nearer to zero than that, is bounded by zero.
     """
+    zero, low, high = Decimal(0), Decimal(str(least)), Decimal(str(greatest))
     with localcontext(prec=_DIGITS):
-        return _room(Decimal(str(least)), Decimal(str(greatest)))
-
-
-def _room(low: Decimal, high: Decimal) -> tuple[int | float, int | float]:
-    spread = ((high - low) or abs(high) or Decimal(1)) * HEADROOM
-    step = Decimal(1).scaleb(spread.adjusted())
-    from_ = Decimal(0) if 0 <= low <= spread else _to(low - spread, step, ROUND_FLOOR)
-    to = Decimal(0) if low < 0 and high <= 0 and -high <= spread else _to(high + spread, step, ROUND_CEILING)
-    return plain(max(from_, Decimal(0)) if low >= 0 else from_), plain(to)
+        spread = ((high - low) or abs(high) or Decimal(1)) * HEADROOM
+        step = Decimal(1).scaleb(spread.adjusted())
+        from_ = zero if 0 <= low <= spread else _to(low - spread, step, ROUND_FLOOR)
+        to = zero if low < 0 and high <= 0 and -high <= spread else _to(high + spread, step, ROUND_CEILING)
+        return plain(max(from_, zero) if low >= 0 else from_), plain(to)
 
 
 def _to(value: Decimal, step: Decimal, way: str) -> Decimal:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from dq.contracts.measures.terms import Against
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.measured.found import shown
-from dq.dataquality.clauses.row_count_band import SAME_WEEKDAY, moment_of, reach_of, same_kind, time_of
+from dq.dataquality.clauses.row_count_band import SAME_WEEKDAY, before_this, moment_of, reach_of
 from dq.dataquality.model.answer import Group
 from dq.dataquality.model.run_context import EarlierMeasure
 
@@ -39,19 +39,12 @@ def past_of(clause: Clause, of: str) -> list[Past] | str:
         return "no history"
     if here is None:
         return "several partitions at once" if len(occasion.partitions) > 1 else "no time"
-    mine = occasion.partitions[0] if occasion.partitions else ()
-    found: dict[object, Past] = {}
-    known = [one for one in occasion.history if isinstance(one, EarlierMeasure)]
-    for one in sorted(known, key=lambda one: one.at):
-        if (one.check, one.clause, one.of) != (clause.check, clause.path, of):
-            continue
-        at = time_of(one.partition) or one.at
-        if at < here and same_kind(one.partition, mine) and (not mine or one.partition != mine):
-            numbers: dict[Group, float] = dict(one.groups)
-            if one.number is not None:
-                numbers[()] = one.number
-            found[one.partition or one.at] = Past(at, numbers)
-    return sorted(found.values(), key=lambda one: one.of)
+    measured = [one for one in occasion.history if isinstance(one, EarlierMeasure)]
+    mine = [one for one in measured if (one.check, one.clause, one.of) == (clause.check, clause.path, of)]
+    return [
+        Past(at, dict(one.groups) if one.number is None else {**dict(one.groups), (): one.number})
+        for at, one in before_this(occasion, mine)
+    ]
 
 
 def compared(

@@ -59,7 +59,8 @@ def clause_of(
     kind: MeasureKind, one: SchemaObject, quality: Quality, shown: str, found: Measurement
 ) -> Clause:
     """The clause of a rule that can be used, with what it asks. Raises Unusable for its scope."""
-    asked = _asked(found)
+    measured, by = (tuple(map(Column, ways)) for ways in (found.columns, found.by))
+    asked = MeasureAsked(found, measured, by, "", "")
     title = shown or ", ".join(str(column) for column in asked.columns)
     if found.bounds:
         told = Told(comparison(found.bounds), found.unit or None)
@@ -79,11 +80,6 @@ def clause_of(
     told_of = (found, where, made.extent.window, made.extent.rows)
     of = hashlib.sha256(repr(told_of).encode()).hexdigest()[:16]
     return asking(made, KindTerms(replace(asked, untold=said, of=of)))
-
-
-def _asked(found: Measurement) -> MeasureAsked:
-    measured = tuple(Column(way) for way in found.columns)
-    return MeasureAsked(found, measured, tuple(Column(way) for way in found.by), "", "")
 
 
 def _allowed(made: Clause, found: Measurement) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from dq.contracts.measures.terms import Against
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, GroupResult, Status
 from dq.dataquality.clauses.clause import Clause
@@ -48,14 +47,8 @@ def _each(
         hidden = asked.untold and one.value is not None
         yield replace(one, observed=MASK, value=None) if hidden else one
     if against is not None and asked.by and not isinstance(past, str):
-        yield from _vanished(clause, numbers, past, against)
-
-
-def _vanished(
-    clause: Clause, numbers: Mapping[Group, object], past: Sequence[Past], against: Against
-) -> Iterator[GroupResult]:
-    for group in sorted(gone(numbers, past, against, clause), key=_order):
-        yield GroupResult(group, Status.FAIL, _GONE)
+        for group in sorted(gone(numbers, past, against, clause), key=_order):
+            yield GroupResult(group, Status.FAIL, _GONE)
 
 
 def _order(group: Group) -> tuple[tuple[bool, str], ...]:

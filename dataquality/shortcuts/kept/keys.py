@@ -132,7 +132,7 @@ def _counted(
     if stored.keys() != wanted.keys():
         # Another check has changed them since.
         return None
-    together = _unpacked(stored[TOGETHER]) if members else _nothing()
+    together = _unpacked(stored[TOGETHER]) if members else _union([])
     settled = [_unpacked(stored[one]) for one in since] + [new[one].codes for one in new if prints[one]]
     open_ = [new[one].codes for one in new if not prints[one]]
     keep = {
@@ -150,12 +150,6 @@ def _counted(
         memory.hold(dataset.path, question, keep, held.keys() - prints.keys())
     since_then = _union([*settled, *open_])
     return rows, len(together) + len(since_then) - _shared(together, since_then)
-
-
-def _nothing() -> Any:
-    import pyarrow as pa
-
-    return pa.array([], pa.int64())
 
 
 def _union(codes: Sequence[Any]) -> Any:
