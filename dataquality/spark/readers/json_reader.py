@@ -20,7 +20,7 @@ from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark import column_notes
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.readers.text_files import Listing, heads, load
-from dq.dataquality.spark.schema import ddl, struct_type
+from dq.dataquality.spark.schema import struct_type, type_ddl
 from dq.dataquality.spark.tasks import forget_archives
 from dq.dataquality.text.json_objects import MalformedJson, SeenObjects, in_line, is_array, objects
 from dq.dataquality.text.text_types import STRING, carried
@@ -197,13 +197,8 @@ def _columns(
         wanted = STRING if name in seen.unfit else carried(kind)
         value = sql.name(written)
         if wanted != found:
-            value = f"CAST({value} AS {_ddl(wanted)})"
+            value = f"CAST({value} AS {type_ddl(wanted)})"
         note: dict[str, Any] = {}
-        if name in seen.unfit:
-            bad = seen.unfit[name]
+        if bad := seen.unfit.get(name):
             note = column_notes.unfit(bad.count, seen.rows, carried(kinds[name.lower()]), bad.first)
         yield expr(value).alias(name, metadata=note)
-
-
-def _ddl(kind: DataType) -> str:
-    return ddl(DataType("struct", (), (kind,), ("x",))).removeprefix("`x` ")

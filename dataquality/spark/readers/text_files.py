@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -120,27 +121,19 @@ def longer_head(spark: SparkSession, file: str) -> bytes:
 
 def tail(spark: SparkSession, file: str, size: int = _HEAD) -> bytes | None:
     """The last bytes of a file, None of a packed one. Raises Unreadable."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # has no stubs
-
     path = _local(file)
     if file.lower().endswith(_PACKED):
         return None
-    try:
+    with _readable(file):
         if path is not None:
             with open(path, "rb") as source:  # noqa: PTH123  # Spark's path, not one of this program
                 source.seek(max(0, source.seek(0, 2) - size))
                 return source.read()
-        context: Any = spark.sparkContext
-        there = context._jvm.org.apache.hadoop.fs.Path(context._jvm.java.net.URI(file))
-        system = there.getFileSystem(context._jsc.hadoopConfiguration())
-        stream = system.open(there)
-        try:
+        _, conf, there = _in_hadoop(spark, file)
+        system = there.getFileSystem(conf)
+        with closing(system.open(there)) as stream:
             stream.seek(max(0, system.getFileStatus(there).getLen() - size))
             return bytes(stream.readNBytes(size))
-        finally:
-            stream.close()
-    except (OSError, Py4JError) as error:
-        raise Unreadable(f"{unquote(file)} cannot be read.", "Deliver this file again.") from error
 
 
 def _local(file: str) -> str | None:
@@ -149,25 +142,30 @@ def _local(file: str) -> str | None:
 
 
 def _head(spark: SparkSession, file: str, size: int) -> bytes:
-    from py4j.protocol import Py4JError
-
     path = _local(file)
-    try:
+    with _readable(file):
         if path is not None and not path.lower().endswith(_PACKED):
             with open(path, "rb") as source:  # noqa: PTH123  # Spark's path, not one of this program
                 return source.read(size)
-        return _through_hadoop(spark, file, size)
+        hadoop, conf, there = _in_hadoop(spark, file)
+        codec = hadoop.io.compress.CompressionCodecFactory(conf).getCodec(there)
+        with closing(there.getFileSystem(conf).open(there)) as stream:
+            return bytes((stream if codec is None else codec.createInputStream(stream)).readNBytes(size))
+
+
+@contextmanager
+def _readable(file: str) -> Iterator[None]:
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # has no stubs
+
+    try:
+        yield
     except (OSError, Py4JError) as error:
         raise Unreadable(f"{unquote(file)} cannot be read.", "Deliver this file again.") from error
 
 
-def _through_hadoop(spark: SparkSession, file: str, size: int) -> bytes:
+def _in_hadoop(spark: SparkSession, file: str) -> tuple[Any, Any, Any]:
+    """Hadoop's classes, its configuration, and the file as its path."""
     context: Any = spark.sparkContext
-    hadoop, conf = context._jvm.org.apache.hadoop, context._jsc.hadoopConfiguration()
+    hadoop = context._jvm.org.apache.hadoop
     path = hadoop.fs.Path(context._jvm.java.net.URI(file))
-    codec = hadoop.io.compress.CompressionCodecFactory(conf).getCodec(path)
-    stream = path.getFileSystem(conf).open(path)
-    try:
-        return bytes((stream if codec is None else codec.createInputStream(stream)).readNBytes(size))
-    finally:
-        stream.close()
+    return hadoop, context._jsc.hadoopConfiguration(), path
