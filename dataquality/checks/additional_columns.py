@@ -12,15 +12,15 @@ property `dataset`. Without one, an additional column is a warning.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, KindTerms, refuse, terms_of
-from dq.dataquality.clauses.judge import Values, result
+from dq.dataquality.clauses.judge import Values, of_schema, result, schema_in
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.model.metric import SCHEMA, Metric
 
 _GRADES = {"forbid": Severity.ERROR, "warn": Severity.WARNING}
 
@@ -32,30 +32,17 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     grade = _GRADES.get(terms.additional_columns, Severity.INFO)
     custom = one.custom("dataset")
     at = custom.at("value") if custom else one.at("properties")
-    made = Clause(
-        "additional_columns",
-        one.path("additionalColumns"),
-        one.name,
-        "",
-        at,
-        grade,
-        f"none ({terms.additional_columns})",
-        covers=(custom.path(),) if custom else (),
-        ask=KindTerms(tuple(one.properties)),
-    )
+    path, allowed = one.path("additionalColumns"), f"none ({terms.additional_columns})"
+    made = Clause("additional_columns", path, one.name, "", at, grade, allowed)
+    made = replace(made, covers=(custom.path(),) if custom else (), ask=KindTerms(tuple(one.properties)))
     if findings:
         yield refuse(made, f"the dataset terms: {findings[0].message}")
     elif terms.additional_columns != "allow":
         yield made
 
 
-def metrics(_: Clause) -> tuple[Metric, ...]:
-    return (SCHEMA,)
-
-
 def judge(clause: Clause, values: Values) -> CheckResult:
-    schema = values[SCHEMA]
-    assert isinstance(schema, DataType)
+    schema = schema_in(values)
     more = list(_more(schema, terms_of(clause, tuple), ""))
     if not more:
         return result(clause, Status.PASS, "none", f"{clause.object}: no additional column", 0.0)
@@ -110,4 +97,4 @@ EXAMPLES = (
     Example("a warning by default", _ONE, "a string, b string", (), "fail", ("b",)),
     Example("a mistaken policy", _policy("maybe"), "a struct<b: string>", (), "error"),
 )
-CHECK = CheckKind("additional_columns", __doc__, clauses, EXAMPLES, metrics, judge)
+CHECK = CheckKind("additional_columns", __doc__, clauses, EXAMPLES, of_schema, judge)

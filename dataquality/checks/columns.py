@@ -17,10 +17,9 @@ from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType, carries
 from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
-from dq.dataquality.clauses.judge import Values, result
+from dq.dataquality.clauses.judge import Values, of_schema, result, schema_in
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, field, resolve
-from dq.dataquality.model.metric import SCHEMA, Metric
 from dq.dataquality.model.term import Inside
 from dq.dataquality.sql.logical_values import logical_test, told_by_format
 
@@ -50,13 +49,8 @@ def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         yield replace(made, covers=tuple(covers), ask=KindTerms(promise))
 
 
-def metrics(_: Clause) -> tuple[Metric, ...]:
-    return (SCHEMA,)
-
-
 def judge(clause: Clause, values: Values) -> CheckResult:
-    promise, schema = terms_of(clause, ColumnPromise), values[SCHEMA]
-    assert isinstance(schema, DataType)
+    promise, schema = terms_of(clause, ColumnPromise), schema_in(values)
     name = f"{clause.object}.{clause.property}"
     found = resolve(schema, promise.column)
     if isinstance(found, str):
@@ -148,4 +142,4 @@ EXAMPLES = (
     Example("struct as text", _typed("struct<a:int,b:string>"), "v struct<b: string, a: int>", (), "pass"),
     Example("a field of another type", _typed("struct<a:int>"), "v struct<a: bigint>", (), "fail"),
 )
-CHECK = CheckKind("columns", __doc__, clauses, EXAMPLES, metrics, judge)
+CHECK = CheckKind("columns", __doc__, clauses, EXAMPLES, of_schema, judge)

@@ -14,7 +14,15 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import Severity
-from dq.dataquality.clauses.clause import Clause, Extent, RowScope, RowTest, UniqueKey, of_property
+from dq.dataquality.clauses.clause import (
+    Clause,
+    Extent,
+    RowScope,
+    RowTest,
+    UniqueKey,
+    asking,
+    of_property,
+)
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column
 
@@ -24,24 +32,13 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for part in parts:
         column = Column((part.column,))
         made = of_property("primary_key", one, part, column, "primaryKey", "no NULL in the key")
-        yield replace(
-            made,
-            ask=RowTest(column.missing(), "are NULL"),
-            covers=(part.path("primaryKeyPosition"),),
-        )
+        made = replace(made, covers=(part.path("primaryKeyPosition"),))
+        yield asking(made, RowTest(column.missing(), "are NULL"))
     if parts:
         keys = tuple(Column((part.column,)) for part in parts)
-        yield Clause(
-            "primary_key",
-            one.path("primaryKey"),
-            one.name,
-            ", ".join(str(key) for key in keys),
-            parts[0].at("primaryKey"),
-            Severity.ERROR,
-            "no key twice",
-            UniqueKey(keys, "repeat a key"),
-            Extent(RowScope.TABLE),
-        )
+        path, at, name = one.path("primaryKey"), parts[0].at("primaryKey"), ", ".join(map(str, keys))
+        made = Clause("primary_key", path, one.name, name, at, Severity.ERROR, "no key twice")
+        yield replace(made, ask=UniqueKey(keys, "repeat a key"), extent=Extent(RowScope.TABLE))
 
 
 _KEY = """

@@ -14,12 +14,10 @@ from collections.abc import Iterator
 
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, KindTerms, asking, documented, of_option, terms_of
-from dq.dataquality.clauses.judge import Values, result
+from dq.dataquality.clauses.judge import Values, of_schema, result, schema_in
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, resolve
-from dq.dataquality.model.metric import SCHEMA, Metric
 
 _TYPES = {True: "timestamp", False: "timestamp_ntz"}
 _MEANT = {True: "instants", False: "civil times without a zone"}
@@ -39,13 +37,8 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
             yield asking(made, KindTerms((column, _TYPES[options.timezone])))
 
 
-def metrics(_: Clause) -> tuple[Metric, ...]:
-    return (SCHEMA,)
-
-
 def judge(clause: Clause, values: Values) -> CheckResult:
-    schema = values[SCHEMA]
-    assert isinstance(schema, DataType)
+    schema = schema_in(values)
     column, wanted = terms_of(clause, tuple)
     assert isinstance(column, Column)
     subject = f"{clause.object}.{clause.property}"
@@ -87,4 +80,4 @@ EXAMPLES = (
         "fail",
     ),
 )
-CHECK = CheckKind("timezone", __doc__, clauses, EXAMPLES, metrics, judge)
+CHECK = CheckKind("timezone", __doc__, clauses, EXAMPLES, of_schema, judge)

@@ -17,12 +17,10 @@ from dataclasses import dataclass, replace
 
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Status
-from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, KindTerms, RowTest, asking, of_option, refuse, terms_of
-from dq.dataquality.clauses.judge import Values, result
+from dq.dataquality.clauses.judge import Values, of_schema, result, schema_in
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns, resolve
-from dq.dataquality.model.metric import SCHEMA, Metric
 from dq.dataquality.model.predicate import Compare, Normalized, Not, any_of
 from dq.dataquality.model.term import NUMBERS, Inside, Size, Whole
 
@@ -92,13 +90,8 @@ def _elements(
         )
 
 
-def metrics(_: Clause) -> tuple[Metric, ...]:
-    return (SCHEMA,)
-
-
 def judge(clause: Clause, values: Values) -> CheckResult:
-    schema, elements = values[SCHEMA], terms_of(clause, Elements)
-    assert isinstance(schema, DataType)
+    schema, elements = schema_in(values), terms_of(clause, Elements)
     subject = f"{clause.object}.{clause.property}"
     found = resolve(schema, elements.item)
     if isinstance(found, str):
@@ -170,4 +163,4 @@ EXAMPLES = (
         ("0 of 3 rows", "1 of 3 rows"),
     ),
 )
-CHECK = CheckKind("vector", __doc__, clauses, EXAMPLES, metrics, judge)
+CHECK = CheckKind("vector", __doc__, clauses, EXAMPLES, of_schema, judge)

@@ -8,8 +8,10 @@ from fractions import Fraction
 
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, ForeignKey, RowTest, UniqueKey, Unit
 from dq.dataquality.model.metric import (
+    SCHEMA,
     DistinctKeys,
     Failure,
     Metric,
@@ -48,6 +50,18 @@ def questions(clause: Clause) -> tuple[Metric, ...]:
             return count(all_of(where, breaks)), everything
         case _:
             return (everything,)
+
+
+def of_schema(_: Clause) -> tuple[Metric, ...]:
+    """What to ask for a clause about columns and types alone."""
+    return (SCHEMA,)
+
+
+def schema_in(values: Values) -> DataType:
+    """The columns and types, where `of_schema` was asked."""
+    schema = values[SCHEMA]
+    assert isinstance(schema, DataType)
+    return schema
 
 
 # Operators whose last operand says how many rows are expected to repeat a key, or may at most.
