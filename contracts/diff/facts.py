@@ -19,6 +19,7 @@ _KEYED_BY_COLUMN = (
     ElementKind.SERVER,
     ElementKind.ROLE,
     ElementKind.SUPPORT,
+    ElementKind.SLA,
 )
 
 

@@ -71,7 +71,8 @@ def threshold(rule: Quality) -> RuleThreshold | None:
 
 
 def _counted(interval: Interval, metric_: str, unit: str) -> Interval:
-    if metric_ not in _COUNTS:
+    # In percent, a number of rows is how much it grew.
+    if metric_ not in _COUNTS or (metric_ == "rowCount" and unit == "percent"):
         return interval
     low, low_open = interval.low, interval.low_open
     if low < 0:

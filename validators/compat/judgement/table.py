@@ -198,6 +198,7 @@ _SLAS: Mapping[str, Comparator] = {
     **_DOCUMENTATION,
     **{f"delivery.{key}": comparator for key, comparator in _DELIVERY.items()},
     "": promises.sla_presence,
+    "column": Same(replace("sla-removed", note="Another one has its id.")),
     "id": _SLA_LABEL,
     "level": promises.sla_level,
     "valueExt": _SLA,
