@@ -127,6 +127,7 @@ def apply(
     kill at any point. Unchanged tables cost no write. What becomes of the others is logged as the `run`'s.
     """
     results: dict[int, Result] = {}
+    hand = _Hand(catalog, catalog_id, store, run)
     if run is not None:
         complete(store, catalog_id, partial(_digest, catalog), (Ending.DONE, Ending.FAILED))
 
@@ -137,14 +138,14 @@ def apply(
 
     for number, action in enumerate(made.actions):
         if action.kind is not ActionKind.ORPHAN:
-            keep(number, _carry_out(catalog, catalog_id, action, store, allow, run))
+            keep(number, hand.carry_out(action, allow))
             if action.key in made.forgotten:
                 # A kill came between making it and noting so.
                 remember(store, catalog_id, action.key, action.wanted)
     clean = all(result.error is None for result in results.values())
     for number, action in enumerate(made.actions):
         if action.kind is ActionKind.ORPHAN:
-            keep(number, _pruned(catalog, catalog_id, action, store, prune and clean, run, asked=prune))
+            keep(number, hand.prune(action, clean=clean) if prune else Result(action, Ending.UNCHANGED))
     return [results[number] for number in sorted(results)]
 
 
@@ -153,52 +154,42 @@ def _digest(catalog: Catalog, key: Key) -> str | None:
     return None if live is None else live.spec.parameter(SPEC_HASH)
 
 
-def _pruned(
-    catalog: Catalog,
-    catalog_id: str,
-    action: Action,
-    store: Store,
-    prune: bool,
-    run: RegisterRun | None,
-    *,
-    asked: bool,
-) -> Result:
-    if not asked:
-        return Result(action, Ending.UNCHANGED)
-    if not prune:
-        # What should take its place may be just what was refused.
-        message = f"{_name(action)}: it stays, because another change was refused or failed."
-        return Result(action, Ending.REFUSED, DqError(message, "Mend that, then prune again."))
-    return _carry_out(catalog, catalog_id, action, store, frozenset(Grade), run)
+@dataclass(frozen=True, slots=True)
+class _Hand:
+    catalog: Catalog
+    catalog_id: str
+    store: Store
+    run: RegisterRun | None
 
+    def prune(self, action: Action, *, clean: bool) -> Result:
+        """Removes an orphan, unless something else was refused or failed."""
+        if not clean:
+            # What should take its place may be just what was refused.
+            message = f"{_name(action)}: it stays, because another change was refused or failed."
+            return Result(action, Ending.REFUSED, DqError(message, "Mend that, then prune again."))
+        return self.carry_out(action, frozenset(Grade))
 
-def _carry_out(
-    catalog: Catalog,
-    catalog_id: str,
-    action: Action,
-    store: Store,
-    allow: frozenset[Grade],
-    run: RegisterRun | None,
-) -> Result:
-    if action.kind is ActionKind.CONFLICT:
-        return Result(action, Ending.REFUSED, DqError(f"{_name(action)}: {action.note}"))
-    if not action.writes:
-        return Result(action, Ending.UNCHANGED)
-    refusal = _refusal(action, allow)
-    if refusal is not None:
-        return Result(action, Ending.REFUSED, refusal)
-    if run is not None:
-        # Before the table is written: a kill in between must not lose that it was.
-        begin(store, run, catalog_id, action)
-    try:
-        catalog.apply(action)
-    except StalePlan as error:
-        if not _arrived(catalog, action):
+    def carry_out(self, action: Action, allow: frozenset[Grade]) -> Result:
+        """Does what the action says, and notes it."""
+        if action.kind is ActionKind.CONFLICT:
+            return Result(action, Ending.REFUSED, DqError(f"{_name(action)}: {action.note}"))
+        if not action.writes:
+            return Result(action, Ending.UNCHANGED)
+        refusal = _refusal(action, allow)
+        if refusal is not None:
+            return Result(action, Ending.REFUSED, refusal)
+        if self.run is not None:
+            # Before the table is written: a kill in between must not lose that it was.
+            begin(self.store, self.run, self.catalog_id, action)
+        try:
+            self.catalog.apply(action)
+        except StalePlan as error:
+            if not _arrived(self.catalog, action):
+                return Result(action, Ending.FAILED, error)
+        except DqError as error:
             return Result(action, Ending.FAILED, error)
-    except DqError as error:
-        return Result(action, Ending.FAILED, error)
-    remember(store, catalog_id, action.key, action.wanted)
-    return Result(action, Ending.DONE)
+        remember(self.store, self.catalog_id, action.key, action.wanted)
+        return Result(action, Ending.DONE)
 
 
 def _refusal(action: Action, allow: frozenset[Grade]) -> DqError | None:

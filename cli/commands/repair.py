@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -64,8 +64,8 @@ def command(
     target = opened(world, store, catalog, role_arn, catalog_id)
     in_force = [one for one in loaded.contracts if one.status not in NOT_IN_FORCE]
     server_of = server_choice(registry_root((paths or [Path()])[0]), server, environment)
-    ask = partial(_repaired, world, store, target, catalog, server_of, apply_it)
-    found, refused = each(in_force, lambda one: one, ask)
+    repairs = _Repairs(world, store, target, catalog, server_of, apply_it)
+    found, refused = each(in_force, lambda one: one, repairs.of)
     findings = [*loaded.findings, *refused]
     output.notes(findings)
     tables = [one for several in found for one in several]
@@ -80,69 +80,50 @@ def command(
     raise typer.Exit(1 if check and pending else 0)
 
 
-def _repaired(
-    world: World,
-    store: Store,
-    target: Catalog,
-    catalog: str,
-    server_of: ServerOf,
-    apply_it: bool,
-    contract: Contract,
-) -> list[Repaired]:
-    server = chosen_server(contract, server_of(contract)).server
-    made = specs(contract, lambda one: located(world, resolve(contract, one, server, world.reach), catalog))
-    return [
-        _table(
-            world,
-            target,
-            spec,
-            partial(_as_published, store, contract, one, spec, server, target.id),
-            apply_it,
+@dataclass(frozen=True, slots=True)
+class _Repairs:
+    world: World
+    store: Store
+    target: Catalog
+    catalog: str
+    server_of: ServerOf
+    apply_it: bool
+
+    def of(self, contract: Contract) -> list[Repaired]:
+        """The partitions of each table of a contract that its own writer does not keep."""
+        server, reach = chosen_server(contract, self.server_of(contract)).server, self.world.reach
+        made = specs(
+            contract, lambda one: located(self.world, resolve(contract, one, server, reach), self.catalog)
         )
-        for spec, one in zip(made, contract.objects, strict=True)
-        if spec.partitions and spec.location and spec.format not in OPEN_FORMATS
-    ]
+        return [
+            self._table(spec, partial(self._as_published, contract, one, spec, server))
+            for spec, one in zip(made, contract.objects, strict=True)
+            if spec.partitions and spec.location and spec.format not in OPEN_FORMATS
+        ]
 
+    def _as_published(
+        self, contract: Contract, one: SchemaObject, spec: TableSpec, server: str, missing: Partition
+    ) -> Partition:
+        """Where it was published last: what was audited beside the table has older files in it."""
+        partition = dict(missing.values)
+        made = publication(contract, one, spec, server=server, catalog=self.target.id, partition=partition)
+        with self.store.read() as tx:
+            newest = journal.newest(tx, made.delivery)
+        return replace(missing, location=newest.folder) if newest and newest.folder else missing
 
-def _as_published(
-    store: Store,
-    contract: Contract,
-    one: SchemaObject,
-    spec: TableSpec,
-    server: str,
-    catalog: str,
-    missing: Partition,
-) -> Partition:
-    """The partition where it was published last: what was audited beside the table has older files in it."""
-    delivery = publication(
-        contract, one, spec, server=server, catalog=catalog, partition=dict(missing.values)
-    ).delivery
-    with store.read() as tx:
-        newest = journal.newest(tx, delivery)
-    return replace(missing, location=newest.folder) if newest and newest.folder else missing
-
-
-def _table(
-    world: World,
-    target: Catalog,
-    spec: TableSpec,
-    as_published: Callable[[Partition], Partition],
-    apply_it: bool,
-) -> Repaired:
-    if target.read(*spec.key) is None:
-        raise no_table(*spec.key)
-    files = files_for(spec.location, world.reach)
-    plan = repair_plan(
-        spec, target.partitions(*spec.key), files.folders, lambda folder: bool(files.inside(folder))
-    )
-    plan = replace(plan, missing=tuple(map(as_published, plan.missing)))
-    errors = []
-    for one in plan.missing if apply_it else ():
-        try:
-            target.add_partition(*spec.key, one.values, one.location)
-        except DqError as error:
-            errors.append(str(error))
-    return spec, plan, errors
+    def _table(self, spec: TableSpec, as_published: Callable[[Partition], Partition]) -> Repaired:
+        if self.target.read(*spec.key) is None:
+            raise no_table(*spec.key)
+        files, known = files_for(spec.location, self.world.reach), self.target.partitions(*spec.key)
+        plan = repair_plan(spec, known, files.folders, lambda folder: bool(files.inside(folder)))
+        plan = replace(plan, missing=tuple(map(as_published, plan.missing)))
+        errors = []
+        for one in plan.missing if self.apply_it else ():
+            try:
+                self.target.add_partition(*spec.key, one.values, one.location)
+            except DqError as error:
+                errors.append(str(error))
+        return spec, plan, errors
 
 
 def _print(spec: TableSpec, plan: RepairPlan, errors: list[str], *, applied: bool) -> None:
