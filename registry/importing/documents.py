@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from itertools import islice
+from typing import Any
 
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.source_map import plain
@@ -21,14 +22,19 @@ _MOST_TOLD = 100
 Mapped = dict[str, object]
 
 
-def json_of(source: str, mend: str) -> Mapped:
-    """The object in a file of JSON. Raises Unreadable for what is none."""
-    data = content(source, MOST_BYTES)
+def parsed(source: str, mend: str, most: int = MOST_BYTES) -> Any:
+    """What a file of JSON holds, of so many bytes at the most. Raises Unreadable for what is none."""
+    data = content(source, most)
     try:
-        made = json.loads(data)
+        return json.loads(data)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
         raise Unreadable(f"{source} is no JSON: {reason}.", mend) from error
+
+
+def json_of(source: str, mend: str) -> Mapped:
+    """The object in a file of JSON. Raises Unreadable for what is none."""
+    made = parsed(source, mend)
     if not isinstance(made, dict):
         raise Unreadable(f"{source} is no object of JSON.", mend)
     return made
@@ -50,6 +56,11 @@ def yaml_of(source: str, mend: str) -> Mapped:
 def mapped(value: object) -> Mapped:
     """The mapping, with its keys as texts; empty for what is none."""
     return {str(key): inner for key, inner in value.items()} if isinstance(value, Mapping) else {}
+
+
+def fields_of(schema: Mapping[str, object]) -> list[Mapped]:
+    """The fields of a record or a struct; none of what is neither."""
+    return [one for one in listed(schema.get("fields")) if isinstance(one, dict)]
 
 
 def listed(value: object) -> list[object]:

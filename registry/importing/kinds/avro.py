@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.install import needing
 from dq.contracts.types import DataType
-from dq.registry.importing.documents import text
+from dq.registry.importing.documents import fields_of, parsed, text
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
 from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
-from dq.registry.importing.lake_files import LakeFolder, content, folder, reading
+from dq.registry.importing.lake_files import LakeFolder, folder, reading
 
 _MOST_BYTES = 16 << 20
 _MOST_DEPTH = 32
@@ -40,18 +38,14 @@ def read(source: str) -> list[FoundTable]:
     """
     if source.endswith(".avsc"):
         lake = LakeFolder(source, ())
-        data = content(source, _MOST_BYTES)
-        try:
-            schema = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise Unreadable(f"{source} is no JSON: {str(error)[:200]}.", "Name a schema of Avro.") from error
+        schema = parsed(source, "Name a schema of Avro.", _MOST_BYTES)
     else:
         lake = folder(source, (".avro",))
         schema = _carried(lake.files[-1].path)
-    if not isinstance(schema, dict) or schema.get("type") != "record" or not _fields(schema):
+    if not isinstance(schema, dict) or schema.get("type") != "record" or not fields_of(schema):
         raise UsageError(f"{source} is no record of Avro.", "Name the schema of one row.")
     reader = _AvroReader(source)
-    columns = tuple(reader.column(field) for field in _fields(schema))
+    columns = tuple(reader.column(field) for field in fields_of(schema))
     partitions = lake.partitions() if lake.files else ()
     place, form = (lake.place, "avro") if lake.files else ("", "")
     description = str(schema.get("doc") or "")
@@ -118,7 +112,7 @@ class _AvroReader:
         if logical in _LOGICAL:
             return _LOGICAL[logical], False, ""
         note = f"declared as {logical}" if logical else ""
-        fields = _fields(schema)
+        fields = fields_of(schema)
         if kind == "record" and fields:
             parts = tuple(
                 self._part(one.get("type"), depth, f"{path}.{one.get('name')}", text(one.get("doc")))
@@ -132,11 +126,6 @@ class _AvroReader:
             return DataType("map", (), (STRING, value)), False, note
         made, nullable, inner = self.type("string" if kind == "enum" else kind, depth + 1, path)
         return made, nullable, note or inner
-
-
-def _fields(schema: dict[str, object]) -> list[dict[str, object]]:
-    fields = schema.get("fields")
-    return [one for one in fields if isinstance(one, dict)] if isinstance(fields, list) else []
 
 
 def _name(schema: object) -> str:

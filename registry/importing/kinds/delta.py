@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.install import needing
 from dq.contracts.types import DataType, NotAType, parse
-from dq.registry.importing.documents import shown, text
+from dq.registry.importing.documents import fields_of, mapped, shown, text
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
 from dq.registry.importing.guess import STRING
 from dq.registry.importing.lake_files import DELTA_LOG, content, inside, reading
@@ -122,10 +122,10 @@ class _DeltaTypes:
 
     def columns(self, schema: JsonObject) -> Iterable[FoundColumn]:
         """The fields of a struct."""
-        for field in _fields(schema):
+        for field in fields_of(schema):
             said: dict[str, Said] = {}
             kind, note = self.type(field.get("type"), "", said)
-            metadata = _metadata(field)
+            metadata = mapped(field.get("metadata"))
             exact = _parsed(text(metadata.get(_EXACT)))
             if exact is not None and _LENGTH.sub("string", str(exact)) == str(kind):
                 kind = exact
@@ -144,10 +144,11 @@ class _DeltaTypes:
         if not isinstance(written, dict):
             return STRING, "declared as nothing"
         if written.get("type") == "struct":
-            fields = _fields(written)
+            fields = fields_of(written)
             parts = []
             for one in fields:
-                comment, required = text(_metadata(one).get("comment")), one.get("nullable") is False
+                comment = text(mapped(one.get("metadata")).get("comment"))
+                required = one.get("nullable") is False
                 below = f"{path}.{one.get('name')}"
                 parts.append(self._part(one.get("type"), below, said, comment, required=required))
             return DataType("struct", (), tuple(parts), tuple(str(one.get("name")) for one in fields)), ""
@@ -177,16 +178,6 @@ def _parsed(written: str) -> DataType | None:
         return parse(written)
     except NotAType:
         return None
-
-
-def _metadata(field: JsonObject) -> JsonObject:
-    found = field.get("metadata")
-    return found if isinstance(found, dict) else {}
-
-
-def _fields(schema: JsonObject) -> list[JsonObject]:
-    fields = schema.get("fields")
-    return [one for one in fields if isinstance(one, dict)] if isinstance(fields, list) else []
 
 
 KIND = ImportKind("delta", "the folder of a Delta table", read)

@@ -6,13 +6,12 @@ import json
 import re
 from collections.abc import Mapping
 
-from dq.contracts.shared.errors import Unreadable, UsageError
+from dq.contracts.shared.errors import UsageError
 from dq.contracts.types import DataType
-from dq.registry.importing.documents import mapped, text
+from dq.registry.importing.documents import mapped, parsed, text
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
 from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
 from dq.registry.importing.json_limits import FORMATS, LIMITS, are_values, is_limit
-from dq.registry.importing.lake_files import content
 
 _MOST_BYTES = 16 << 20
 _MOST_DEPTH = 32
@@ -28,12 +27,7 @@ def read(source: str) -> list[FoundTable]:
 
     Raises Unreadable for what is no JSON, UsageError for a schema that describes no object with properties.
     """
-    data = content(source, _MOST_BYTES)
-    try:
-        schema = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{source} is no JSON: {str(error)[:200]}.", "Name a JSON Schema.") from error
-    whole = schema
+    whole = schema = parsed(source, "Name a JSON Schema.", _MOST_BYTES)
     if isinstance(schema, dict):
         schema = _SchemaReader(source, schema).followed(schema)
     if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
