@@ -15,22 +15,16 @@ def command(format: output.Format = output.FORMAT) -> None:
     """
     from dq.validators.compat import RULES
 
-    rules = rules_of()
+    rows = [(one.id, one.severity.value, rule_page.parse(one.page).summary) for one in rules_of().values()]
+    changes = [(id_, rule.problem) for id_, rule in RULES.items()]
     customs = [(name, ", ".join(package(one) for one in claims)) for name, claims in installed().items()]
     if format is output.Format.JSON:
-        output.as_json(
-            [
-                {"rule": rule.id, "severity": rule.severity, "summary": rule_page.parse(rule.page).summary}
-                for rule in rules.values()
-            ]
-            + [{"rule": id_, "severity": None, "summary": rule.problem} for id_, rule in RULES.items()]
-            + [{"rule": name, "severity": None, "summary": f"a check of {by}"} for name, by in customs]
-        )
+        others = [*changes, *((name, f"a check of {by}") for name, by in customs)]
+        listed = [*rows, *((name, None, summary) for name, summary in others)]
+        output.as_json([dict(zip(("rule", "severity", "summary"), one, strict=True)) for one in listed])
         return
-    rows = [(rule.id, rule.severity.value, rule_page.parse(rule.page).summary) for rule in rules.values()]
     output.table(("rule", "severity", "what it finds"), rows)
     output.line()
-    changes = [(id_, rule.problem) for id_, rule in RULES.items()]
     output.table(("change", "what it means"), changes)
     output.line()
     output.table(("custom check", "of the package"), customs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -26,6 +27,7 @@ from dq.contracts.schedule import (
 )
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
+from dq.contracts.shared.values import picked
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.delivery.wording import local
@@ -61,12 +63,7 @@ def following(
     start = instant(after) if after else here().now()
     schedule = parse(expression, timezone=tz, dialect=dialect, dst=dst)
     if isinstance(schedule, TextFault):
-        if format is output.Format.JSON:
-            finding = {"rule": schedule.code, "message": schedule.message, "mend": schedule.mend}
-            output.as_json({"expression": expression, "timezone": tz, "next_due_utc": [], "finding": finding})
-        else:
-            output.line(f"{schedule.code}: {schedule.message} {schedule.mend}")
-        raise typer.Exit(UsageError.exit_code)
+        raise _refused(schedule, {"expression": expression, "timezone": tz, "next_due_utc": []}, format)
     dues = list(islice(schedule.after(start), count))
     if format is output.Format.JSON:
         output.as_json(
@@ -186,13 +183,7 @@ def _as_dict(slo: Slo, start: datetime, count: int) -> dict[str, object]:
         ],
         "ended": len(following) < count,
         "calendar": [
-            {
-                "day": one.day.isoformat(),
-                "effect": one.effect,
-                "due_on": one.due_on.isoformat() if one.due_on else None,
-                "reason": one.reason,
-            }
-            for one in outlook.changed_days(slo.schedule, start, end)
+            picked(one, "day effect due_on reason") for one in outlook.changed_days(slo.schedule, start, end)
         ],
         "clock_changes": [_hazard(one, slo.schedule) for one in dst_hazards(slo.schedule, start)],
     }
@@ -217,12 +208,13 @@ def converted(
     start = instant(after) if after else here().now()
     aws = expression.strip().lower().startswith(("cron(", "rate("))
     before, there = (Dialect.EVENTBRIDGE, Dialect.UNIX) if aws else (Dialect.UNIX, Dialect.EVENTBRIDGE)
+    refusal = {"expression": expression, "converted": []}
     source = parse(expression, timezone=tz, dialect=before)
     if isinstance(source, TextFault):
-        raise _refused(source, expression, format)
+        raise _refused(source, refusal, format)
     made = convert.to_unix(source) if aws else convert.to_eventbridge(source)
     if isinstance(made, TextFault):
-        raise _refused(made, expression, format)
+        raise _refused(made, refusal, format)
     read = [parse(text, timezone=tz, dialect=there) for text in made]
     targets = [one for one in read if isinstance(one, Schedule)]
     apart = list(convert.differences([source], targets, start, start + _AHEAD))
@@ -264,10 +256,9 @@ def converted(
         output.line("  In a contract, 'dst: skip' keeps what EventBridge does.")
 
 
-def _refused(made: TextFault, expression: str, form: output.Format) -> typer.Exit:
+def _refused(made: TextFault, said: Mapping[str, object], form: output.Format) -> typer.Exit:
     if form is output.Format.JSON:
-        finding = {"rule": made.code, "message": made.message, "mend": made.mend}
-        output.as_json({"expression": expression, "converted": [], "finding": finding})
+        output.as_json({**said, "finding": {"rule": made.code, **picked(made, "message mend")}})
     else:
         output.line(f"{made.code}: {made.message} {made.mend}")
     return typer.Exit(UsageError.exit_code)
