@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
 
-from dq.contracts.shared.errors import DqError
 from dq.portal.facts import incidents as incident_facts
 from dq.portal.facts import touched
 from dq.portal.facts import watcher as watching
@@ -83,7 +82,18 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
             state.seen(before, cards),
         )
         state.save(held, after)
-    return _summary(request, held, rows, made, told.problems, stale=watcher.stale)
+    return PortalSummary(
+        request.out,
+        len(rows),
+        len(made.jobs),
+        held.written,
+        held.same,
+        held.removed,
+        watcher.stale,
+        Counter(one.summary.state for one in rows),
+        tuple(problem for one in rows for problem in one.card.problems),
+        tuple(f"{one.message} {one.mend}" for one in told.problems),
+    )
 
 
 def _written(
@@ -106,26 +116,3 @@ def _kept(row: ProductRow, made: SitePlan, before: SiteState, look: str) -> Kept
     if old is not None and file in made.kept and old.card == row.card and old.look == look:
         return old
     return KeptContract(row.card, row.summary, made.inputs[file], look)
-
-
-def _summary(
-    request: PortalRequest,
-    held: Site,
-    rows: Sequence[ProductRow],
-    made: SitePlan,
-    untold: Sequence[DqError],
-    *,
-    stale: bool,
-) -> PortalSummary:
-    return PortalSummary(
-        request.out,
-        len(rows),
-        len(made.jobs),
-        held.written,
-        held.same,
-        held.removed,
-        stale,
-        Counter(one.summary.state for one in rows),
-        tuple(problem for one in rows for problem in one.card.problems),
-        tuple(f"{one.message} {one.mend}" for one in untold),
-    )

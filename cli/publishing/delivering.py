@@ -23,7 +23,6 @@ from dq.registry.publishing.publish import Published, ReceiptBook, publish
 from dq.registry.publishing.tell import tell
 from dq.registry.specify import specs
 from dq.registry.table import TableSpec
-from dq.store.engine import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,37 +88,26 @@ def deliver(
     answer. What consumers' places do not take waits, and is no error here.
     """
     with closing(world.store()) as store:
-        return _delivered(world, store, contract, one, given, choice)
-
-
-def _delivered(
-    world: World,
-    store: Store,
-    contract: Contract,
-    one: SchemaObject,
-    given: PublishRequest,
-    choice: CatalogChoice,
-) -> Delivered:
-    catalog = opened(world, store, choice.name, choice.role_arn, choice.catalog_id)
-    delivery = delivery_of(world, contract, one, given, choice.name, catalog.id)
-    # Without a marker, nothing is written or looked for there.
-    linked = world.reach.leads_out(delivery.folder) if delivery.marker else None
-    if linked is not None:
-        raise UsageError(f"{contract.file}: {delivery.folder} {linked.message}.", linked.mend)
-    places = notifiers(world, contract)
-    done = publish(
-        delivery,
-        catalog=catalog,
-        store=store,
-        now=world.now(),
-        receipts=RECEIPTS,
-        targets=tuple(places),
-        redelivery=given.redelivery,
-        run=given.run,
-    )
-    tell(store, places, lambda: datetime.now(UTC), event_id=done.event.id)
-    with store.read() as tx:
-        return Delivered(done, tuple(unsent(tx, done.event.id)))
+        catalog = opened(world, store, choice.name, choice.role_arn, choice.catalog_id)
+        delivery = delivery_of(world, contract, one, given, choice.name, catalog.id)
+        # Without a marker, nothing is written or looked for there.
+        linked = world.reach.leads_out(delivery.folder) if delivery.marker else None
+        if linked is not None:
+            raise UsageError(f"{contract.file}: {delivery.folder} {linked.message}.", linked.mend)
+        places = notifiers(world, contract)
+        done = publish(
+            delivery,
+            catalog=catalog,
+            store=store,
+            now=world.now(),
+            receipts=RECEIPTS,
+            targets=tuple(places),
+            redelivery=given.redelivery,
+            run=given.run,
+        )
+        tell(store, places, lambda: datetime.now(UTC), event_id=done.event.id)
+        with store.read() as tx:
+            return Delivered(done, tuple(unsent(tx, done.event.id)))
 
 
 def delivery_of(

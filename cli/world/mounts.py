@@ -17,8 +17,5 @@ def mount_points() -> set[str]:
     except OSError:
         return set()
     # A space, a tab, a line's end and a backslash stand there by their octal numbers.
-    return {os.fsdecode(_OCTAL.sub(_byte, line.split()[4])) for line in lines} - {"/"}
-
-
-def _byte(found: re.Match[bytes]) -> bytes:
-    return bytes([int(found[1], 8)])
+    names = (_OCTAL.sub(lambda found: bytes([int(found[1], 8)]), line.split()[4]) for line in lines)
+    return {os.fsdecode(name) for name in names} - {"/"}

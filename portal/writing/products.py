@@ -95,7 +95,13 @@ def _batch(root: Path, store_url: str, now: datetime, tick: timedelta, jobs: Seq
         if contract is None:
             rows[job.card.file] = _unreadable(site, job, now)
         else:
-            rows[job.card.file] = _product(site, job, contract, beside, known, now, tick)
+            others = (other for other in beside if other.file != contract.file)
+            near = Neighbours.of([contract, *others])
+            facts = product(
+                job.card, contract, known, now, near, job.edges, job.consumers, job.versions, tick
+            )
+            _write(site, job, facts)
+            rows[job.card.file] = summary(facts)
         if one is not job:
             changed[job.card.file] = job.card.problems[-1]
     return Made(rows, changed, frozenset(site.paths), site.written, site.same)
@@ -125,21 +131,6 @@ def _known(tx: Connection, jobs: Sequence[PageJob], now: datetime) -> Known:
     keys = [job.card.key for job in jobs if job.card.readable]
     mine = {job.card.key: job.incidents for job in jobs}
     return Known(histories(tx, keys), quality(tx, keys, now), mine)
-
-
-def _product(
-    site: Site,
-    job: PageJob,
-    contract: Contract,
-    beside: list[Contract],
-    known: Known,
-    now: datetime,
-    tick: timedelta,
-) -> Summary:
-    neighbours = Neighbours.of([contract, *(other for other in beside if other.file != contract.file)])
-    facts = product(job.card, contract, known, now, neighbours, job.edges, job.consumers, job.versions, tick)
-    _write(site, job, facts)
-    return summary(facts)
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:

@@ -111,10 +111,6 @@ def _update_entries(params: Raw) -> Iterator[str]:
     yield from _UPDATE(params)
 
 
-def _index(params: Raw) -> Iterator[str]:
-    yield from rules.indexes([params.get("PartitionIndex") or {}], None)
-
-
 _UPDATE = _partitions("Entries", lambda one: one.get("PartitionInput") or {})
 
 # Operation -> what AWS keeps to itself about its request.
@@ -124,5 +120,5 @@ RULES: dict[str, Callable[[Raw], Iterator[str]]] = {
     "UpdateTable": _update_table,
     "BatchCreatePartition": _partitions("PartitionInputList", lambda one: one),
     "BatchUpdatePartition": _update_entries,
-    "CreatePartitionIndex": _index,
+    "CreatePartitionIndex": lambda params: rules.indexes([params.get("PartitionIndex") or {}], None),
 }

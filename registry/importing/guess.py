@@ -32,14 +32,6 @@ _BIGINT_DIGITS = 18
 _MOST_SCALE = 6
 
 
-def _day(text: str) -> bool:
-    return _DAY.fullmatch(text) is not None and _exists(text)
-
-
-def _moment(text: str) -> bool:
-    return _MOMENT.fullmatch(text) is not None and _exists(text[:10])
-
-
 def _exists(day: str) -> bool:
     try:
         dt.date.fromisoformat(day)
@@ -52,8 +44,8 @@ _WORDS: dict[str, tuple[Callable[[str], object], str]] = {
     "boolean": (lambda text: text in ("true", "false"), "true or false"),
     "whole": (_WHOLE.fullmatch, "whole numbers"),
     "number": (_NUMBER.fullmatch, "numbers"),
-    "date": (_day, "dates"),
-    "timestamp": (_moment, "instants"),
+    "date": (lambda text: _DAY.fullmatch(text) and _exists(text), "dates"),
+    "timestamp": (lambda text: _MOMENT.fullmatch(text) and _exists(text[:10]), "instants"),
 }
 
 
