@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib import resources
+from itertools import accumulate
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -21,7 +22,9 @@ from hypothesis import strategies as st
 from dq.contracts.schedule import DstPolicy, Schedule, parse
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+EIGHT_DAYS = [n * MINUTE for n in range(8 * 24 * 60)]
 FIRST, LAST = datetime(2024, 1, 1, tzinfo=UTC), datetime(2031, 1, 1, tzinfo=UTC)
+LOOKS = [FIRST + n * DAY / 2 for n in range(2 * (LAST - FIRST).days + 1)]
 NASTY_ZONES = (
     "Africa/Cairo",
     "Africa/Casablanca",
@@ -124,25 +127,30 @@ def civil_of(tz: ZoneInfo, instant: datetime) -> datetime:
     return instant.astimezone(tz).replace(tzinfo=None)
 
 
+def civil_hour(tz: ZoneInfo, instants: list[datetime]) -> list[datetime]:
+    """What the clock shows at these instants of one hour."""
+    first, last = civil_of(tz, instants[0]), civil_of(tz, instants[-1])
+    if last - first != instants[-1] - instants[0]:
+        return [civil_of(tz, instant) for instant in instants]
+    return [first + n for n in EIGHT_DAYS[: len(instants)]]
+
+
 @cache
 def changes(name: str) -> tuple[tuple[datetime, timedelta, timedelta], ...]:
     """Clock changes between FIRST and LAST, found by looking at the clock twice a day."""
-    tz, found, at = tz_of(name), [], FIRST
+    tz = tz_of(name)
 
     def offset(instant: datetime) -> timedelta:
         shown = instant.astimezone(tz).utcoffset()
         assert shown is not None
         return shown
 
-    half_a_day = range(-12 * 60 + 1, 1)
-    before = offset(at)
-    while at < LAST:
-        at += timedelta(hours=12)
-        after = offset(at)
+    found, half_a_day = [], range(-12 * 60 + 1, 1)
+    offsets = [instant.astimezone(tz).utcoffset() for instant in LOOKS]
+    for at, before, after in zip(LOOKS[1:], offsets, offsets[1:], strict=False):
         if after != before:
             first = next(n for n in half_a_day if offset(at + n * MINUTE) == after)
             found.append((at + first * MINUTE, before, after))
-            before = after
     return tuple(found)
 
 
@@ -167,22 +175,23 @@ class Clock:
         tz = tz_of(name)
         start = change.replace(second=0) - 4 * DAY
         self.start, self.end = change - 3 * DAY, change + 3 * DAY
-        self.minutes = [start + n * MINUTE for n in range(8 * 24 * 60)]
-        self.civil = [civil_of(tz, instant) for instant in self.minutes]
-        self.first: dict[datetime, datetime] = {}
-        for instant, civil in zip(self.minutes, self.civil, strict=True):
-            self.first.setdefault(civil, instant)
+        self.minutes = [start + n for n in EIGHT_DAYS]
+        # No clock is changed twice within an hour: what it shows at both ends, it shows in between.
+        self.civil = [
+            civil for n in range(0, len(EIGHT_DAYS), 60) for civil in civil_hour(tz, self.minutes[n : n + 60])
+        ]
+        # The first minute at which the clock shows a time, where it shows it twice.
+        self.first = dict(zip(reversed(self.civil), reversed(self.minutes), strict=True))
         # Ascending, so that the first minute whose clock is past a civil time can be found.
-        self.highest: list[datetime] = []
-        for civil in self.civil:
-            self.highest.append(max(civil, self.highest[-1]) if self.highest else civil)
+        self.highest = list(accumulate(self.civil, max))
 
     def expected(self, expression: Expression, dst: DstPolicy) -> list[datetime]:
         if expression.wildcard and dst is DstPolicy.VIXIE:
+            minutes = expression.minute[1]
             found = {
                 instant
                 for instant, civil in zip(self.minutes, self.civil, strict=True)
-                if expression.names(civil)
+                if civil.minute in minutes and expression.names(civil)
             }
         else:
             found = {instant for civil in self._fixed(expression) for instant in self._moved(civil, dst)}
