@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
 from types import ModuleType
 from typing import Protocol, TypeVar
 
@@ -29,10 +30,7 @@ def load(package: ModuleType, attribute: str, kind: type[T]) -> dict[str, T]:
     instance of `kind`. Raises BrokenShelf for a file without one, and for twins.
     """
     items: dict[str, T] = {}
-    for name in sorted(module.name for module in pkgutil.iter_modules(package.__path__)):
-        if name.startswith("_"):
-            continue
-        module = importlib.import_module(f"{package.__name__}.{name}")
+    for module in _modules(package):
         item = getattr(module, attribute, None)
         if not isinstance(item, kind):
             raise BrokenShelf(f"{module.__name__} defines no {attribute} of type {kind.__name__}")
@@ -40,3 +38,11 @@ def load(package: ModuleType, attribute: str, kind: type[T]) -> dict[str, T]:
             raise BrokenShelf(f"{module.__name__} defines {item.id!r}, which another file defines too")
         items[item.id] = item
     return items
+
+
+# No file is laid on a shelf while a process runs, and each contract asks for several shelves.
+@cache
+def _modules(package: ModuleType) -> tuple[ModuleType, ...]:
+    found = sorted(one.name for one in pkgutil.iter_modules(package.__path__))
+    names = (name for name in found if not name.startswith("_"))
+    return tuple(importlib.import_module(f"{package.__name__}.{name}") for name in names)

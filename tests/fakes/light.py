@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from fakes import pages, wheel
@@ -88,10 +90,24 @@ def install(built: Path, folder: Path, base: Path) -> Light:
     )
     (site,) = folder.glob("lib/python3*/site-packages")
     size = sum(file.lstat().st_size for file in site.rglob("*") if file.is_file())
+    _share_byte_code(_FIRST.setdefault(base, site), site)
     return Light(python, _version(python), len(json.loads(listed.stdout)) - 1, size / 1e6)
 
 
-def bases() -> list[Path]:
+# The packages of the first environment of each Python.
+_FIRST: dict[Path, Path] = {}
+
+
+def _share_byte_code(made: Path, site: Path) -> None:
+    """What the first environment has compiled by now is as good in this one, whose files are the same."""
+    for folder in list(made.rglob("__pycache__")) if made != site and made.exists() else ():
+        place = site / folder.relative_to(made)
+        if place.parent.is_dir():
+            shutil.copytree(folder, place, copy_function=os.link, dirs_exist_ok=True)
+
+
+@cache
+def bases() -> tuple[Path, ...]:
     """Python 3.11 and newer that are at hand and work, one of each release; the running one first."""
     folders = [Path(part) for part in os.environ.get("PATH", "").split(os.pathsep)]
     home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
@@ -101,7 +117,7 @@ def bases() -> list[Path]:
         version = _version(file)
         if version:
             found.setdefault(version, file)
-    return list(found.values())
+    return tuple(found.values())
 
 
 def _version(python: Path) -> str:

@@ -52,17 +52,17 @@ def commands(page: Path) -> list[str]:
 
 @dataclass
 class Desk:
-    """A folder in which one page after another is followed, and the two processes that they share.
+    """A folder in which one page after another is followed, and the process that they share.
 
     A Spark that has started, and has run a few queries, is most of what a page would wait for.
     """
 
     folder: Path
     stack: ExitStack
-    running: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    running: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def cleared(self) -> Path:
-        """The folder without what the page before left in it; it stays the one that the processes are in."""
+        """The folder without what the page before left in it; it stays the one that the process is in."""
         for path in self.folder.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
@@ -82,9 +82,8 @@ def follow(
 ) -> None:
     """Does what the page says in the folder, with the dq beside this Python. Asserts that it is so.
 
-    Together: the plain lines of dq in one process, and the programs in another one, so that Spark starts
-    once for each and not once a line. Each of the two has the session that its first line made. At a
-    desk, both go on with the next page.
+    Together: the plain lines of dq and the programs in one process, so that Spark starts once and not once
+    a line. All have the session that the first of them made. At a desk, it goes on with the next page.
     """
     printed = ""
     with ExitStack() as stack:
@@ -111,19 +110,19 @@ def follow(
 
 @dataclass
 class _Kept:
-    """Processes that run one line after another: one for dq, one for programs; started when first needed."""
+    """A process that runs one line after another, of dq and of programs; started when first needed."""
 
     folder: Path
     python: Path
     stack: ExitStack
     desk: Desk | None
-    running: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    running: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def answer(self, words: list[str]) -> tuple[int, str]:
         shared = self.desk or self
-        process = shared.running.get(words[0])
-        if process is None or process.poll() is not None:
-            process = shared.running[words[0]] = self._start(shared.stack)
+        if not shared.running or shared.running[-1].poll() is not None:
+            shared.running.append(self._start(shared.stack))
+        process = shared.running[-1]
         assert process.stdin is not None
         assert process.stdout is not None
         asked = words[1:] if words[0] == "dq" else ["program", *words[1:]]

@@ -83,7 +83,7 @@ REPORTING: dict[str, list[str]] = {
     "sample": ["sample", "one.odcs.yaml", "orders.csv"],
 }
 # Costly, so that one run writes all reports: what a format prints is what it writes.
-AT_ONCE = ("validate against a base", "validate under a policy of texts")
+AT_ONCE = ("validate against a base", "validate under a policy of texts", "validate what is no YAML")
 COMMANDS: dict[str, Callable[[str], list[str]]] = {
     **{
         f"{story}, {form}": lambda _, words=words, form=form: [*words, "--format", form]

@@ -138,13 +138,13 @@ def converse(
 ) -> T:
     """What `read` makes of a command's answer while it comes; else as `run`."""
     assert command[0] in git_settings.COMMANDS, command[0]
-    program = git_settings.program(os.environ, repo.top)
+    environment = git_settings.environment(os.environ, repo.top)
+    program = git_settings.program(environment)
     if program is None:
         raise MissingTool("Git is not installed outside of this work tree.", "Install Git 2.30 or later.")
     settings = [part for one in git_settings.SETTINGS for part in ("-c", f"{one.name}={one.value}")]
     where = [f"--git-dir={repo.git_dir}", f"--work-tree={repo.top}", "--no-pager"]
     literal = [] if command[0] in git_settings.NOT_LITERAL else ["--literal-pathspecs"]
-    environment = git_settings.environment(os.environ, repo.top)
     with TemporaryFile() as file:
         file.write(given)
         file.seek(0)

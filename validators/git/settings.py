@@ -92,14 +92,15 @@ def environment(caller: Mapping[str, str], top: Path) -> dict[str, str]:
     return {**kept, **ours, "PATH": os.pathsep.join(_folders(caller, top))}
 
 
-def program(caller: Mapping[str, str], top: Path) -> str | None:
-    """The path of Git, or None; never one that lies in the work tree, where a branch may have put it."""
+def program(environment: Mapping[str, str]) -> str | None:
+    """The path of Git in the environment of such a process, or None."""
     name = "git.exe" if os.name == "nt" else "git"
-    files = (Path(folder, name) for folder in _folders(caller, top))
+    files = (Path(folder, name) for folder in environment["PATH"].split(os.pathsep) if folder)
     return next((str(file) for file in files if os.access(file, os.X_OK) and file.is_file()), None)
 
 
 def _folders(caller: Mapping[str, str], top: Path) -> Iterator[str]:
+    """Where programs are, but for what lies in the work tree, where a branch may have put it."""
     real = os.path.realpath(top)
     for folder in caller.get("PATH", os.defpath).split(os.pathsep):
         if Path(folder).is_absolute() and not Path(os.path.realpath(folder)).is_relative_to(real):
