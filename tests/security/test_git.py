@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fragments.gate import AMOUNT, CONTRACT, Scene
+from fragments.gate import AMOUNT, CONTRACT, Gated, Scene
 from fragments.git_tricks import CHANGED, ORDERS, TRICKS, Trick, contract
 
 BARE_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = {bare}\n\tfsmonitor = {program}\n{more}"
@@ -119,6 +119,14 @@ def branch(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def plain(branch: Path, tmp_path_factory: pytest.TempPathFactory) -> Gated:
+    """What the gate says of that branch before anybody plays a trick."""
+    folder = tmp_path_factory.mktemp("plain") / "repository"
+    shutil.copytree(branch, folder, symlinks=True)
+    return Scene(folder, folder, None, None).gate_as_process()
+
+
 @pytest.fixture
 def played(
     branch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -129,9 +137,8 @@ def played(
 
 @pytest.mark.parametrize("trick", [pytest.param(one, id=f"{one.who}-{one.id}") for one in TRICKS])
 def test_a_trick_runs_nothing_and_moves_no_verdict(
-    trick: Trick, played: Scene, monkeypatch: pytest.MonkeyPatch
+    trick: Trick, plain: Gated, played: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = played.gate("registry")
     base = trick.base.format(main=played.git("rev-parse", "main").strip())
     trick.play(played)
     played.canary.unlink(missing_ok=True)
