@@ -54,6 +54,9 @@ def session(world: World, *, hive: bool = False, formats: Collection[str] = ()) 
         # A name in a contract is neither a file to be read nor a variable of this machine to be shown.
         .config("spark.sql.runSQLOnFiles", "false")
         .config("spark.sql.variable.substitute", "false")
+        # What is passed over is not checked; see also `text_files.reader_of`.
+        .config("spark.sql.files.ignoreCorruptFiles", "false")
+        .config("spark.sql.files.ignoreMissingFiles", "false")
     )
     needed: Mapping[str, str] = {}
     if "SPARK_REMOTE" not in world.environment:

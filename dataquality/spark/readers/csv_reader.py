@@ -17,7 +17,7 @@ from dq.dataquality.model.column import field
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark import column_notes
 from dq.dataquality.spark.error_redaction import answered
-from dq.dataquality.spark.readers.text_files import Listing, heads, load, longer_head, tail
+from dq.dataquality.spark.readers.text_files import Listing, heads, load, longer_head, reader_of, tail
 from dq.dataquality.sql.text_cast import cast
 from dq.dataquality.text.csv_rows import ONE_END, TWO_ENDS, header_of
 from dq.dataquality.text.text_types import STRING, carried
@@ -134,7 +134,7 @@ def _group(
 
     # By number: a name may be empty, or that of a partition, whose value comes from the path.
     own = [StructField(f"_dq_{at}", StringType()) for at in range(len(header))]
-    reader = reading.spark.read.format("csv").options(**_options(reading.form))
+    reader = reader_of(reading.spark, "csv").options(**_options(reading.form))
     frame = load(reader.schema(StructType([*own, *reading.all_files.partitions])), reading.all_files, files)
     at = {name.lower(): f"_dq_{index}" for index, name in enumerate(header)}
     nothing = lit(None).cast("string")

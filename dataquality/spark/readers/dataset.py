@@ -25,7 +25,7 @@ from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.csv_reader import csv_frame
 from dq.dataquality.spark.readers.file_schemas import typed_by_files
 from dq.dataquality.spark.readers.json_reader import json_frame
-from dq.dataquality.spark.readers.text_files import base_of, listing, within
+from dq.dataquality.spark.readers.text_files import base_of, listing, reader_of, within
 from dq.dataquality.spark.schema import ddl
 from dq.dataquality.text.text_types import carried, text_row_type
 
@@ -164,7 +164,7 @@ def open_folders(
         part = replace(whole, files=files)
         found = _TEXT_READERS[dataset.format](spark, part, files, dataset.text, dataset.columns)
         return found if found is not None else spark.createDataFrame([], ddl(schema))
-    reader = spark.read.format(dataset.format)
+    reader = reader_of(spark, dataset.format)
     if list(folders) != [dataset.path]:
         # Which a single file may not be.
         reader = reader.option("basePath", base_of(dataset.path))
@@ -205,9 +205,9 @@ def _read(spark: SparkSession, dataset: Dataset, scope: Sequence[Mapping[str, st
         all_files = listing(spark, dataset.path, _partition_types(dataset))
         looked_at = within(spark, all_files, scope, only)
         return _TEXT_READERS[dataset.format](spark, all_files, looked_at, dataset.text, dataset.columns)
-    reader = spark.read.format(dataset.format)
     if dataset.format not in FILES:
-        return reader.load(dataset.path)
+        return spark.read.format(dataset.format).load(dataset.path)
+    reader = reader_of(spark, dataset.format)
     base = base_of(dataset.path)
     if base != dataset.path:
         # Without it, a path with a glob loses the partition columns that stand where the glob does.

@@ -13,7 +13,7 @@ from dq.dataquality.spark.column_notes import of_files, unreadable
 from dq.dataquality.spark.error_redaction import attempt, spark_errors
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, FileColumns, columns_of, opened
-from dq.dataquality.spark.readers.text_files import Scope, listing, within
+from dq.dataquality.spark.readers.text_files import Scope, listing, reader_of, within
 from dq.dataquality.spark.schema import Leaf, data_type, holds, joined, spark_type, widening
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def merged(
 
 def _schema_of(spark: SparkSession, form: str, file: str) -> StructType:
     try:
-        return spark.read.format(form).option("__globPaths__", "false").load([unquote(file)]).schema
+        return reader_of(spark, form).option("__globPaths__", "false").load([unquote(file)]).schema
     except spark_errors() as error:
         told = without_illegal(file) if form == "parquet" and _of_a_type(error) else None
         if told is None:

@@ -19,7 +19,7 @@ from dq.contracts.types import DataType
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark import column_notes
 from dq.dataquality.spark.error_redaction import attempt
-from dq.dataquality.spark.readers.text_files import Listing, heads, load
+from dq.dataquality.spark.readers.text_files import Listing, heads, load, reader_of
 from dq.dataquality.spark.schema import struct_type, type_ddl
 from dq.dataquality.spark.tasks import forget_archives
 from dq.dataquality.text.json_objects import MalformedJson, SeenObjects, in_line, is_array, objects
@@ -91,10 +91,10 @@ def _looked_at(
     lines, wholes = [f for f in scope if f not in arrays], [f for f in scope if f in arrays]
     base = "input_file_name() AS file"
     if lines:
-        reader = spark.read.format("text").option("lineSep", "\n")
+        reader = reader_of(spark, "text").option("lineSep", "\n")
         frames.append(load(reader, all_files, lines).selectExpr("CAST(value AS BINARY) AS text", base))
     if wholes:
-        reader = spark.read.format("binaryFile")
+        reader = reader_of(spark, "binaryFile")
         frames.append(load(reader, all_files, wholes).selectExpr("content AS text", base))
     seen = SeenObjects()
     for frame, whole in zip(frames, [False] * bool(lines) + [True] * bool(wholes), strict=True):
@@ -180,7 +180,7 @@ def _group(
     from pyspark.sql.types import StructType
 
     own = struct_type(read)
-    reader = spark.read.format("json").option("mode", "FAILFAST").option("encoding", form.charset)
+    reader = reader_of(spark, "json").option("mode", "FAILFAST").option("encoding", form.charset)
     reader = reader.option("multiLine", str(whole).lower())
     if not whole:
         reader = reader.option("lineSep", "\n")

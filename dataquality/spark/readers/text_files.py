@@ -48,6 +48,15 @@ class Listing:
         return [col(sql.name(field.name)) for field in self.partitions]
 
 
+def reader_of(spark: SparkSession, form: str) -> DataFrameReader:
+    """Reads files of a format, and fails at one that is broken or goes away meanwhile.
+
+    A session may be set to pass over those, for jobs that would rather go on: nobody would know what a check
+    has not read.
+    """
+    return spark.read.format(form).options(ignoreCorruptFiles="false", ignoreMissingFiles="false")
+
+
 def base_of(path: str) -> str:
     """The folder below which a path with a pattern names partitions."""
     return _GLOB.split(path, maxsplit=1)[0]

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import io
+import json
 import math
 import random
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 from fakes.opened import open_frame
 from fakes.reach import anywhere
 
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.outcome import Status
 from dq.contracts.sql import text as sql
 from dq.contracts.types import parse as parse_type
 from dq.contracts.yaml.parse import parse
@@ -225,3 +234,36 @@ def test_sql_reads_no_column_of_texts_that_the_contract_does_not_declare(
         " add it to the properties with its logicalType"
     )
     assert [one.status for one in told[1]] == ["pass", "fail", "pass", "fail"]
+
+
+@pytest.fixture
+def passing_over(spark: SparkSession) -> Iterator[None]:
+    """The session as it is set for jobs that would rather go on."""
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    yield
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "false")
+
+
+@pytest.mark.usefixtures("passing_over")
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_a_file_that_is_cut_off_is_passed_over_in_no_session(
+    spark: SparkSession, tmp_path: Path, form: str
+) -> None:
+    # So many that the end is not seen with the head.
+    dice = random.Random(1)
+    rows = pa.table({"id": range(9_000), "price": [str(dice.random()) for _ in range(9_000)]})
+    name, whole = f"a.{form}.gz", io.BytesIO()
+    if form == "parquet":
+        name = "a.parquet"
+        pq.write_table(rows, whole)
+    elif form == "csv":
+        pa_csv.write_csv(rows, whole)
+    else:
+        whole.write("\n".join(map(json.dumps, rows.to_pylist())).encode())
+    data = whole.getvalue() if form == "parquet" else gzip.compress(whole.getvalue())
+    (tmp_path / name).write_bytes(data)
+    (tmp_path / f"b{name[1:]}").write_bytes(data[: len(data) * 2 // 3])
+
+    with suppress(Unreadable):
+        found = [one for one in run(spark, tmp_path, form, 1).results if one.check in ("row_count", "bounds")]
+        assert {one.status for one in found} == {Status.ERROR}
