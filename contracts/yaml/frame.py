@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from dq.contracts.shared.outcome import Finding, Location, mistake
 from dq.contracts.shared.source_map import Place, Spot
+from dq.contracts.type_errors import read_as
 from dq.contracts.yaml.scalar import Value
 
 
@@ -19,25 +21,18 @@ class Refusal(Exception):
         self.spot = spot
 
 
-@dataclass(frozen=True, slots=True)
-class Twin:
-    """A key that a mapping holds twice."""
-
-    key: str
-    path: str
-    spot: Spot
-    first: Spot
+def twin(key: str, path: str, at: Location, first: Spot) -> Finding:
+    """The finding for a key that a mapping at this path holds twice."""
+    message = f"key {key!r} stands here a second time (first in line {first[0]})."
+    return mistake("duplicate-key", message, "Keep one of the two.", at, f"{path}.{key}" if path else key)
 
 
-@dataclass(frozen=True, slots=True)
-class OddNumber:
-    """An unquoted value that some readers of YAML take for another one than others do."""
-
-    text: str
-    path: str
-    spot: Spot
-    made: Value
-    other: Value
+def odd_number(text: str, path: str, at: Location, made: Value, other: Value) -> Finding:
+    """The finding for an unquoted value that some readers of YAML take for another one than others do."""
+    numbers = " or ".join(f"{each:.15g}" for each in (other, made) if isinstance(each, (int, float)))
+    message = f"{text} is read as {read_as(made)}, and by readers of YAML 1.2 as {read_as(other)}."
+    mend = f"Write {numbers} where a number is meant, and quotes where a text is: '{text}'."
+    return mistake("ambiguous-number", message, mend, at, path)
 
 
 @dataclass(slots=True, eq=False)

@@ -10,8 +10,7 @@ import yaml
 
 from dq.contracts.access.files import MAX_BYTES
 from dq.contracts.shared.outcome import Finding, Location, mistake
-from dq.contracts.type_errors import read_as
-from dq.contracts.yaml.frame import OddNumber, Refusal
+from dq.contracts.yaml.frame import Refusal
 from dq.contracts.yaml.yaml_builder import Builder
 
 
@@ -36,17 +35,7 @@ def read(data: bytes, file: str) -> tuple[dict[str, Any] | None, list[Finding]]:
         return None, [mistake("yaml-refused", refusal.message, refusal.mend, Location(file, *refusal.spot))]
     except yaml.YAMLError as error:
         return None, [_syntax(error, file, text)]
-    wrong_values = [_ambiguous(one, file) for one in builder.odd_numbers]
-    wrong_values += [
-        mistake(
-            "duplicate-key",
-            f"key {twin.key!r} stands here a second time (first in line {twin.first[0]}).",
-            "Keep one of the two.",
-            Location(file, *twin.spot),
-            f"{twin.path}.{twin.key}" if twin.path else twin.key,
-        )
-        for twin in builder.twins
-    ]
+    wrong_values = [*builder.odd_numbers, *builder.twins]
     if not isinstance(top, dict):
         was = "empty" if top is None else f"a {'list' if isinstance(top, list) else 'single value'}"
         mend = "Begin with 'apiVersion: v3.2.0' and 'kind: DataContract', or run 'dq init'."
@@ -84,17 +73,6 @@ class _NoJson(ValueError):
 
 def _no_json(word: str) -> None:
     raise _NoJson(word)
-
-
-def _ambiguous(one: OddNumber, file: str) -> Finding:
-    numbers = " or ".join(f"{each:.15g}" for each in (one.other, one.made) if isinstance(each, (int, float)))
-    return mistake(
-        "ambiguous-number",
-        f"{one.text} is read as {read_as(one.made)}, and by readers of YAML 1.2 as {read_as(one.other)}.",
-        f"Write {numbers} where a number is meant, and quotes where a text is: '{one.text}'.",
-        Location(file, *one.spot),
-        one.path,
-    )
 
 
 def _text(data: bytes, file: str) -> str | Finding:

@@ -20,9 +20,10 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from dq.contracts.shared.outcome import Finding, Location
 from dq.contracts.shared.source_map import MAX_DEPTH, PLACE, Place, Spot
 from dq.contracts.type_errors import read_as
-from dq.contracts.yaml.frame import Frame, OddNumber, Refusal, Twin
+from dq.contracts.yaml.frame import Frame, Refusal, odd_number, twin
 from dq.contracts.yaml.scalar import UnusableScalar, Value, other_number, value
 
 MAX_EXPANSION = 10_000
@@ -47,8 +48,8 @@ class Builder:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.twins: list[Twin] = []
-        self.odd_numbers: list[OddNumber] = []
+        self.twins: list[Finding] = []
+        self.odd_numbers: list[Finding] = []
         self._stack: list[Frame] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._open: set[str] = set()
@@ -145,7 +146,7 @@ class Builder:
         if top is None or len(self.odd_numbers) == MAX_TWINS:
             return
         path = f"{top.path}[{len(top.target)}]" if top.place is None else f"{top.path}.{top.key}".lstrip(".")
-        self.odd_numbers.append(OddNumber(text, path, spot, made, other))
+        self.odd_numbers.append(odd_number(text, path, Location(self.file, *spot), made, other))
 
     def _key(self, top: Frame, text: str, tag: str | None, plain: bool, spot: Spot) -> None:
         assert top.place is not None
@@ -170,7 +171,7 @@ class Builder:
         if text in top.place.keys:
             if len(self.twins) == MAX_TWINS:
                 raise Refusal(f"more than {MAX_TWINS:,} keys stand twice.", "Keep one of each.", spot)
-            self.twins.append(Twin(text, top.path, spot, top.place.keys[text]))
+            self.twins.append(twin(text, top.path, Location(self.file, *spot), top.place.keys[text]))
         top.key = text
 
     def _start(self, event: Any, mapping: bool) -> None:
