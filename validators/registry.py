@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from posixpath import dirname, join, normpath
-from typing import TypeVar
 
 from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
@@ -18,8 +17,6 @@ from dq.contracts.shared.outcome import Location
 from dq.validators import elements
 from dq.validators.alike import alike
 from dq.validators.context import Context
-
-K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,8 @@ class Registry:
             files[one.file] = one
             for name in one.objects:
                 objects[name].append(one)
-        return Registry(identities, alike_files, files, _frozen(objects))
+        by_object = {name: tuple(holders) for name, holders in objects.items()}
+        return Registry(identities, alike_files, files, by_object)
 
     def same_contract(self, one: Entry) -> Entry:
         """The first contract of this id and major version, which may be this one."""
@@ -137,7 +135,3 @@ def _identity_alike(one: Entry) -> Identity:
 
 def _file_alike(one: Entry) -> str:
     return alike(one.file.casefold())
-
-
-def _frozen(lists: Mapping[K, list[Entry]]) -> dict[K, tuple[Entry, ...]]:
-    return {key: tuple(entries) for key, entries in lists.items()}

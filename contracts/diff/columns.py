@@ -163,17 +163,16 @@ def _keys(
 ) -> Iterator[tuple[str, Value]]:
     """The primary key and the partition as sequences of columns."""
     rows = [(flat, by_pointer[flat.pointer]) for flat in walked if flat.pointer in by_pointer]
-    last = 1 << 30
     primary = sorted(
         (row for row in rows if row[1].primary_key),
-        key=lambda row: _position(row[1].primary_key_position, last),
+        key=lambda row: _position(row[1].primary_key_position),
     )
     if primary:
         normal = tuple(_inside(flat, one) for flat, _ in primary)
         yield "primaryKey", value(primary[0][1], "primaryKey", normal, list(normal))
     keys = sorted(
         (row for row in rows if row[1].partitioned),
-        key=lambda row: _position(row[1].partition_key_position, last),
+        key=lambda row: _position(row[1].partition_key_position),
     )
     if keys:
         parts = tuple((_inside(flat, one), _transform(prop)) for flat, prop in keys)
@@ -181,8 +180,8 @@ def _keys(
         yield "partition", value(keys[0][1], "partitioned", parts, shown)
 
 
-def _position(position: int | None, last: int) -> int:
-    return last if position is None or position < 0 else position
+def _position(position: int | None) -> int:
+    return 1 << 30 if position is None or position < 0 else position
 
 
 def _inside(flat: FlatElement, one: SchemaObject) -> str:

@@ -265,10 +265,8 @@ def _inner(node: exp.Expr, scope: SelectScope, *, equal: bool = False) -> Estima
 def _with_lambdas(node: exp.Anonymous, scope: SelectScope) -> Estimate:
     def body(each: exp.Lambda, given: list[Estimate]) -> Estimate:
         names = [one.name.lower() for one in each.expressions]
-        before, scope.arguments = (
-            scope.arguments,
-            {**scope.arguments, **dict(zip(names, given, strict=False))},
-        )
+        before = scope.arguments
+        scope.arguments = {**before, **dict(zip(names, given, strict=False))}
         made = _value(each.this, scope)
         scope.arguments = before
         return made

@@ -33,22 +33,14 @@ Mentions = Callable[[str], Iterable[str]]
 """The files of the new state, read or not, whose text names a file."""
 
 
-def _unknown(_: str) -> Iterable[str]:
-    return ()
-
-
-def _forgets(_: Contract) -> History:
-    return History()
-
-
 def compare(
     before: Iterable[Contract],
     after: Iterable[Contract],
     terms: DiffTerms,
     *,
     invalid: Iterable[str] = (),
-    history: Recall = _forgets,
-    mentions: Mentions = _unknown,
+    history: Recall = lambda _: History(),
+    mentions: Mentions = lambda _: (),
 ) -> Comparison:
     """Every contract of the old state against its counterpart in the new one.
 

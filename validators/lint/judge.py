@@ -155,12 +155,10 @@ def among_others(gate: Gate, judged: Iterable[JudgedFile]) -> Iterator[Finding]:
 
 
 def _of_doubt(policy: Policy, rule: Rule, severity: Severity) -> Severity:
-    mild = policy.severity(replace(rule, severity=min(rule.severity, Severity.WARNING, key=_rank)))
+    mild = policy.severity(
+        replace(rule, severity=min(rule.severity, Severity.WARNING, key=lambda one: one.rank))
+    )
     return mild or severity
-
-
-def _rank(severity: Severity) -> int:
-    return severity.rank
 
 
 def _finding(fault: Fault, used: RuleInUse, contract: str) -> Finding:

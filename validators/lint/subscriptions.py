@@ -54,15 +54,10 @@ def judge_subscriptions(gate: Gate, given: SubscriptionFiles, ids: Collection[st
             findings += [replace(one, contract=contract) for one in form]
         if made is not None and not any(one.severity.blocks for one in form):
             every.append(made)
-    among = Subscribed(
-        gate.today, given.contracts, given.unclear, {*ids, *_ids(given)}, tuple(every), given.told
-    )
+    known = {*ids, *(id_ for id_, _ in given.contracts)}
+    among = Subscribed(gate.today, given.contracts, given.unclear, known, tuple(every), given.told)
     findings += (one for each in every if each.file in given.told for one in _faults(gate, each, among))
     return findings
-
-
-def _ids(given: SubscriptionFiles) -> Iterator[str]:
-    return (id_ for id_, _ in given.contracts)
 
 
 def _faults(gate: Gate, one: Subscription, among: Subscribed) -> Iterator[Finding]:

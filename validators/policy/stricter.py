@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import attrgetter
 from typing import TypeVar
 
 from dq.contracts.shared.outcome import Finding
-from dq.validators.compat import Comparison, Judged
+from dq.validators.compat import Comparison
 from dq.validators.compat import version as versions
 from dq.validators.compat.judged import comparison
 from dq.validators.policy.waivers import EXPIRED, UNUSED
@@ -21,22 +22,16 @@ def findings(base: Iterable[Finding], branch: Iterable[Finding]) -> list[Finding
     What is wrong with the waivers of the base is left out: the branch may be there to mend that.
     """
     kept = [one for one in base if one.rule not in (EXPIRED, UNUSED)]
-    return _union(kept, list(branch), lambda one: (one.rule, one.at, one.path, one.contract), _severity)
+    place = attrgetter("rule", "at", "path", "contract")
+    return _union(kept, list(branch), place, lambda one: one.severity.rank)
 
 
 def changes(base: Comparison, branch: Comparison) -> Comparison:
     """What either judges, at the worse verdict, and the higher of the two versions that are asked for."""
-    both = _union(base.changes, branch.changes, lambda one: (one.fingerprint, one.against, one.at), _harm)
+    change = attrgetter("fingerprint", "against", "at")
+    both = _union(base.changes, branch.changes, change, lambda one: one.verdict.rank)
     asked = [one for one in (base.required_version, branch.required_version) if one is not None]
     return comparison(both, max(asked, key=lambda one: versions.read(one) or (0, 0, 0), default=None))
-
-
-def _severity(finding: Finding) -> int:
-    return finding.severity.rank
-
-
-def _harm(change: Judged) -> int:
-    return change.verdict.rank
 
 
 def _union(

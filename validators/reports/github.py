@@ -32,7 +32,8 @@ def render(linted: Linted, _screen: Screen) -> str:
     for finding in gravest_first(linted.findings):
         by_level[_LEVELS[finding.severity]].append(finding)
     rows = [row for level, findings in by_level.items() for row in _rows(level, findings)]
-    return "\n".join([*rows, _closing(linted)]) + "\n"
+    closing = f"dq: {said(len(linted.files), 'contract')}, {', '.join(told(linted)) or 'no findings'}."
+    return "\n".join([*rows, closing]) + "\n"
 
 
 def _rows(level: str, findings: list[Finding]) -> list[str]:
@@ -71,10 +72,6 @@ def _escaped(text: str, table: tuple[tuple[str, str], ...]) -> str:
         text = text.replace(character, code)
     # What is left of the characters that steer cannot be sent in any other way.
     return inert(block(text))
-
-
-def _closing(linted: Linted) -> str:
-    return f"dq: {said(len(linted.files), 'contract')}, {', '.join(told(linted)) or 'no findings'}."
 
 
 REPORT = ReportFormat("github", render, From.REPOSITORY, steers=True)
