@@ -34,7 +34,8 @@ def objects(listed: list[SchemaObject]) -> Iterator[FlatElement]:
         walked = [inner for column in columns for inner in column.walk()]
         by_pointer = {prop.path(): prop for prop in one.walk()}
         found.update(_keys(one, walked, by_pointer))
-        relations = (*_relations(one), *_inner_relations(one, walked, by_pointer))
+        own = (_relation(relation, _joined(relation.from_), one) for relation in one.relationships)
+        relations = (*own, *_inner_relations(one, walked, by_pointer))
         parts = (*columns, *terms.rules(one.quality, one.column, one.column), *relations)
         name = one.column
         yield element(one, ElementKind.OBJECT, _names(one), name, name, found, parts, object_name=name)
@@ -191,11 +192,6 @@ def _inside(flat: FlatElement, one: SchemaObject) -> str:
 def _transform(prop: Property) -> str:
     custom = prop.custom("partitionTransform")
     return str(custom.value) if custom is not None else ""
-
-
-def _relations(one: SchemaObject) -> Iterator[FlatElement]:
-    for relation in one.relationships:
-        yield _relation(relation, _joined(relation.from_), one)
 
 
 def _inner_relations(

@@ -34,7 +34,9 @@ def slas(contract: Contract) -> Iterator[FlatElement]:
         name = level.name_of(sla.property)
         about = _element(contract, sla)
         found = values(sla, ElementKind.SLA)
-        found.update(_level(sla))
+        if sla.value is not None:
+            shown = f"{sla.value} {sla.unit}" if sla.unit else sla.value
+            found["level"] = value(sla, "value", level.level(sla.property, sla.value, sla.unit), shown)
         if found.get("scheduler", Value("", "", sla.at())).normal == "cron":
             del found["scheduler"]
         delivery, _ = extension.delivery(contract, sla)
@@ -73,12 +75,6 @@ def _element(contract: Contract, sla: SlaProperty) -> str:
     own = (one.name, one.physical_name)
     full = [part if part in own or part.split(".")[0] in own else f"{one.name}.{part}" for part in parts]
     return ",".join(sorted(full))
-
-
-def _level(sla: SlaProperty) -> Iterator[tuple[str, Value]]:
-    if sla.value is not None:
-        shown = f"{sla.value} {sla.unit}" if sla.unit else sla.value
-        yield "level", value(sla, "value", level.level(sla.property, sla.value, sla.unit), shown)
 
 
 def terms(node: Node, prefix: str, skip: frozenset[str] = frozenset()) -> Iterator[tuple[str, Value]]:

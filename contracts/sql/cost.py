@@ -132,10 +132,6 @@ def _refuse_pattern(node: exp.Expr) -> None:
         raise Forbidden(f"the regular expression {node.name[:60]!r}: {wrong.message}", wrong.mend)
 
 
-def _regular(node: exp.RegexpLike) -> None:
-    _refuse_pattern(node.expression)
-
-
 def _like(node: exp.Like | exp.ILike) -> None:
     written = node.expression
     if not isinstance(written, exp.Literal | exp.RawString):
@@ -219,7 +215,7 @@ def _tuples(node: exp.Not) -> None:
 _JUDGES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[..., None]], ...] = (
     ((exp.Literal, exp.RawString), _text),
     ((exp.Anonymous,), _function),
-    ((exp.RegexpLike,), _regular),
+    ((exp.RegexpLike,), lambda node: _refuse_pattern(node.expression)),
     ((exp.Like, exp.ILike), _like),
     ((exp.Lambda,), _lambda),
     ((exp.Limit, exp.Offset), _cut),

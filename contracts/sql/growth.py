@@ -152,14 +152,6 @@ def _cut(arguments: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
     return (min(values[0].size, 4 * int(last.name)) if written else values[0].size), values[0].items
 
 
-def _split(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
-    return 2 * values[0].size, values[0].size
-
-
-def _flattened(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
-    return values[0].size, max(values[0].items, values[0].size // NUMBER)
-
-
 def _formatted(_: Arguments, values: Sequence[Estimate]) -> tuple[int, int]:
     return 10 * values[-1].size, 1
 
@@ -175,8 +167,8 @@ _GROWTH: dict[str, Rule] = {
     "concat_ws": _joined,
     "replace": _replaced,
     **dict.fromkeys(("left", "right", "substr", "substring"), _cut),
-    "split": _split,
-    "flatten": _flattened,
+    "split": lambda _, values: (2 * values[0].size, values[0].size),
+    "flatten": lambda _, values: (values[0].size, max(values[0].items, values[0].size // NUMBER)),
     **dict.fromkeys(("date_format", "from_unixtime"), _formatted),
     **dict.fromkeys(GENERATORS, _one),
 }

@@ -13,10 +13,6 @@ from dq.contracts.shared.outcome import Finding, Severity
 from dq.validators.lint.run import Linted
 
 
-def _unpainted(text: str, _code: str) -> str:
-    return text
-
-
 @dataclass(frozen=True, slots=True)
 class Screen:
     """What the reader's screen can do; formats for machines take no notice of it.
@@ -24,7 +20,7 @@ class Screen:
     `paint` gives a text a colour, by the code of the SGR sequence (`31;1`) that terminals know.
     """
 
-    paint: Callable[[str, str], str] = _unpainted
+    paint: Callable[[str, str], str] = lambda text, _: text
     width: int = 100
 
 
