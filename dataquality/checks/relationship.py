@@ -22,8 +22,8 @@ from dataclasses import replace
 
 from dq.contracts.model import Contract, Relationship, SchemaObject
 from dq.contracts.shared.outcome import Severity
-from dq.dataquality.clauses.clause import Clause, ForeignKey, NoResult, OutsideKeys, left_out, refuse
-from dq.dataquality.clauses.foreign_key import Outside, target
+from dq.dataquality.clauses.clause import Clause, OutsideKeys, left_out, refuse
+from dq.dataquality.clauses.foreign_key import Outside, leading, listed, target
 from dq.dataquality.clauses.kind import CheckKind, Example
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.threshold import Unusable
@@ -32,7 +32,7 @@ from dq.dataquality.model.threshold import Unusable
 def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for relationship in one.relationships:
         made = _clause(one, relationship, "")
-        written = _listed(relationship.from_)
+        written = listed(relationship.from_)
         try:
             source = target(contract, written) if written else None
         except (Outside, Unusable) as error:
@@ -63,27 +63,11 @@ def _clause(one: SchemaObject, relationship: Relationship, name: str) -> Clause:
 def _towards(
     contract: Contract, relationship: Relationship, made: Clause, keys: tuple[Column, ...]
 ) -> Clause:
-    texts = _listed(relationship.to)
+    texts = listed(relationship.to)
     if len(texts) != len(keys):
         return refuse(made, f"it leads from {len(keys)} columns to {len(texts)}")
-    name = made.property or ", ".join(str(key) for key in keys)
-    try:
-        found = target(contract, texts)
-    except Outside as error:
-        outside = OutsideKeys(keys, tuple(texts))
-        return replace(made, property=name, ask=NoResult(str(error), proven=False, outside=outside))
-    except Unusable as error:
-        return refuse(made, f"its 'to': {error}")
-    return replace(
-        made,
-        property=name,
-        allowed=f"a key of {found}",
-        ask=ForeignKey(keys, found, f"refer to no {found}"),
-    )
-
-
-def _listed(names: str | list[str] | None) -> list[str]:
-    return names if isinstance(names, list) else [names] if names else []
+    found = leading(made, OutsideKeys(keys, tuple(texts)), lambda: target(contract, texts))
+    return found if found.refused else replace(found, property=made.property or ", ".join(map(str, keys)))
 
 
 _STAFF = """

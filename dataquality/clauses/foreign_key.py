@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.clauses.clause import Clause, ForeignKey, NoResult, refuse
+from dq.dataquality.clauses.clause import Clause, ForeignKey, NoResult, OutsideKeys, refuse
 from dq.dataquality.model.classification import classified
 from dq.dataquality.model.column import Column, single_columns
 from dq.dataquality.model.target import Target
@@ -59,8 +59,13 @@ def followed(clause: Clause, contract: Contract, neighbours: Neighbours) -> Clau
     outside = clause.ask.outside if isinstance(clause.ask, NoResult) else None
     if outside is None:
         return clause
+    return leading(clause, outside, lambda: target_beside(contract, outside.references, neighbours)[1])
+
+
+def leading(clause: Clause, outside: OutsideKeys, find: Callable[[], Target]) -> Clause:
+    """The clause with the keys that its references lead to, as `find` gives them; else with the reason."""
     try:
-        _, found = target_beside(contract, outside.references, neighbours)
+        found = find()
     except Outside as error:
         return replace(clause, ask=NoResult(str(error), proven=False, outside=outside))
     except Unusable as error:
@@ -99,10 +104,8 @@ def referred(
     found = {}
     for element in (one, *one.walk()):
         for relationship in element.relationships:
-            written = relationship.to
-            texts = written if isinstance(written, list) else [written] if written else []
             with suppress(Outside, Unusable):
-                place, aim = target_beside(contract, texts, neighbours)
+                place, aim = target_beside(contract, listed(relationship.to), neighbours)
                 found[aim.object] = place
     return {name: place for name, place in found.items() if not _is(place[0], contract)}
 
@@ -135,6 +138,11 @@ def _by_object(contract: Contract, path: str, neighbours: Neighbours) -> tuple[C
         if held:
             return held[0], path
     raise Outside(f"{path!r} leaves this contract; none with the object {names[-1]!r} is at hand")
+
+
+def listed(names: str | list[str] | None) -> list[str]:
+    """One end of a relationship, which may be one name or several."""
+    return names if isinstance(names, list) else [names] if names else []
 
 
 def has_relationships(one: SchemaObject) -> bool:
