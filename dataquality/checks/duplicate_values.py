@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dq.contracts.model import Contract, Quality, SchemaObject
+from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.dataquality.clauses.clause import Clause, UniqueKey, asking, refuse
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.library import arguments, listed, metric, of_properties
+from dq.dataquality.clauses.library import arguments, clauses_by, listed, metric
 from dq.dataquality.clauses.quality_rule import of_quality
 from dq.dataquality.model.column import Column, columns
 from dq.dataquality.model.threshold import Unusable
@@ -24,18 +24,15 @@ from dq.dataquality.model.threshold import Unusable
 _CHECK = "duplicate_values"
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for quality, _prop, column in of_properties(one, "duplicateValues"):
-        made = of_quality(_CHECK, one, quality, str(column))
-        try:
-            arguments(quality)
-        except Unusable as error:
-            yield refuse(made, str(error))
-            continue
-        if column.single:
-            yield _keyed(made, (column,))
-        else:
-            yield refuse(made, "a value inside of an array or map has no row of its own")
+def _of_property(one: SchemaObject, quality: Quality, _: Property, column: Column) -> Clause:
+    arguments(quality)
+    if not column.single:
+        raise Unusable("a value inside of an array or map has no row of its own")
+    return _keyed(of_quality(_CHECK, one, quality, str(column)), (column,))
+
+
+def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+    yield from clauses_by(_CHECK, "duplicateValues", _of_property)(contract, one)
     for quality in one.quality:
         if metric(quality) != "duplicateValues":
             continue

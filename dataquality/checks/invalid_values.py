@@ -9,12 +9,10 @@ Mend: Correct the values at their source, or the list, pattern or bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract, Property, Quality, SchemaObject
+from dq.contracts.model import Property, Quality, SchemaObject
 from dq.dataquality.clauses.clause import Clause, RowTest, asking
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.library import arguments, listed, of_properties, unusable
+from dq.dataquality.clauses.library import arguments, clauses_by, listed
 from dq.dataquality.clauses.quality_rule import of_quality
 from dq.dataquality.clauses.value_predicates import matching, one_of
 from dq.dataquality.model.column import Column
@@ -22,14 +20,6 @@ from dq.dataquality.model.predicate import any_of
 from dq.dataquality.model.threshold import Unusable
 
 _CHECK = "invalid_values"
-
-
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for quality, prop, column in of_properties(one, "invalidValues"):
-        try:
-            yield _clause(one, quality, prop, column)
-        except Unusable as error:
-            yield unusable(_CHECK, one, quality, column, error)
 
 
 def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column) -> Clause:
@@ -114,4 +104,4 @@ EXAMPLES = (
         ("2 of 4 rows",),
     ),
 )
-CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES)
+CHECK = CheckKind(_CHECK, __doc__, clauses_by(_CHECK, "invalidValues", _clause), EXAMPLES)

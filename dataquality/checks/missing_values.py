@@ -9,26 +9,15 @@ Mend: Fill the values at their source, or correct the bound or the list.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract, Property, Quality, SchemaObject
+from dq.contracts.model import Property, Quality, SchemaObject
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.library import arguments, counting, listed, of_properties, unusable
+from dq.dataquality.clauses.library import arguments, clauses_by, counting, listed
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.predicate import In, any_of
-from dq.dataquality.model.threshold import Unusable
 from dq.dataquality.sql.literal import literal
 
 _CHECK = "missing_values"
-
-
-def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for quality, prop, column in of_properties(one, "missingValues"):
-        try:
-            yield _clause(one, quality, prop, column)
-        except Unusable as error:
-            yield unusable(_CHECK, one, quality, column, error)
 
 
 def _clause(one: SchemaObject, quality: Quality, prop: Property, column: Column) -> Clause:
@@ -73,4 +62,4 @@ EXAMPLES = (
     ),
     Example("text in a number", _rule("'N/A'", kind="integer"), "v int", ((1,),), "error"),
 )
-CHECK = CheckKind(_CHECK, __doc__, clauses, EXAMPLES)
+CHECK = CheckKind(_CHECK, __doc__, clauses_by(_CHECK, "missingValues", _clause), EXAMPLES)

@@ -9,23 +9,16 @@ Mend: Fill the values at their source, or correct the bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.model import Property, Quality, SchemaObject
 from dq.dataquality.clauses.clause import Clause
 from dq.dataquality.clauses.kind import CheckKind, Example
-from dq.dataquality.clauses.library import arguments, counting, of_properties, unusable
-from dq.dataquality.model.threshold import Unusable
+from dq.dataquality.clauses.library import arguments, clauses_by, counting
+from dq.dataquality.model.column import Column
 
 
-def clauses(_: Contract, one: SchemaObject) -> Iterator[Clause]:
-    for quality, _prop, column in of_properties(one, "nullValues"):
-        try:
-            arguments(quality)
-        except Unusable as error:
-            yield unusable("null_values", one, quality, column, error)
-            continue
-        yield counting("null_values", one, quality, column, "are NULL", column.missing())
+def _clause(one: SchemaObject, quality: Quality, _: Property, column: Column) -> Clause:
+    arguments(quality)
+    return counting("null_values", one, quality, column, "are NULL", column.missing())
 
 
 def _rule(rest: str) -> str:
@@ -70,4 +63,4 @@ EXAMPLES = (
     Example("unknown unit", _rule("mustBe: 0, unit: bytes"), "v string", _SOME, "error"),
     Example("unknown argument", _rule("mustBe: 0, arguments: {period: 1}"), "v string", _SOME, "error"),
 )
-CHECK = CheckKind("null_values", __doc__, clauses, EXAMPLES)
+CHECK = CheckKind("null_values", __doc__, clauses_by("null_values", "nullValues", _clause), EXAMPLES)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from dq.contracts.model import Property, Quality, SchemaObject
+from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.shared.source_map import plain
 from dq.contracts.versions import EARLIER_METRICS
 from dq.dataquality.clauses.clause import Clause, RowTest, asking, refuse
@@ -20,14 +20,6 @@ def metric(quality: Quality) -> str | None:
         return None
     named = quality.metric or quality.rule
     return EARLIER_METRICS.get(named, named) if named else None
-
-
-def of_properties(one: SchemaObject, wanted: str) -> Iterator[tuple[Quality, Property, Column]]:
-    """The rules with this metric that stand on properties."""
-    for prop, column in columns(one):
-        for quality in prop.quality:
-            if metric(quality) == wanted:
-                yield quality, prop, column
 
 
 def arguments(quality: Quality, *known: str) -> dict[str, object]:
@@ -58,6 +50,19 @@ def counting(
     return asking(of_quality(check, one, quality, str(column)), RowTest(breaks, complaint))
 
 
-def unusable(check: str, one: SchemaObject, quality: Quality, column: Column, error: Unusable) -> Clause:
-    """The clause of a rule whose arguments cannot be used."""
-    return refuse(of_quality(check, one, quality, str(column)), str(error))
+def clauses_by(
+    check: str, wanted: str, make: Callable[[SchemaObject, Quality, Property, Column], Clause]
+) -> Callable[[Contract, SchemaObject], Iterator[Clause]]:
+    """How a check finds its rules: those with this metric on properties; of one that is Unusable, why."""
+
+    def found(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
+        rules = ((rule, prop, column) for prop, column in columns(one) for rule in prop.quality)
+        for quality, prop, column in rules:
+            if metric(quality) != wanted:
+                continue
+            try:
+                yield make(one, quality, prop, column)
+            except Unusable as error:
+                yield refuse(of_quality(check, one, quality, str(column)), str(error))
+
+    return found
