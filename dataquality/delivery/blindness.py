@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from dq.contracts.shared.counts import first_of
 from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey, Recovery, Severity
 
 if TYPE_CHECKING:
@@ -71,9 +72,7 @@ def returned(cause: str, now: datetime) -> Recovery:
 
 
 def _breach(key: IncidentKey, cause: _Cause, now: datetime) -> Breach:
-    contracts = sorted({kept.cycle.contract for kept in cause.blind})
-    named = ", ".join(contracts[:_NAMED])
-    more = f" and {len(contracts) - _NAMED} more" if len(contracts) > _NAMED else ""
+    named = first_of(sorted({kept.cycle.contract for kept in cause.blind}), _NAMED)
     oldest = min(kept.cycle.due_at for kept in cause.blind)
     number = len(cause.blind)
     return Breach(
@@ -84,7 +83,7 @@ def _breach(key: IncidentKey, cause: _Cause, now: datetime) -> Breach:
         at=now,
         facts=(
             ("problem", cause.problem or "no reason given"),
-            ("unknown", f"{number} deliver{'y' if number == 1 else 'ies'} of {named}{more}"),
+            ("unknown", f"{number} deliver{'y' if number == 1 else 'ies'} of {named}"),
             ("since", f"{oldest:%Y-%m-%d %H:%M} UTC, when the oldest was due"),
         ),
     )

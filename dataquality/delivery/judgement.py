@@ -51,17 +51,9 @@ def rest_of(one: Watched, root: str, kept: Kept, now: datetime, settle: timedelt
     if any(at <= now for at in times):
         return None
     places = [(partition, path_of(slo, one.place, partition)) for partition in cycle.partitions]
+    state = (kept.status, kept.told, kept.held_until)
     parts = (
-        MissingPart(
-            kept.id,
-            number,
-            kept.status,
-            kept.told,
-            kept.held_until,
-            label(partition),
-            root if path else None,
-            path,
-        )
+        MissingPart(kept.id, number, *state, label(partition), root if path else None, path)
         for number, (partition, path) in enumerate(places)
     )
     return CycleRest(tuple(parts), min(times, default=None))

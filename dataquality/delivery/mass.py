@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from dq.contracts.shared.counts import first_of
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM, root_of
@@ -64,8 +65,6 @@ def masses(tx: Connection, missing: Iterable[tuple[Watched, Kept]]) -> list[Mass
 
 def breach(mass: MassMiss, now: datetime) -> Breach:
     """What the platform team is told at once."""
-    names = mass.contracts
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return Breach(
         key=IncidentKey(PLATFORM, mass.root, GROUP),
         severity=Severity.ERROR,
@@ -74,7 +73,7 @@ def breach(mass: MassMiss, now: datetime) -> Breach:
         at=now,
         facts=(
             ("missing", f"{len(mass.cycles)} deliveries, where {mass.due} promises were due"),
-            ("products", ", ".join(names[:_NAMED]) + more),
+            ("products", first_of(mass.contracts, _NAMED)),
             ("owners", f"are told at {now + HOLD:%H:%M}Z of what has not come by then"),
         ),
     )

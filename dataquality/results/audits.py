@@ -55,17 +55,6 @@ def newest(tx: Connection, contract: str, object: str) -> list[StagedRun]:
             if row.status in BROKEN and Severity(row.severity).blocks
         )
         counts = Counter(Status(row.status) for row in results)
-        made.append(
-            StagedRun(
-                run.contract,
-                run.object,
-                run.contract_version,
-                run.scope,
-                run.staged,
-                run.verdict,
-                run.at,
-                counts,
-                broken,
-            )
-        )
+        about = (run.contract, run.object, run.contract_version, run.scope)
+        made.append(StagedRun(*about, run.staged, run.verdict, run.at, counts, broken))
     return made

@@ -204,24 +204,10 @@ def _standing(tx: Connection, contract: str, object: str) -> list[tuple[int, Lin
     )
     newest: dict[tuple[str, ...], tuple[int, Line]] = {}
     for row in rows:
-        line = Line(
-            row.contract,
-            row.object,
-            row.contract_version,
-            row.scope,
-            row.at,
-            row.clause,
-            row.check,
-            row.property,
-            Status(row.status),
-            Severity(row.severity),
-            row.observed,
-            row.allowed,
-            row.message,
-            row.samples,
-            row.name or "",
-            AnsweredBy(row.answered_by) if row.answered_by else None,
-        )
+        about = (row.contract, row.object, row.contract_version, row.scope, row.at, row.clause, row.check)
+        ended = (row.property, Status(row.status), Severity(row.severity), row.observed, row.allowed)
+        answered_by = AnsweredBy(row.answered_by) if row.answered_by else None
+        line = Line(*about, *ended, row.message, row.samples, row.name or "", answered_by)
         # A path may mean something else in another version of the contract.
         same = (line.scope, line.version, line.clause, line.check, line.property)
         newest[same] = (row.run_id, line)

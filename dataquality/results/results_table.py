@@ -50,23 +50,9 @@ def lines(report: Report, at: datetime) -> Iterator[Line]:
     """The rows of a report: one per clause result, in the order of COLUMNS."""
     scope = ", ".join(label(partition) for partition in report.partitions) or TABLE
     for one in report.results:
-        yield (
-            report.contract,
-            report.version,
-            report.object,
-            scope,
-            at,
-            one.clause,
-            one.check,
-            one.property,
-            one.status.value,
-            one.severity.value,
-            one.observed,
-            one.allowed,
-            one.value,
-            one.message,
-            one.name,
-        )
+        about = (one.clause, one.check, one.property, one.status.value, one.severity.value)
+        found = (one.observed, one.allowed, one.value, one.message, one.name)
+        yield (report.contract, report.version, report.object, scope, at, *about, *found)
 
 
 def untested(contract: Contract, name: str, scope: str, at: datetime, reason: str) -> Line:

@@ -97,25 +97,24 @@ def _alone(clause: Clause, asked: MeasureAsked, one: GroupResult, found: Found) 
     return result(clause, one.status, one.observed, message, one.value)
 
 
-# The first of these that a group has is the clause's.
-_RANK = (Status.FAIL, Status.ERROR, Status.PASS, Status.SKIPPED)
+# What groups do; the first of these that a group has is the clause's.
+_VERBS = {
+    Status.FAIL: "break it",
+    Status.ERROR: "could not be measured",
+    Status.PASS: "keep it",
+    Status.SKIPPED: "could not be compared",
+}
 
 
 def _grouped(clause: Clause, asked: MeasureAsked, judged: tuple[GroupResult, ...]) -> CheckResult:
     about = _about(clause, asked)
-    status = next((one for one in _RANK if any(each.status is one for each in judged)), Status.SKIPPED)
+    status = next((one for one in _VERBS if any(each.status is one for each in judged)), Status.SKIPPED)
     if not judged:
         made = result(clause, Status.SKIPPED, "no groups", f"{about}: there are no rows to group")
         return replace(made, by=_names(asked))
     of_status = [one for one in judged if one.status is status]
     observed = f"{len(of_status):,} of {counted(len(judged), 'group')}"
-    verb = {
-        Status.FAIL: "break it",
-        Status.ERROR: "could not be measured",
-        Status.PASS: "keep it",
-        Status.SKIPPED: "could not be compared",
-    }[status]
-    message = f"{about}: {observed} {verb}"
+    message = f"{about}: {observed} {_VERBS[status]}"
     if status is not Status.PASS:
         named = [f"{_named(one.key)} {one.observed}" for one in of_status[:_NAMED]]
         more = [f"{len(of_status) - _NAMED:,} more"] if len(of_status) > _NAMED else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dq.contracts.schedule import Cycle
+from dq.contracts.shared.counts import first_of
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.lake.files import Files, Seen
@@ -48,9 +49,8 @@ def _committed(path: str, files: Files, commits: Callable[[], SeenCommits]) -> s
         return "no commit at all"
     last = seen[-1]
     parts = [label(one.partition) for one in last.brought if one.partition]
-    brought = f", it brought {', '.join(parts[:_NAMED])}" if parts else ""
-    more = f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
-    return f"no commit that brought it; the last one is of {last.at:%Y-%m-%d %H:%M} UTC{brought}{more}"
+    brought = f", it brought {first_of(parts, _NAMED)}" if parts else ""
+    return f"no commit that brought it; the last one is of {last.at:%Y-%m-%d %H:%M} UTC{brought}"
 
 
 def _seen(where: str, marker: str, files: Files) -> str:
@@ -63,9 +63,7 @@ def _seen(where: str, marker: str, files: Files) -> str:
         files_ = f"{len(data)} file{'' if len(data) == 1 else 's'}"
         return f"{files_} ({_size(data)}), the newest of {newest:%Y-%m-%d %H:%M} UTC{lacks}"
     if inside:
-        names = sorted(one.name for one in inside)
-        said = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-        return f"no data, only {said}"
+        return f"no data, only {first_of(sorted(one.name for one in inside), _NAMED)}"
     folders = sorted(files.folders(where))
     if folders:
         return f"no data, only the folder{'s' if len(folders) > 1 else ''} {', '.join(folders[:_NAMED])}"
