@@ -41,20 +41,16 @@ def without_values(text: str) -> str:
 
 def answered(question: Callable[[], T]) -> T | Failure:
     """As `attempt`, without the values of the data that Spark's reason may show."""
+    return attempt(question, without_values)
+
+
+def attempt(question: Callable[[], T], told: Callable[[str], str] = str) -> T | Failure:
+    """What the question gives, or a Failure when Spark cannot answer it; `told` as of `cleaned`."""
     try:
         with _hushed():
             return question()
     except spark_errors() as error:
-        return Failure(cleaned(error, without_values))
-
-
-def attempt(question: Callable[[], T]) -> T | Failure:
-    """What the question gives, or a Failure when Spark cannot answer it."""
-    try:
-        with _hushed():
-            return question()
-    except spark_errors() as error:
-        return Failure(cleaned(error))
+        return Failure(cleaned(error, told))
 
 
 # PySpark 4 logs each error of a query when it makes the exception, with its stack and what Spark quotes.

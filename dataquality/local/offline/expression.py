@@ -26,6 +26,7 @@ Cells = Mapping[str, object]
 """A row: each column's value by its name, NULL as None; structs are mappings, maps lists of pairs."""
 Reading = Callable[[object], Any]
 """The value of a term, or the truth of a predicate, for a subject: a row, or a part of a container."""
+_Table = Mapping[type, Callable[[Any, "_Subject"], Reading]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +60,15 @@ def truth(asked: p.Predicate, schema: DataType | None = None) -> Callable[[Cells
 
 
 def _truth(node: p.Predicate, here: _Subject) -> Reading:
-    make = _TRUTHS.get(type(node))
-    if make is None:
-        raise NoReading(f"{_NAMES[type(node)]} needs Spark")
-    return make(node, here)
+    return _read(_TRUTHS, node, here)
 
 
 def _value(node: t.Term | t.Literal | None, here: _Subject) -> Reading:
-    if not isinstance(node, t.Term):
-        return lambda _: node
-    make = _VALUES.get(type(node))
+    return _read(_VALUES, node, here) if isinstance(node, t.Term) else lambda _: node
+
+
+def _read(table: _Table, node: object, here: _Subject) -> Reading:
+    make = table.get(type(node))
     if make is None:
         raise NoReading(f"{_NAMES[type(node)]} needs Spark")
     return make(node, here)
@@ -264,7 +264,7 @@ def _extract(pattern: Any, group: Any, text: str) -> str:
     return (match.group(group) or "") if match else ""
 
 
-_TRUTHS: Mapping[type, Callable[[Any, _Subject], Reading]] = {
+_TRUTHS: _Table = {
     p.Constant: lambda node, _: lambda _subject: node.truth,
     p.Holds: lambda node, here: _value(node.value, here),
     p.IsNull: _null,
@@ -284,7 +284,7 @@ _TRUTHS: Mapping[type, Callable[[Any, _Subject], Reading]] = {
     p.Exists: _exists,
     t.Opaque: _opaque,
 }
-_VALUES: Mapping[type, Callable[[Any, _Subject], Reading]] = {
+_VALUES: _Table = {
     t.Path: _path,
     t.Length: lambda node, here: _strict(len, _value(node.value, here)),
     t.Remainder: lambda node, here: _strict(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # So many values of one column are tried; what has more is cheaper to scan than to prove.
 MOST_CANDIDATES = 10_000
-_EXTREMES: dict[str, Callable[[list[Any]], Any]] = {"min": min, "max": max}
+_EXTREMES: dict[str, Callable[[Iterable[Any]], Value]] = {"min": min, "max": max}
 
 
 def prove(
@@ -104,23 +104,11 @@ def _counted(metric: Aggregate, files: Sequence[File]) -> Value:
         exact = whole and len(_column(metric).steps) == 1
         return total if exact or total == 0 else None
     column = _extreme(metric)
-    if column is not None and whole:
-        return _greatest(metric, column, files)
-    return None
-
-
-def _greatest(metric: Aggregate, column: Column, files: Sequence[File]) -> Value:
-    """The least or greatest value; None, too, for no value at all: the scan will tell which it is."""
-    found: list[Any] = []
-    for file in files:
-        facts = file.of(column)
-        if facts.nulls == file.rows:
-            continue
-        bound = facts.least if metric.name == "min" else facts.greatest
-        if bound is None or not facts.attained or isinstance(bound, (str, bytes)):
-            return None
-        found.append(bound)
-    return _EXTREMES[metric.name](found) if found else None
+    ends = _ends(metric, column, files) if column is not None and whole else None
+    # Of no value at all the scan will tell that there is none; the order of texts is the collation's.
+    if not ends or any(isinstance(end, (str, bytes)) for end in ends):
+        return None
+    return _EXTREMES[metric.name](ends)
 
 
 def _tried(
@@ -136,7 +124,7 @@ def _tried(
         # What is inside of a column is no column of the list.
         if len(column.steps) > 1:
             continue
-        values = (_ends if metric.proof is Proof.EXTREME else _candidates)(metric, files)
+        values = (_ends if metric.proof is Proof.EXTREME else _candidates)(metric, column, files)
         if values is not None:
             candidates[column] = candidates.get(column, frozenset()) | values
             asked.append(metric)
@@ -155,9 +143,8 @@ def _tried(
     }
 
 
-def _candidates(metric: Aggregate, files: Sequence[File]) -> frozenset[Scalar] | None:
+def _candidates(metric: Aggregate, column: Column, files: Sequence[File]) -> frozenset[Scalar] | None:
     """Values such that when none of them is counted, no row of the files is; None where there are no such."""
-    column = _column(metric)
     found: set[Scalar] = set()
     ends: list[Any] = []
     for file in files:
@@ -177,11 +164,11 @@ def _candidates(metric: Aggregate, files: Sequence[File]) -> frozenset[Scalar] |
     return frozenset(found)
 
 
-def _ends(metric: Aggregate, files: Sequence[File]) -> frozenset[Scalar] | None:
+def _ends(metric: Aggregate, column: Column, files: Sequence[File]) -> frozenset[Any] | None:
     """The least or greatest value of every file; None where one is not known to stand in its file."""
     found: set[Scalar] = set()
     for file in files:
-        facts = file.of(_column(metric))
+        facts = file.of(column)
         if file.whole and facts.nulls == file.rows:
             continue
         end = facts.least if metric.name == "min" else facts.greatest
