@@ -81,7 +81,7 @@ def prepared(url: str, lake: Path, parts: int) -> Store:
         (lake / f"part={part}").mkdir(parents=True)
     store = open_store(url)
     catalog = open_catalog("local", CatalogSettings(store=store))
-    apply(catalog, "local", propose(catalog, "local", [table(lake)[1]], store), store)
+    apply(catalog, propose(catalog, [table(lake)[1]], store), store)
     return store
 
 

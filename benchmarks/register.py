@@ -121,8 +121,8 @@ def measure(name: str, count: int, folder: str) -> None:
         calls.clear()
         written.clear()
         start = time.perf_counter()
-        plan = propose(catalog, catalog.id, specs, store, whole=WholeRegistry(""))
-        apply(catalog, catalog.id, plan, store)
+        plan = propose(catalog, specs, store, whole=WholeRegistry(""))
+        apply(catalog, plan, store)
         seconds = time.perf_counter() - start
         kinds = dict(Counter(str(action.kind) for action in plan.actions))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -156,7 +156,7 @@ def _changed(
         for contract in loaded.contracts
         for spec in of_contract(contract, lambda one, of=contract: resolve(of, one, None, reached))
     ]
-    plan = propose(catalog, catalog.id, made, store)
+    plan = propose(catalog, made, store)
     seconds = time.perf_counter() - start
     kinds = dict(Counter(str(action.kind) for action in plan.actions))
     print(

@@ -43,7 +43,6 @@ _FLAGS = {Grade.BREAKING: "--allow-breaking", Grade.DESTRUCTIVE: "--allow-destru
 
 def propose(
     catalog: Catalog,
-    catalog_id: str,
     wanted: Iterable[TableSpec],
     store: Store,
     *,
@@ -60,13 +59,13 @@ def propose(
     by_database: dict[str, list[TableSpec]] = {}
     for spec in wanted:
         by_database.setdefault(spec.database, []).append(spec)
-    known = databases(store, catalog_id)
+    known = databases(store, catalog.id)
     # Where all contracts of a database are gone, only the memory knows that it was ours.
     parts = [
         plan(
             by_database.get(database, []),
             _live(catalog, database, None if whole else by_database[database]),
-            recall(store, catalog_id, database, _names(by_database[database]) if whole is None else None),
+            recall(store, catalog.id, database, _names(by_database[database]) if whole is None else None),
             creates=catalog.formats,
             adopt=adopt,
             whole=whole,
@@ -82,7 +81,7 @@ def propose(
     old = {
         key: spec
         for database in known
-        for key, spec in recall(store, catalog_id, database).items()
+        for key, spec in recall(store, catalog.id, database).items()
         if key not in keys
     }
     return replace(made, actions=tuple(linked(made.actions, old)))
@@ -111,7 +110,6 @@ def _live(catalog: Catalog, database: str, only: list[TableSpec] | None) -> dict
 
 def apply(
     catalog: Catalog,
-    catalog_id: str,
     made: CatalogPlan,
     store: Store,
     *,
@@ -127,21 +125,21 @@ def apply(
     kill at any point. Unchanged tables cost no write. What becomes of the others is logged as the `run`'s.
     """
     results: dict[int, Result] = {}
-    hand = _Hand(catalog, catalog_id, store, run)
+    hand = _Hand(catalog, store, run)
     if run is not None:
-        complete(store, catalog_id, partial(_digest, catalog), (Ending.DONE, Ending.FAILED))
+        complete(store, catalog.id, partial(_digest, catalog), (Ending.DONE, Ending.FAILED))
 
     def keep(number: int, result: Result) -> None:
         results[number] = result
         if run is not None and result.ending is not Ending.UNCHANGED:
-            record(store, run, catalog_id, result.action, result.ending, str(result.error or ""))
+            record(store, run, catalog.id, result.action, result.ending, str(result.error or ""))
 
     for number, action in enumerate(made.actions):
         if action.kind is not ActionKind.ORPHAN:
             keep(number, hand.carry_out(action, allow))
             if action.key in made.forgotten:
                 # A kill came between making it and noting so.
-                remember(store, catalog_id, action.key, action.wanted)
+                remember(store, catalog.id, action.key, action.wanted)
     clean = all(result.error is None for result in results.values())
     for number, action in enumerate(made.actions):
         if action.kind is ActionKind.ORPHAN:
@@ -157,7 +155,6 @@ def _digest(catalog: Catalog, key: Key) -> str | None:
 @dataclass(frozen=True, slots=True)
 class _Hand:
     catalog: Catalog
-    catalog_id: str
     store: Store
     run: RegisterRun | None
 
@@ -180,7 +177,7 @@ class _Hand:
             return Result(action, Ending.REFUSED, refusal)
         if self.run is not None:
             # Before the table is written: a kill in between must not lose that it was.
-            begin(self.store, self.run, self.catalog_id, action)
+            begin(self.store, self.run, self.catalog.id, action)
         try:
             self.catalog.apply(action)
         except StalePlan as error:
@@ -188,7 +185,7 @@ class _Hand:
                 return Result(action, Ending.FAILED, error)
         except DqError as error:
             return Result(action, Ending.FAILED, error)
-        remember(self.store, self.catalog_id, action.key, action.wanted)
+        remember(self.store, self.catalog.id, action.key, action.wanted)
         return Result(action, Ending.DONE)
 
 

@@ -68,7 +68,7 @@ def command(
     loaded = load([world.folder / "registry"])
     store = world.store()
     _title("3. Register: the catalog is made to match")
-    register.run(world, loaded.contracts, store, open_catalog("local", CatalogSettings(store=store)), "local")
+    register.run(world, loaded.contracts, store, open_catalog("local", CatalogSettings(store=store)))
     _title(f"4. Ten days around {scenario.FIRST:%-d %B} 2013: deliver, watch, check")
     made = producer.Producer(spark, world.folder / "lake", sources)
     _play(world, loaded, store, made)

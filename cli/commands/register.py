@@ -132,7 +132,7 @@ def command(
     judge = column_judge(world.now().date())
     if refresh_only:
         wanted, all_of_it = applied_last(wanted, store, target.id), None
-    plan = propose(target, target.id, wanted, store, adopt=adopt, whole=all_of_it, judge=judge)
+    plan = propose(target, wanted, store, adopt=adopt, whole=all_of_it, judge=judge)
     findings += hindrances(plan, loaded.contracts)
     refusals = len(findings)
     output.notes(findings)
@@ -145,7 +145,6 @@ def command(
     results = (
         apply(
             target,
-            target.id,
             plan,
             store,
             allow=_allowed(allow_breaking, allow_destructive),
@@ -265,10 +264,10 @@ def _allowed(breaking: bool, destructive: bool) -> frozenset[Grade]:
     return frozenset(grade for grade, allowed in grades.items() if allowed)
 
 
-def run(world: World, contracts: list[Contract], store: Store, catalog: Catalog, name: str) -> None:
+def run(world: World, contracts: list[Contract], store: Store, catalog: Catalog) -> None:
     """Plans and applies, and shows both: what the demonstration does."""
     wanted, _ = tables(
         contracts, lambda _: None, partial(specified, world, world.folder.name, "local", catalog)
     )
-    plan = propose(catalog, name, wanted, store)
-    describe(plan, apply(catalog, name, plan, store), applied=True)
+    plan = propose(catalog, wanted, store)
+    describe(plan, apply(catalog, plan, store), applied=True)

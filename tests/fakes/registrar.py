@@ -49,9 +49,9 @@ def register(catalog: Catalog, store: Store) -> None:
     """Plans and applies all of them."""
     format = "iceberg" if "parquet" not in catalog.formats else "parquet"
     lake = os.environ.get(LAKE_VARIABLE)
-    made = propose(catalog, catalog.id, wanted(format, lake or LAKE), store, whole=WholeRegistry(""))
+    made = propose(catalog, wanted(format, lake or LAKE), store, whole=WholeRegistry(""))
     run = RegisterRun(str(uuid.uuid4()), datetime.now(UTC), "")
-    apply(catalog, catalog.id, made, store, run=run)
+    apply(catalog, made, store, run=run)
 
 
 @dataclass(frozen=True, slots=True)

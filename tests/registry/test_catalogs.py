@@ -57,8 +57,8 @@ class Place:
     def register(
         self, *wanted: TableSpec, adopt: bool = False, allow: frozenset[Grade] = frozenset()
     ) -> list[Ending]:
-        made = propose(self.catalog, self.id, wanted, self.store, adopt=adopt)
-        return [result.ending for result in apply(self.catalog, self.id, made, self.store, allow=allow)]
+        made = propose(self.catalog, wanted, self.store, adopt=adopt)
+        return [result.ending for result in apply(self.catalog, made, self.store, allow=allow)]
 
     def live(self, spec: TableSpec) -> LiveTable:
         found = self.catalog.read(*spec.key)
@@ -242,7 +242,7 @@ def test_names_are_folded_and_long_comments_clipped_without_drift(place: Place) 
     spec = place.flights(comment=f'"{"ä" * 300}"', description=f"'{long * 5}'".replace("\n", " "))
     place.register(spec)
 
-    made = propose(place.catalog, place.id, [spec], place.store)
+    made = propose(place.catalog, [spec], place.store)
 
     assert spec.key == ("air_flights", "flights")
     assert spec.columns[1].name == "price"
@@ -267,7 +267,7 @@ def test_a_new_column_is_additive_and_needs_no_flag(place: Place) -> None:
     more = "      - {name: carrier, logicalType: string, description: Who flew.}\n"
     wider = place.flights(more=more, version="1.1.0")
 
-    made = propose(place.catalog, place.id, [wider], place.store)
+    made = propose(place.catalog, [wider], place.store)
 
     assert (made.actions[0].kind, made.actions[0].grade) == (ActionKind.UPDATE, Grade.ADDITIVE)
     assert place.register(wider) == [Ending.DONE]
@@ -279,7 +279,7 @@ def test_a_changed_comment_is_metadata(place: Place) -> None:
     place.register(place.flights())
     spec = place.flights(comment="Another.", description="Another too.")
 
-    made = propose(place.catalog, place.id, [spec], place.store)
+    made = propose(place.catalog, [spec], place.store)
 
     assert (made.actions[0].kind, made.actions[0].grade) == (ActionKind.UPDATE, Grade.METADATA)
     assert place.register(spec) == [Ending.DONE]
@@ -292,8 +292,8 @@ def test_a_changed_type_is_refused_without_the_flag(place: Place) -> None:
     before = place.live(place.flights())
     changed = place.flights()
 
-    made = propose(place.catalog, place.id, [changed], place.store)
-    results = apply(place.catalog, place.id, made, place.store)
+    made = propose(place.catalog, [changed], place.store)
+    results = apply(place.catalog, made, place.store)
 
     assert [result.ending for result in results] == [Ending.REFUSED]
     assert "--allow-breaking" in str(results[0].error)
@@ -369,7 +369,7 @@ def test_drift_is_reported_with_what_changed_and_put_back(place: Place) -> None:
     theirs = replace(spec.columns[0], comment="Scribbled.")
     meddle(place, live, replace(spec, columns=(theirs, *spec.columns[1:])))
 
-    made = propose(place.catalog, place.id, [spec], place.store)
+    made = propose(place.catalog, [spec], place.store)
 
     assert [action.kind for action in made.actions] == [ActionKind.DRIFT]
     told = [re.sub(r" at \d{4}-\d\d-\d\d \d\d:\d\d UTC", "", line) for line in render(made)]
@@ -401,10 +401,10 @@ def test_a_plan_is_stale_when_the_table_moved(place: Place) -> None:
     spec = place.flights()
     place.register(spec)
     changed = place.flights(comment="Mine.")
-    made = propose(place.catalog, place.id, [changed], place.store)
+    made = propose(place.catalog, [changed], place.store)
     place.register(place.flights(comment="Theirs."))
 
-    results = apply(place.catalog, place.id, made, place.store)
+    results = apply(place.catalog, made, place.store)
 
     assert [result.ending for result in results] == [Ending.FAILED]
     assert isinstance(results[0].error, StalePlan)
@@ -416,10 +416,10 @@ def test_a_plan_is_stale_when_the_table_moved(place: Place) -> None:
 
 
 def test_a_plan_that_another_process_has_carried_out_is_done(place: Place) -> None:
-    made = propose(place.catalog, place.id, [place.flights()], place.store)
+    made = propose(place.catalog, [place.flights()], place.store)
     place.register(place.flights())
 
-    results = apply(place.catalog, place.id, made, place.store)
+    results = apply(place.catalog, made, place.store)
 
     assert [result.ending for result in results] == [Ending.DONE]
 
@@ -427,18 +427,18 @@ def test_a_plan_that_another_process_has_carried_out_is_done(place: Place) -> No
 def test_an_orphan_is_shown_and_only_removed_when_asked(place: Place) -> None:
     spec = place.flights()
     place.register(spec)
-    made = propose(place.catalog, place.id, [], place.store, whole=WholeRegistry(""))
+    made = propose(place.catalog, [], place.store, whole=WholeRegistry(""))
     assert [(action.kind, action.key) for action in made.actions] == [(ActionKind.ORPHAN, spec.key)]
     probe = table(place, TableColumn("a", "int"))
-    made = propose(place.catalog, place.id, [probe], place.store, whole=WholeRegistry(""))
+    made = propose(place.catalog, [probe], place.store, whole=WholeRegistry(""))
     assert [(action.kind, action.key[1]) for action in made.actions] == [
         (ActionKind.ORPHAN, "flights"),
         (ActionKind.CREATE, "probe"),
     ]
-    apply(place.catalog, place.id, made, place.store)
+    apply(place.catalog, made, place.store)
     assert place.catalog.read(*spec.key) is not None
-    made = propose(place.catalog, place.id, [probe], place.store, whole=WholeRegistry(""))
-    apply(place.catalog, place.id, made, place.store, prune=True)
+    made = propose(place.catalog, [probe], place.store, whole=WholeRegistry(""))
+    apply(place.catalog, made, place.store, prune=True)
     assert place.catalog.read(*spec.key) is None
     assert [one.spec.name for one in place.catalog.tables("air_flights")] == ["probe"]
 

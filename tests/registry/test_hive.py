@@ -76,7 +76,7 @@ def test_rows_of_a_registered_partition_can_be_read(
     hive: Catalog, spark: SparkSession, tmp_path: Path, store: Store
 ) -> None:
     spec = flights(f"{tmp_path}/lake")
-    apply(hive, "hive", propose(hive, "hive", [spec], store), store)
+    apply(hive, propose(hive, [spec], store), store)
     folder = f"{tmp_path}/lake/flight_date=2026-11-20/hour=7"
     spark.sql("SELECT 1L AS id, CAST(2.5 AS DECIMAL(18,2)) AS price").write.parquet(folder)
 
@@ -90,11 +90,11 @@ def test_a_managed_table_is_never_dropped(
     hive: Catalog, spark: SparkSession, tmp_path: Path, store: Store
 ) -> None:
     spec = marked(replace(flights("/x"), location=""), {})
-    apply(hive, "hive", propose(hive, "hive", [spec], store), store)
+    apply(hive, propose(hive, [spec], store), store)
     orc = marked(replace(spec, format="orc"), {})
-    made = propose(hive, "hive", [orc], store)
+    made = propose(hive, [orc], store)
 
-    results = apply(hive, "hive", made, store, allow=frozenset({Grade.DESTRUCTIVE}))
+    results = apply(hive, made, store, allow=frozenset({Grade.DESTRUCTIVE}))
 
     assert results[0].ending is Ending.FAILED
     assert "is a managed table: dropping it would delete its files" in str(results[0].error)
@@ -188,8 +188,8 @@ def test_a_view_gets_our_properties_and_stays_what_it_is(
 
     def register(description: str, *, adopt: bool = False) -> Ending:
         spec = marked(replace(plain, description=description), facts)
-        made = propose(hive, "hive", [spec], store, adopt=adopt)
-        return apply(hive, "hive", made, store)[0].ending
+        made = propose(hive, [spec], store, adopt=adopt)
+        return apply(hive, made, store)[0].ending
 
     endings = [register("Ours."), register("Ours.", adopt=True), register("New."), register("New.")]
 
@@ -199,6 +199,6 @@ def test_a_view_gets_our_properties_and_stays_what_it_is(
     assert (live.spec.format, live.spec.description) == ("view", "New.")
     assert (live.spec.parameter("theirs"), live.spec.parameter("dq.contract-id")) == ("1", "a")
     assert [row.n for row in spark.table("air_flights.flights").collect()] == [7]
-    gone = propose(hive, "hive", [], store, whole=WholeRegistry(""))
-    apply(hive, "hive", gone, store, prune=True)
+    gone = propose(hive, [], store, whole=WholeRegistry(""))
+    apply(hive, gone, store, prune=True)
     assert hive.tables("air_flights") == []

@@ -34,7 +34,7 @@ WRITER = """
     done = 0
     for turn in range(40):
         spec = flights("/lake/air", comment=f"{sys.argv[2]} {turn}")
-        for result in apply(catalog, "local", propose(catalog, "local", [spec], store), store):
+        for result in apply(catalog, propose(catalog, [spec], store), store):
             done += result.ending is Ending.DONE
     print(done)
 """
@@ -68,15 +68,15 @@ def test_unchanged_tables_cost_one_listing_per_database_and_no_write(store: Stor
         marked(replace(one, database=f"domain_{index % 4}", name=f"table_{index}", parameters=()), {})
         for index in range(200)
     ]
-    apply(catalog, "local", propose(catalog, "local", wanted, store, whole=WholeRegistry("")), store)
+    apply(catalog, propose(catalog, wanted, store, whole=WholeRegistry("")), store)
     statements: list[str] = []
 
     def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
         statements.append(statement.split()[0])
 
     event.listen(store.engine, "before_cursor_execute", note)
-    made = propose(catalog, "local", wanted, store, whole=WholeRegistry(""))
-    apply(catalog, "local", made, store)
+    made = propose(catalog, wanted, store, whole=WholeRegistry(""))
+    apply(catalog, made, store)
     event.remove(store.engine, "before_cursor_execute", note)
 
     assert {action.kind for action in made.actions} == {ActionKind.NOOP}
@@ -87,11 +87,11 @@ def test_unchanged_tables_cost_one_listing_per_database_and_no_write(store: Stor
 def test_a_kill_between_the_catalog_and_the_memory_is_no_drift_later(store: Store) -> None:
     catalog = open_catalog("local", CatalogSettings(store=store))
     first, second = flights("/lake/air"), flights("/lake/air", comment="Another.")
-    for action in propose(catalog, "local", [first], store).actions:
+    for action in propose(catalog, [first], store).actions:
         catalog.apply(action)
 
-    again = propose(catalog, "local", [first], store)
-    changed = propose(catalog, "local", [second], store)
+    again = propose(catalog, [first], store)
+    changed = propose(catalog, [second], store)
 
     assert [action.kind for action in again.actions] == [ActionKind.NOOP]
     assert [action.kind for action in changed.actions] == [ActionKind.UPDATE]

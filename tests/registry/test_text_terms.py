@@ -163,8 +163,8 @@ def checked(spark: SparkSession, name: str, case: Case, lake: Path) -> list[tupl
 
 
 def register(catalog: Catalog, store: Store, spec: TableSpec, **options: Any) -> list[Ending]:
-    made = propose(catalog, catalog.id, [spec], store)
-    return [result.ending for result in apply(catalog, catalog.id, made, store, **options)]
+    made = propose(catalog, [spec], store)
+    return [result.ending for result in apply(catalog, made, store, **options)]
 
 
 @pytest.mark.spark
@@ -251,10 +251,10 @@ def test_another_delimiter_breaks_readers_in_the_plan_as_in_dq_diff(
     lake = "s3://lake" if catalog.id.startswith("glue") else str(tmp_path)
     before = wanted("probe", Case(TYPED, "", "quote: none"), lake)
     after = wanted("probe", Case(TYPED, "", "quote: none, delimiter: ;"), lake)
-    assert "    + reader's quote: ''" in render(propose(catalog, catalog.id, [before], store))
+    assert "    + reader's quote: ''" in render(propose(catalog, [before], store))
     register(catalog, store, before)
 
-    (action,) = propose(catalog, catalog.id, [after], store).actions
+    (action,) = propose(catalog, [after], store).actions
 
     changes = [change for change in action.changes if change.field is ChangedField.READER]
     assert [(one.name, one.before, one.after, one.rule) for one in changes] == [
@@ -280,7 +280,7 @@ def test_the_keys_of_json_are_kept_as_the_contract_spells_them(
     spelt = wanted("probe", Case(NESTED, "", format="json"), lake)
     register(catalog, store, lower)
 
-    (action,) = propose(catalog, catalog.id, [spelt], store).actions
+    (action,) = propose(catalog, [spelt], store).actions
 
     assert {(one.field, one.name) for one in action.changes if one.field is ChangedField.SPELLING} == {
         (ChangedField.SPELLING, name) for name in ("id", "place", "tags")
@@ -332,7 +332,7 @@ def test_what_another_told_the_serde_is_drift_and_put_back(
     client = glue_catalog.connection.client
     others_tell_the_serde(client)
 
-    (action,) = propose(glue_catalog, glue_catalog.id, [spec], store).actions
+    (action,) = propose(glue_catalog, [spec], store).actions
     endings = register(glue_catalog, store, spec, allow=frozenset({Grade.BREAKING}))
 
     assert action.kind is ActionKind.DRIFT

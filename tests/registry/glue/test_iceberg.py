@@ -55,8 +55,8 @@ def spec(description: str) -> TableSpec:
 def register(
     catalog: Glue, store: Store, wanted: TableSpec, *, adopt: bool = False
 ) -> tuple[ActionKind, Ending]:
-    made = propose(catalog, catalog.id, [wanted], store, adopt=adopt)
-    (result,) = apply(catalog, catalog.id, made, store)
+    made = propose(catalog, [wanted], store, adopt=adopt)
+    (result,) = apply(catalog, made, store)
     return result.action.kind, result.ending
 
 

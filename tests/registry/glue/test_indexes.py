@@ -27,8 +27,8 @@ def spec(*indexes: str, **parts: str) -> TableSpec:
 
 
 def register(catalog: Glue, store: Store, wanted: TableSpec) -> tuple[Action, Ending, str]:
-    made = propose(catalog, catalog.id, [wanted], store)
-    (result,) = apply(catalog, catalog.id, made, store)
+    made = propose(catalog, [wanted], store)
+    (result,) = apply(catalog, made, store)
     return result.action, result.ending, str(result.error or "")
 
 

@@ -21,7 +21,7 @@ def test_the_policies_allow_the_calls_that_are_made_and_no_other(
     first = flights("s3://lake/air", format=asked.format("hour"))
     second = flights("s3://lake/air", id_type="string", format=asked.format("flight_date"))
 
-    apply(glue_catalog, glue_catalog.id, propose(glue_catalog, glue_catalog.id, [first], store), store)
+    apply(glue_catalog, propose(glue_catalog, [first], store), store)
     registered = {f"glue:{call.operation}" for call in glue.calls}
     glue.calls.clear()
     glue_catalog.add_partition(*first.key, values, "s3://lake/air/one")
@@ -29,13 +29,13 @@ def test_the_policies_allow_the_calls_that_are_made_and_no_other(
     glue_catalog.partitions(*first.key)
     listed = {f"glue:{call.operation}" for call in glue.calls}
     glue.calls.clear()
-    changed = propose(glue_catalog, glue_catalog.id, [second], store)
-    apply(glue_catalog, glue_catalog.id, changed, store, allow=frozenset(Grade))
-    gone = propose(glue_catalog, glue_catalog.id, [], store, whole=WholeRegistry(""))
-    apply(glue_catalog, glue_catalog.id, gone, store, prune=True)
+    changed = propose(glue_catalog, [second], store)
+    apply(glue_catalog, changed, store, allow=frozenset(Grade))
+    gone = propose(glue_catalog, [], store, whole=WholeRegistry(""))
+    apply(glue_catalog, gone, store, prune=True)
 
     before = len(glue.calls)
-    propose(glue_catalog, glue_catalog.id, [first], store, whole=WholeRegistry(""))
+    propose(glue_catalog, [first], store, whole=WholeRegistry(""))
     planned = {f"glue:{call.operation}" for call in glue.calls[before:]}
     registered |= {f"glue:{call.operation}" for call in glue.calls}
 

@@ -34,8 +34,8 @@ def glue_catalog(glue: GlueShim, glue_catalog: Glue) -> Iterator[Glue]:
 
 
 def run(catalog: Glue, store: Store, *specs: TableSpec, **options: Any) -> list[Result]:
-    made = propose(catalog, catalog.id, specs, store, adopt=options.pop("adopt", False))
-    return apply(catalog, catalog.id, made, store, **options)
+    made = propose(catalog, specs, store, adopt=options.pop("adopt", False))
+    return apply(catalog, made, store, **options)
 
 
 def raw(catalog: Glue) -> dict[str, Any]:
@@ -280,7 +280,7 @@ def test_what_was_not_done_is_never_called_done(glue: GlueShim, store: Store) ->
 
     assert [one.ending for one in results] == [Ending.FAILED]
     assert isinstance(results[0].error, Unreadable)
-    again = propose(catalog, catalog.id, [flights(LAKE, comment="Another.")], store)
+    again = propose(catalog, [flights(LAKE, comment="Another.")], store)
     assert [action.kind for action in again.actions] == [ActionKind.UPDATE]
 
 
@@ -382,12 +382,12 @@ def test_a_whole_database_is_listed_page_by_page_and_unchanged_costs_no_write(
         marked(replace(plain, name=f"t{number:03}", location=f"{LAKE}/{number}", parameters=()), {})
         for number in range(130)
     ]
-    first = propose(glue_catalog, glue_catalog.id, many, store, whole=WholeRegistry(""))
-    apply(glue_catalog, glue_catalog.id, first, store)
+    first = propose(glue_catalog, many, store, whole=WholeRegistry(""))
+    apply(glue_catalog, first, store)
     glue.calls.clear()
 
-    second = propose(glue_catalog, glue_catalog.id, many, store, whole=WholeRegistry(""))
-    apply(glue_catalog, glue_catalog.id, second, store)
+    second = propose(glue_catalog, many, store, whole=WholeRegistry(""))
+    apply(glue_catalog, second, store)
 
     assert {action.kind for action in second.actions} == {ActionKind.NOOP}
     assert [call.operation for call in glue.calls] == ["GetTables", "GetTables"]
@@ -397,8 +397,8 @@ def test_marks_that_another_writer_wiped_are_found_and_put_back(glue_catalog: Gl
     run(glue_catalog, store, flights(LAKE))
     others_write(glue_catalog, Parameters={"classification": "parquet"})
 
-    made = propose(glue_catalog, glue_catalog.id, [flights(LAKE)], store)
-    results = apply(glue_catalog, glue_catalog.id, made, store)
+    made = propose(glue_catalog, [flights(LAKE)], store)
+    results = apply(glue_catalog, made, store)
 
     assert made.actions[0].kind is ActionKind.DRIFT
     assert "Its dq properties are gone; someone else changed it at " in made.actions[0].note

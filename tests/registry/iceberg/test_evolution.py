@@ -49,8 +49,8 @@ def register(
     catalog: Catalog, store: Store, wanted: TableSpec, *, adopt: bool = False
 ) -> tuple[Action, Ending]:
     """Registers with everything allowed, so that only the format itself refuses."""
-    made = propose(catalog, catalog.id, [wanted], store, adopt=adopt)
-    (result,) = apply(catalog, catalog.id, made, store, allow=EVERYTHING)
+    made = propose(catalog, [wanted], store, adopt=adopt)
+    (result,) = apply(catalog, made, store, allow=EVERYTHING)
     return result.action, result.ending
 
 
@@ -133,8 +133,8 @@ def test_a_column_becomes_optional_and_never_required(
     register(iceberg_catalog, store, strict)
     assert theirs.load_table(NAME).schema().fields[0].required
 
-    made = propose(iceberg_catalog, iceberg_catalog.id, [loose], store)
-    refused = apply(iceberg_catalog, iceberg_catalog.id, made, store)
+    made = propose(iceberg_catalog, [loose], store)
+    refused = apply(iceberg_catalog, made, store)
     allowed = register(iceberg_catalog, store, loose)
     back, _ = register(iceberg_catalog, store, strict)
 
@@ -291,10 +291,8 @@ def test_a_table_that_nobody_here_understands_is_a_conflict_alone(
     answer.raise_for_status()
     wanted = [of("int"), replace(of("bigint"), name="other")]
 
-    made = propose(iceberg_catalog, iceberg_catalog.id, wanted, store, adopt=True, whole=WholeRegistry(""))
-    endings = [
-        one.ending for one in apply(iceberg_catalog, iceberg_catalog.id, made, store, allow=EVERYTHING)
-    ]
+    made = propose(iceberg_catalog, wanted, store, adopt=True, whole=WholeRegistry(""))
+    endings = [one.ending for one in apply(iceberg_catalog, made, store, allow=EVERYTHING)]
 
     assert [action.kind for action in made.actions] == [ActionKind.CONFLICT, ActionKind.UPDATE]
     assert "the table is one that pyiceberg does not understand" in made.actions[0].note
@@ -334,8 +332,8 @@ def test_a_pruned_table_leaves_its_files(iceberg_catalog: Catalog, theirs: RestC
     register(iceberg_catalog, store, of("string"))
     file = Path(theirs.load_table(NAME).metadata_location.removeprefix("file:"))
 
-    gone = propose(iceberg_catalog, iceberg_catalog.id, [], store, whole=WholeRegistry(""))
-    apply(iceberg_catalog, iceberg_catalog.id, gone, store, prune=True)
+    gone = propose(iceberg_catalog, [], store, whole=WholeRegistry(""))
+    apply(iceberg_catalog, gone, store, prune=True)
 
     assert iceberg_catalog.read(*NAME) is None
     assert file.is_file()

@@ -53,8 +53,8 @@ def make(theirs: RestCatalog) -> None:
 def register(
     catalog: Catalog, store: Store, wanted: TableSpec, *, adopt: bool = False
 ) -> tuple[ActionKind, Ending]:
-    made = propose(catalog, catalog.id, [wanted], store, adopt=adopt)
-    (result,) = apply(catalog, catalog.id, made, store)
+    made = propose(catalog, [wanted], store, adopt=adopt)
+    (result,) = apply(catalog, made, store)
     return result.action.kind, result.ending
 
 
@@ -85,7 +85,7 @@ def test_a_view_is_no_place_for_a_table(iceberg_catalog: Catalog, theirs: RestCa
     make(theirs)
     table = flights("/x", format="iceberg")
 
-    made = propose(iceberg_catalog, iceberg_catalog.id, [table], store, adopt=True)
+    made = propose(iceberg_catalog, [table], store, adopt=True)
 
     assert [action.kind for action in made.actions] == [ActionKind.CONFLICT]
     assert "The contract says iceberg and the table is view" in made.actions[0].note
@@ -97,7 +97,7 @@ def test_an_orphaned_view_leaves_the_catalog(
     make(theirs)
     register(iceberg_catalog, store, view("Ours."), adopt=True)
 
-    gone = propose(iceberg_catalog, iceberg_catalog.id, [], store, whole=WholeRegistry(""))
-    apply(iceberg_catalog, iceberg_catalog.id, gone, store, prune=True)
+    gone = propose(iceberg_catalog, [], store, whole=WholeRegistry(""))
+    apply(iceberg_catalog, gone, store, prune=True)
 
     assert theirs.list_views("air_flights") == []

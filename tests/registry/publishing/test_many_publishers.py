@@ -72,7 +72,7 @@ def test_nothing_is_lost_or_doubled(
         (lake / f"flight_date=2026-11-20/hour={hour}").mkdir(parents=True, exist_ok=True)
     store = open_store(url)
     catalog = open_catalog("local", CatalogSettings(store=store))
-    apply(catalog, "local", propose(catalog, "local", [flights(str(lake))], store), store)
+    apply(catalog, propose(catalog, [flights(str(lake))], store), store)
 
     processes = [
         children.start(textwrap.dedent(CHILD), url, lake, hour, rows)

@@ -44,7 +44,7 @@ def catalog(store: Store, lake: Path) -> Catalog:
     from dq.registry.apply import apply, propose
 
     made = open_catalog("local", CatalogSettings(store=store))
-    apply(made, "local", propose(made, "local", [flights(str(lake))], store), store)
+    apply(made, propose(made, [flights(str(lake))], store), store)
     with store.write() as connection:
         connection.execute(text("CREATE TABLE receipts (event_id TEXT NOT NULL)"))
     return made
