@@ -64,7 +64,7 @@ class Node(BaseModel):
         return id(self.place)
 
 
-# A value that ODCS leaves open. Mappings inside still carry their places; see `place.plain`.
+# A value that ODCS leaves open. Mappings inside still carry their places; see `source_map.plain`.
 Open = Any
 
 

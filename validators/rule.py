@@ -1,7 +1,7 @@
 """What a rule is: one file on the shelf `rules/`, named after the fault that it finds.
 
 A rule's module docstring is the user's page: a summary sentence, then the sections `Why:`, `Bad:`, `Good:`
-and `Mend:`. Bad and Good are YAML of the top level, laid over a small contract (see `page.py`), and they
+and `Mend:`. Bad and Good are YAML of the top level, laid over a small contract (see `rule_page`), and they
 are the rule's own test. All that most rules need is imported from here.
 """
 

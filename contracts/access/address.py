@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from dq.contracts.shared.fault import TextFault
 
 # Hadoop's three names for one store.
-_FAMILIES = {"s3a": "s3", "s3n": "s3"}
+FAMILIES = {"s3a": "s3", "s3n": "s3"}
 # Here a container stands before the host, as in abfss://container@account.dfs.core.windows.net.
 _CONTAINERS = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 # Where a host is a machine and no bucket.
@@ -98,7 +98,7 @@ def parse(text: str) -> Address | TextFault:
     if any(segment in ("", ".", "..") for segment in segments):
         return TextFault("LOCATION_STEP", "has an empty step, '.' or '..' between two slashes", _PLAIN)
     known = host.lower() if scheme in HOSTED else host
-    return Address(_FAMILIES.get(scheme, scheme), known, segments)
+    return Address(FAMILIES.get(scheme, scheme), known, segments)
 
 
 def _file(rest: str) -> Address | TextFault:

@@ -69,7 +69,7 @@ def read(file: Found | PurePath | str, *, root: Path | None = None, limit: int =
     """The bytes of a plain file, of which there are at most `limit`.
 
     `file` is what `find` found, a file that the user named, or with `root` a name below that folder, with
-    forward slashes. Raises Absent, NotPlain, TooLarge, or Refused for what the system does not give.
+    forward slashes. Raises Absent, NotPlain, TooLarge, or FileRefused for what the system does not give.
     """
     one = _found(file, root)
     if one.refused is not None:
@@ -116,7 +116,7 @@ def exists(name: str, root: Path) -> bool:
 def replace(file: Found, before: bytes, after: bytes) -> None:
     """Puts other bytes in place of a file's, with its permissions, all or nothing.
 
-    Written beside the file, in the folder that it was read from. Raises Refused where the file does not
+    Written beside the file, in the folder that it was read from. Raises FileRefused where the file does not
     hold `before` any more, or cannot be written.
     """
     with explained(file, "written"), _parent(file) as (folder, name):
@@ -158,7 +158,7 @@ def write(path: Path, data: bytes) -> None:
     """Writes a file that the user named, in place of what it held; folders that lack are made.
 
     A relative path leads through no link below the working folder: that may be a stranger's checkout.
-    Raises Refused for a link and for what cannot be written.
+    Raises FileRefused for a link and for what cannot be written.
     """
     one = named(path)
     steps = path.parent.parts
@@ -177,7 +177,7 @@ def write(path: Path, data: bytes) -> None:
 def publish(path: Path, data: bytes) -> None:
     """Puts a file for other programs in place of what had its name, all at once, so that none reads a half.
 
-    Anybody may read it (0644). The folder must exist. Raises Refused for what cannot be written.
+    Anybody may read it (0644). The folder must exist. Raises FileRefused for what cannot be written.
     """
     one = named(path)
     with explained(one, "written"), open_beneath.folder(path.parent) as folder:

@@ -11,6 +11,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from dq.contracts.access.address import FAMILIES
 from dq.contracts.shared.errors import MissingTool
 from dq.contracts.shared.install import install_command
 
@@ -24,9 +25,6 @@ _URI = re.compile(
 _WITH_CONTAINER = frozenset({"abfs", "abfss"})
 AT_ONCE = 32
 """How many questions to a storage wait for their answers at once."""
-
-# Hadoop's names for S3, which pyarrow does not know.
-_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 
 
 def mend_of(error: Exception, otherwise: str) -> str:
@@ -54,7 +52,8 @@ def split(uri: str) -> tuple[str, str]:
     if match is None or ("@" in match[2] and match[1].lower() not in _WITH_CONTAINER):
         raise ValueError("it is no address of a file system")
     scheme = match[1].lower()
-    return f"{_SCHEMES.get(scheme, scheme)}://{match[2]}", match[3] or ""
+    # pyarrow knows one name of S3 alone.
+    return f"{FAMILIES.get(scheme, scheme)}://{match[2]}", match[3] or ""
 
 
 def load() -> None:

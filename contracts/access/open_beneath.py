@@ -30,7 +30,7 @@ class OutsideFolder(OSError):
 
 
 def parts(name: str) -> tuple[str, ...]:
-    """The components of a name with forward slashes. Raises Outside for one that leads elsewhere."""
+    """The components of a name with forward slashes. Raises OutsideFolder for one that leads elsewhere."""
     found = tuple(part for part in name.split("/") if part not in ("", "."))
     if name.startswith("/") or ".." in found or not found or "\0" in name:
         raise OutsideFolder(errno.EINVAL, "is no name below the folder", name)
@@ -43,7 +43,7 @@ def parts(name: str) -> tuple[str, ...]:
 def folder(root: Path, below: Sequence[str] = (), *, make: bool = False) -> Iterator[Folder]:
     """The folder at this way below the root, open for the block. `make`: what lacks on the way is made.
 
-    The root itself may be reached through links. Raises OSError, of which Outside says that a component
+    The root itself may be reached through links. Raises OSError, of which OutsideFolder says that a component
     below the root is a link.
     """
     if not _can_open_beside():

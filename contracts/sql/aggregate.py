@@ -100,8 +100,7 @@ def shown(tree: exp.Expr, rows: Relation) -> frozenset[str]:
 
     A number of rows tells of a column once: whether it is NULL, or one condition on it. Several counts in one
     answer, a condition that compares two columns, a CASE, a sorted or grouped query or one in a query can
-    spell a value out. `rows` is what the
-    whole query reads.
+    spell a value out. `rows` is what the whole query reads.
     """
     everything = rows.reads.union(*(one.reads for one in rows.columns.values()))
     if not isinstance(tree, exp.Select) or len(list(tree.find_all(exp.Query))) != 1:

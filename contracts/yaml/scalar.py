@@ -28,8 +28,8 @@ class UnusableScalar(ValueError):
 def value(text: str, tag: str | None, plain: bool) -> Value:
     """The Python value of a scalar; `plain` says that it was written without quotes.
 
-    Raises Unusable for a value out of range (`2026-13-45`, an integer of a million digits) and for a tag
-    that does not stand for plain data.
+    Raises UnusableScalar for a value out of range (`2026-13-45`, an integer of a million digits) and for a
+    tag that does not stand for plain data.
     """
     if tag is None or tag == "!":
         if not plain:

@@ -1,7 +1,7 @@
 """The door to Git: finds the repository and starts Git's processes; nobody else does either.
 
 Git never looks at the work tree, so that attributes, filters and the flags of the index cannot matter. With
-what a process is started, and against what, stands in `git_settings`; what is asked, in `git_objects`.
+what a process is started, and against what, stands in `settings`; what is asked, in `objects`.
 """
 
 from __future__ import annotations

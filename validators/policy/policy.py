@@ -1,6 +1,6 @@
 """The policy of a registry: which rules hold, at which severity, with which arguments, for which contracts.
 
-It is read from `dq-policy.yaml` (see `policy_file.py`); docs/reference/policy.md is the user's page.
+It is read from `dq-policy.yaml` (see `file.py`); docs/reference/policy.md is the user's page.
 """
 
 from __future__ import annotations
