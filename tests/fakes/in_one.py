@@ -3,7 +3,8 @@
     python in_one.py [--without-posix] '[[["status", "orders.odcs.yaml"], {"DQ_STORE_URL": "sqlite:///a.db"}]]'
     python in_one.py --asked
 
-Each has its words and its variables. Prints one line of JSON for each: its exit code and what it printed.
+Each has its words and its variables; PYTHONPATH is one folder. Prints one line of JSON for each: its exit
+code and what it printed.
 When asked, reads such pairs from stdin, one a line, and answers each; words that begin with `program` name a
 file that is run as `python FILE` would run it, in this process.
 Without POSIX, what only that has is taken away before dq is imported: about what Windows would say.
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 MODULES = (
@@ -65,23 +67,30 @@ def command(arguments: list[str]) -> int:
     return run(arguments)
 
 
+@contextmanager
+def beside(folder: str) -> Iterator[None]:
+    """Meanwhile the modules that lie there are found, and the next one has modules of its own."""
+    folder = os.path.abspath(folder)  # noqa: PTH100
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+        for name, module in list(sys.modules.items()):
+            if os.path.dirname(getattr(module, "__file__", None) or "") == folder:  # noqa: PTH120
+                del sys.modules[name]
+
+
 def program(file: str) -> int:
     """The exit code of a program; beside it lies what it imports."""
-    folder = os.path.dirname(os.path.abspath(file))  # noqa: PTH100, PTH120
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     try:
-        runpy.run_path(file, run_name="__main__")
+        with beside(os.path.dirname(file)):  # noqa: PTH120
+            runpy.run_path(file, run_name="__main__")
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except Exception:  # noqa: BLE001  # as Python itself ends a program
         traceback.print_exc()
         return 1
-    finally:
-        # The next one, which may lie in the place of this one, has modules of its own.
-        for name, module in list(sys.modules.items()):
-            if os.path.dirname(getattr(module, "__file__", None) or "") == folder:  # noqa: PTH120
-                del sys.modules[name]
     return 0
 
 
@@ -94,7 +103,8 @@ def ran(arguments: list[str], settings: dict[str, str]) -> dict[str, object]:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
         try:
-            code = program(arguments[1]) if arguments[:1] == ["program"] else command(arguments)
+            with beside(settings["PYTHONPATH"]) if "PYTHONPATH" in settings else nullcontext():
+                code = program(arguments[1]) if arguments[:1] == ["program"] else command(arguments)
             sys.stdout.flush()
             sys.stderr.flush()
         finally:

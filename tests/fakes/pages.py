@@ -30,7 +30,9 @@ BLOCK = re.compile(r"^```(?P<kind>\w+)(?: (?P<how>[^\n]*))?\n(?P<body>.*?)^```$"
 EXIT = re.compile(r"\s*# exit (\d+)$")
 # How long one line may take.
 SECONDS = 300
-# A line that needs no shell: no variable before it, no pipe, no other file.
+# Variables that a process may get while it runs, before a line.
+OWN = re.compile(r"(PYTHONPATH|DQ_\w+)=([\w./:-]+) +")
+# A line that needs no shell: no other variable before it, no pipe, no other file.
 PLAIN = re.compile(r"(?:dq|python) (?:'[^']*'|\"[^\"$`\\]*\"|[^'\"|&;<>$`\\(){}*?#~\n])*")
 # Shown and explained elsewhere, or needing a server that the page tells its reader to start.
 NOT_RUN = "not-run"
@@ -118,7 +120,7 @@ class _Kept:
     desk: Desk | None
     running: list[subprocess.Popen[str]] = field(default_factory=list)
 
-    def answer(self, words: list[str]) -> tuple[int, str]:
+    def answer(self, words: list[str], variables: dict[str, str]) -> tuple[int, str]:
         shared = self.desk or self
         if not shared.running or shared.running[-1].poll() is not None:
             shared.running.append(self._start(shared.stack))
@@ -126,7 +128,7 @@ class _Kept:
         assert process.stdin is not None
         assert process.stdout is not None
         asked = words[1:] if words[0] == "dq" else ["program", *words[1:]]
-        process.stdin.write(json.dumps([asked, {}]) + "\n")
+        process.stdin.write(json.dumps([asked, variables]) + "\n")
         process.stdin.flush()
         late = Timer(SECONDS, process.kill)
         late.start()
@@ -163,8 +165,10 @@ def _edited(text: str, body: str, how: str, kind: str) -> str:
 def _run(line: str, folder: Path, python: Path, kept: _Kept | None) -> str:
     wanted = EXIT.search(line)
     command = EXIT.sub("", line)
-    if kept and PLAIN.fullmatch(command):
-        code, printed = kept.answer(shlex.split(command))
+    own = OWN.match(command)
+    plain = command[own.end() :] if own else command
+    if kept and PLAIN.fullmatch(plain):
+        code, printed = kept.answer(shlex.split(plain), {own[1]: own[2]} if own else {})
     else:
         done = subprocess.run(
             ["bash", "-c", command],
