@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from random import Random
 
@@ -12,6 +13,8 @@ from dq.contracts.patterns.recursion import in_sql, recursion
 from dq.dataquality.local.offline.values import pattern as in_python
 from dq.dataquality.sql.java_regex import java
 
+# The long form is benchmarks/random_tests.py.
+EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "30"))
 CASES = {
     "a set": ("^[ab]*$", "^[ab]*$", None),
     "one or the other": ("^(a|b)*$", "^(a|b)*+$", None),
@@ -67,7 +70,7 @@ def drawn(random: Random, depth: int = 3) -> str:
 def test_what_is_possessive_finds_the_same_texts() -> None:
     random = Random(7)
     compared = possessive = 0
-    while possessive < 80:
+    while possessive < EXAMPLES:
         written = random.choice(("^", "")) + drawn(random) + drawn(random) + random.choice(("$", ""))
         if refused(written) is not None or not recursion(searched(written)).possessive:
             continue
@@ -83,4 +86,4 @@ def test_what_is_possessive_finds_the_same_texts() -> None:
             assert (found is None) == (wanted is None), (written, made.pattern, text)
             asked = in_query.search(text)
             assert (asked and asked.group()) == (wanted and wanted.group()), (written, text)
-    assert compared == 4_800
+    assert compared == 60 * EXAMPLES

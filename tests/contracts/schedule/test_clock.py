@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -30,6 +31,8 @@ from dq.contracts.schedule import (
     zone,
 )
 
+# The long form is benchmarks/random_tests.py.
+EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "100"))
 MOMENT = timedelta(microseconds=1)
 
 civil = datetime.fromisoformat
@@ -77,7 +80,7 @@ SCHEDULES = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(schedule=SCHEDULES, start=INSTANTS)
 def test_instants_ascend_strictly_in_any_zone_and_year(schedule: Schedule, start: datetime) -> None:
     found = [start, *(due.at for due in islice(schedule.after(start), 120))]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dq.contracts.schedule import Dialect, DstPolicy, Schedule, TextFault, convert, parse
 
+# The long form is benchmarks/random_tests.py.
+EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "40"))
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -85,6 +88,7 @@ def _field(low: int, high: int) -> st.SearchStrategy[str]:
     return st.one_of(st.just("*"), st.sampled_from(["*/2", "*/3"]), values, ranges)
 
 
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.tuples(_field(0, 59), _field(0, 23), _field(1, 28), _field(1, 12), _field(0, 7)))
 def test_what_was_converted_is_due_at_the_same_times_there_and_back(parts: tuple[str, ...]) -> None:
     source = unix(" ".join(parts))

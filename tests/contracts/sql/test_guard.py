@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ from dq.contracts.sql.guard import MAX_CHARACTERS, Guarded, Refused, guarded, gu
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# The long form is benchmarks/random_tests.py.
+EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "120"))
 
 HERE = Path(__file__).parent
 HOSTILE = yaml.load((HERE / "hostile.yaml").read_text(), yaml.CSafeLoader)
@@ -167,7 +171,7 @@ def queries(draw: st.DrawFn) -> str:
     return "".join(words)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=4 * EXAMPLES, deadline=None)
 @given(queries())
 def test_whatever_is_accepted_is_one_select_on_allowed_tables(query: str) -> None:
     found = guard(query, "`price`")

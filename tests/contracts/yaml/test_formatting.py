@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from dq.contracts.yaml.formatting import Formatted, formatted
 from dq.contracts.yaml.key_order import ORDER, REST, kind_below
 from dq.contracts.yaml.parse import parse
 
+# The long form is benchmarks/random_tests.py.
+DRAWN = int(os.environ.get("DQ_EXAMPLES", "120"))
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").rglob("*.odcs.yaml"))
 
 
@@ -331,7 +334,9 @@ def documents(draw: Any) -> str:
 
 
 @settings(
-    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=DRAWN,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(documents())
 def test_formatting_keeps_meaning_and_comments_and_is_done_after_one_run(text: str) -> None:

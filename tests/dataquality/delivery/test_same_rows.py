@@ -19,6 +19,8 @@ from dq.dataquality.delivery.history import replay
 from dq.dataquality.delivery.history.changes import keys
 from dq.store.engine import open_store
 
+# The long form is benchmarks/random_tests.py.
+EXAMPLES = int(os.environ.get("DQ_EXAMPLES", "20"))
 MORE = 'partition: {day: "{due:%Y-%m-%d}"}, evidence: [marker], giveUpAfter: 2d'
 # Berlin's clock goes back in these days.
 BEGIN = datetime(2026, 10, 22, tzinfo=UTC)
@@ -83,7 +85,7 @@ def _text(instant: datetime) -> str:
     return f"{instant:%Y-%m-%dT%H:%M:%S}"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(arrivals=ARRIVALS, ticks=TICKS)
 def test_any_order_and_grouping_of_ticks_gives_the_same_rows(
     template: Path, arrivals: list[int | None], ticks: list[int]

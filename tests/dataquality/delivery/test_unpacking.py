@@ -47,9 +47,13 @@ def container(codec: str, block: bytes, records: int, schema: object = LINES) ->
     return b"Obj\x01" + head + number(0) + sync + number(records) + number(len(block)) + block + sync
 
 
+def quickly(data: bytes) -> bytes:
+    return lzma.compress(data, preset=0)
+
+
 @pytest.mark.parametrize(
     ("codec", "packed"),
-    [("deflate", deflated), ("bzip2", bz2.compress), ("xz", lzma.compress)],
+    [("deflate", deflated), ("bzip2", bz2.compress), ("xz", quickly)],
     ids=["deflate", "bzip2", "xz"],
 )
 def test_a_block_that_unpacks_to_too_much_is_refused(codec: str, packed: Callable[[bytes], bytes]) -> None:
