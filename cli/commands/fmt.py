@@ -47,12 +47,12 @@ def command(
             output.note(f"{file}: left as it is: {made.why_not}")
         elif made.data != before:
             changed += 1
+            if not dry:
+                replace(file, before, made.data)
             if diff:
                 _show(file, before, made.data)
             else:
                 output.line(f"{'Would write' if dry else 'Wrote'} {file}.")
-            if not dry:
-                replace(file, before, made.data)
     output.note(_closing(len(files), changed, refused, dry))
     raise typer.Exit(1 if refused or (dry and changed) else 0)
 

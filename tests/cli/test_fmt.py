@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,20 @@ def test_a_second_run_has_nothing_to_do(registry, capsys):
 
     assert run(["fmt", "--check"]) == 0
     assert "2 contracts: all in order." in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_not_said_to_be(registry, capsys):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        code = run(["fmt"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    out, err = capsys.readouterr()
+    assert (code, out, "messy.odcs.yaml cannot be written" in err) == (3, "", True)
+    assert (registry / "messy.odcs.yaml").read_text() == MESSY
 
 
 def test_check_lists_what_would_change_and_writes_nothing(registry, capsys):
