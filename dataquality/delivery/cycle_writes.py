@@ -16,7 +16,7 @@ from dq.contracts.shared.install import release
 from dq.contracts.shared.outcome import CycleStatus
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import proof
-from dq.dataquality.delivery.ledger import Kept
+from dq.dataquality.delivery.ledger import OF_CYCLE, Kept
 from dq.dataquality.delivery.sources.evidence import Evidence, SourceAnswer
 from dq.dataquality.delivery.state import watermarks
 from dq.dataquality.delivery.state.keys import Key, key_of, parts
@@ -70,11 +70,7 @@ def _there(tx: Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]]) -> set[tu
 
 def _row(slo: Slo, cycle: Cycle) -> dict[str, object]:
     return {
-        "contract": cycle.contract,
-        "object": cycle.object,
-        "slo": cycle.slo,
-        "due_at": cycle.due_at,
-        "breach_at": cycle.breach_at,
+        **{name: getattr(cycle, name) for name in OF_CYCLE},
         "nominal": cycle.nominal.isoformat(),
         "note": cycle.note,
         "partitions": [[list(pair) for pair in partition] for partition in cycle.partitions],
@@ -83,7 +79,6 @@ def _row(slo: Slo, cycle: Cycle) -> dict[str, object]:
         "told": False,
         "contract_version": slo.contract.version,
         "contract_hash": slo.contract.digest or None,
-        "tzdata": cycle.tzdata,
         "calendar": cycle.calendar or None,
         "dq": release(),
         "excuse": cycle.excuse or None,

@@ -208,7 +208,7 @@ def delivered_since(
 def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select have no shape to name
     """A row as values."""
     made = Cycle(
-        **{name: getattr(row, name) for name in _OF_CYCLE},
+        **{name: getattr(row, name) for name in OF_CYCLE},
         nominal=datetime.fromisoformat(row.nominal),
         note=Note(row.note),
         partitions=tuple(tuple((a, b) for a, b in partition) for partition in row.partitions or ()),
@@ -228,8 +228,8 @@ def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select 
     )
 
 
-# Columns whose values mean the same here.
-_OF_CYCLE = ("contract", "object", "slo", "due_at", "breach_at", "tzdata")
+# Columns that have the values of a cycle, and of what is kept of it, as they are.
+OF_CYCLE = ("contract", "object", "slo", "due_at", "breach_at", "tzdata")
 _AS_IT_STANDS = (
     *("id", "reason", "delivered_at", "first_seen_at", "told", "blind", "held", "held_until", "source"),
     *("arriving_since", "look_again_at", "gone_since", "anew_at"),

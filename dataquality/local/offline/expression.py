@@ -7,7 +7,6 @@ would be a second meaning for one promise.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -94,6 +93,11 @@ def _strict(compute: Callable[..., object], *parts: Reading) -> Reading:
     return reading
 
 
+def _of(part: Reading, told: Callable[[object], bool]) -> Reading:
+    """What is told of a value, NULL or not."""
+    return lambda subject: told(part(subject))
+
+
 def _path(node: t.Path, _: _Subject) -> Reading:
     def reading(subject: object) -> object:
         value = subject
@@ -145,8 +149,7 @@ def _not(node: p.Not, here: _Subject) -> Reading:
 def _missing(node: p.Missing, here: _Subject) -> Reading:
     steps = node.value.steps
     if not steps or (here.row and len(steps) == 1):
-        value = _path(node.value, here)
-        return lambda subject: value(subject) is None
+        return _of(_path(node.value, here), lambda value: value is None)
     holder = _path(t.Path(steps[:-1]), here)
 
     def reading(subject: object) -> bool:
@@ -202,8 +205,7 @@ def _pattern(java: object) -> Any:
 
 
 def _has_day(node: p.HasDay, here: _Subject) -> Reading:
-    value, found = _value(node.value, here), _pattern(node.shape.pattern)
-    return lambda subject: has_day(found, node.shape, value(subject))
+    return _of(_value(node.value, here), functools.partial(has_day, _pattern(node.shape.pattern), node.shape))
 
 
 def _multiple(node: p.MultipleOf, here: _Subject) -> Reading:
@@ -233,21 +235,6 @@ def _opaque(node: t.Opaque, here: _Subject) -> Reading:
     return _truth(read_predicate(node.sql), here)
 
 
-def _null(node: p.IsNull, here: _Subject) -> Reading:
-    value = _value(node.value, here)
-    return lambda subject: value(subject) is None
-
-
-def _is_nan(node: p.IsNaN, here: _Subject) -> Reading:
-    value = _value(node.value, here)
-
-    def reading(subject: object) -> bool:
-        found = value(subject)
-        return isinstance(found, float) and math.isnan(found)
-
-    return reading
-
-
 def _function(node: t.Function, here: _Subject) -> Reading:
     parts = [_value(each, here) for each in node.arguments]
     if node.name == "coalesce":
@@ -267,9 +254,9 @@ def _extract(pattern: Any, group: Any, text: str) -> str:
 _TRUTHS: _Table = {
     p.Constant: lambda node, _: lambda _subject: node.truth,
     p.Holds: lambda node, here: _value(node.value, here),
-    p.IsNull: _null,
+    p.IsNull: lambda node, here: _of(_value(node.value, here), lambda value: value is None),
     p.Missing: _missing,
-    p.IsNaN: _is_nan,
+    p.IsNaN: lambda node, here: _of(_value(node.value, here), values.is_nan),
     p.Compare: _compare,
     p.In: _in,
     p.Matches: _matches,

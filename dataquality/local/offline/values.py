@@ -29,8 +29,8 @@ def order(one: object, other: object) -> int:
     A float and an exact number are compared as floats, as Spark does.
     """
     one, other = _alike(one, other)
-    if _nan(one) or _nan(other):
-        return int(_nan(one)) - int(_nan(other))
+    if is_nan(one) or is_nan(other):
+        return int(is_nan(one)) - int(is_nan(other))
     try:
         return int(one > other) - int(one < other)  # type: ignore[operator]  # they are alike
     except TypeError as error:
@@ -57,13 +57,14 @@ def _same_kind(pattern: dt.date, text: str) -> dt.date:
         raise Incomparable("a text that is no date is compared with one") from error
 
 
-def _nan(value: object) -> bool:
+def is_nan(value: object) -> bool:
+    """Whether it is a float that is NaN."""
     return isinstance(value, float) and math.isnan(value)
 
 
 def key(value: object) -> Hashable:
     """Something hashable that is equal for values which Spark groups together."""
-    if _nan(value):
+    if is_nan(value):
         return ("NaN",)
     if isinstance(value, Mapping):
         return tuple(key(part) for part in value.values())
