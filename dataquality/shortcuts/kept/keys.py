@@ -15,7 +15,7 @@ from dq.dataquality.model.column import Column
 from dq.dataquality.model.metric import Answer, DistinctKeys, Metric, RepeatedKeys
 from dq.dataquality.shortcuts.kept.folders import Folders, rows_of
 from dq.dataquality.shortcuts.kept.tasks import by_tasks
-from dq.dataquality.shortcuts.kernels.codes import Codes, Keys
+from dq.dataquality.shortcuts.kernels.codes import Codes, Keys, run_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -132,7 +132,7 @@ def _counted(
     if stored.keys() != wanted.keys():
         # Another check has changed them since.
         return None
-    together = _unpacked(stored[TOGETHER]) if members else _union([])
+    together = _unpacked(stored[TOGETHER]) if members else run_of([]).codes
     settled = [_unpacked(stored[one]) for one in since] + [new[one].codes for one in new if prints[one]]
     open_ = [new[one].codes for one in new if not prints[one]]
     keep = {
@@ -141,24 +141,15 @@ def _counted(
         if (print := prints[one])
     }
     if sum(map(len, settled)) * _SINCE > len(together):
-        together = _union([together, *settled])
+        together = run_of([together, *settled]).codes
         settled = []
         whole = {one: print for one, print in prints.items() if print}
         told = "\n".join(sorted(f"{folder}\n{print}" for folder, print in whole.items()))
         keep[TOGETHER] = HeldKeys(hashlib.sha256(told.encode()).hexdigest(), 0, whole, _packed(together))
     if keep:
         memory.hold(dataset.path, question, keep, held.keys() - prints.keys())
-    since_then = _union([*settled, *open_])
+    since_then = run_of([*settled, *open_]).codes
     return rows, len(together) + len(since_then) - _shared(together, since_then)
-
-
-def _union(codes: Sequence[Any]) -> Any:
-    """All of them, each once, ascending."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    both = pa.chunked_array(codes, pa.int64()).unique()
-    return both.take(pc.sort_indices(both))
 
 
 def _shared(many: Any, few: Any) -> int:
