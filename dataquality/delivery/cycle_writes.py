@@ -42,8 +42,7 @@ class Move:
     @property
     def delivered_at(self) -> datetime | None:
         """When it was delivered, as it is judged now."""
-        lateness = self.judged.lateness
-        return self.before.cycle.due_at + lateness if lateness is not None else None
+        return self.judged.delivered_at(self.before.cycle)
 
 
 def enumerate_all(tx: Connection, due: Sequence[tuple[Slo, Sequence[Cycle]]], until: datetime) -> None:

@@ -45,6 +45,10 @@ class CycleVerdict:
     reason: str
     grounds: Grounds | None = None
 
+    def delivered_at(self, cycle: Cycle) -> datetime | None:
+        """When the cycle was delivered; None while nothing counts as delivered."""
+        return cycle.due_at + self.lateness if self.lateness is not None else None
+
 
 def judge_on(cycle: Cycle, grounds: Grounds, now: datetime) -> CycleVerdict:
     """The status of a cycle at `now` on these grounds, which it carries: who stores them can ask again."""

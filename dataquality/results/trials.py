@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from sqlalchemy import Connection, func, insert, select
 
 from dq.dataquality.model.verification import Tally
@@ -10,8 +12,7 @@ from dq.dataquality.results.tables import statistics_trial
 
 def save(tx: Connection, run: int, tally: Tally) -> None:
     """Keeps what came of the trial of a run, by the run's id."""
-    told = {"proofs": tally.proofs, "scans": tally.scans, "disagreements": tally.disagreements}
-    tx.execute(insert(statistics_trial).values(run_id=run, **told))
+    tx.execute(insert(statistics_trial).values(run_id=run, **asdict(tally)))
 
 
 def ever(tx: Connection) -> Tally:

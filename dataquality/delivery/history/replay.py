@@ -13,7 +13,7 @@ from dq.dataquality.delivery.history import changes
 from dq.dataquality.delivery.history.changes import StatusChange
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.state.keys import Key
-from dq.dataquality.delivery.status import CycleVerdict, judge_on
+from dq.dataquality.delivery.status import judge_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +51,18 @@ def _replayed(kept: Kept, done: Sequence[StatusChange]) -> Replayed:
     status, wrong = CycleStatus.PENDING, list[str]()
     delivered, reason = None, ""
     for one in done:
+        at = f"at {one.at.isoformat()}"
         if one.before is not status:
-            wrong.append(f"at {one.at.isoformat()} it was {status}, and the change says {one.before}")
+            wrong.append(f"{at} it was {status}, and the change says {one.before}")
         status, delivered, reason = one.after, None, one.reason
         if one.grounds is None:
             continue
         verdict = judge_on(kept.cycle, one.grounds, one.at)
         if verdict.status is not one.after:
-            wrong.append(
-                f"at {one.at.isoformat()} its grounds make it {verdict.status}, stored is {one.after}"
-            )
+            wrong.append(f"{at} its grounds make it {verdict.status}, stored is {one.after}")
         elif verdict.reason != one.reason:
-            wrong.append(
-                f"at {one.at.isoformat()} its grounds say {verdict.reason!r}, stored is {one.reason!r}"
-            )
-        delivered = _delivered(kept, verdict)
+            wrong.append(f"{at} its grounds say {verdict.reason!r}, stored is {one.reason!r}")
+        delivered = verdict.delivered_at(kept.cycle)
     if kept.status is not status:
         wrong.append(f"its changes make it {status}, its row says {kept.status}")
     if kept.delivered_at != delivered and _proven(done):
@@ -80,11 +77,7 @@ def _as_of(kept: Kept, done: Sequence[StatusChange], at: datetime) -> Replayed:
     if last.grounds is None:
         return Replayed(kept, last.after, None, last.reason, _proven(done))
     verdict = judge_on(kept.cycle, last.grounds, at)
-    return Replayed(kept, verdict.status, _delivered(kept, verdict), verdict.reason, _proven(done))
-
-
-def _delivered(kept: Kept, verdict: CycleVerdict) -> datetime | None:
-    return kept.cycle.due_at + verdict.lateness if verdict.lateness is not None else None
+    return Replayed(kept, verdict.status, verdict.delivered_at(kept.cycle), verdict.reason, _proven(done))
 
 
 def _proven(done: Iterable[StatusChange]) -> bool:

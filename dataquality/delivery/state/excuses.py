@@ -31,16 +31,9 @@ class Excuse:
 
 def record(tx: Connection, excuses: Iterable[Excuse]) -> None:
     """Adds them to what was said before."""
+    told = ("due_at", "at", "by", "reason", "undone")
     rows = [
-        {
-            **dict(zip(KEY, one.key, strict=True)),
-            "due_at": one.due_at,
-            "at": one.at,
-            "by": one.by,
-            "reason": one.reason,
-            "undone": one.undone,
-        }
-        for one in excuses
+        dict(zip(KEY, one.key, strict=True)) | {name: getattr(one, name) for name in told} for one in excuses
     ]
     if rows:
         tx.execute(insert(cycle_excuse), rows)

@@ -41,15 +41,4 @@ def remember(tx: Connection, tables: Sequence[KnownTable]) -> None:
     columns = table_metadata.c
     names = sorted({(one.contract, one.object) for one in tables})
     tx.execute(delete(table_metadata).where(tuple_(columns.contract, columns.object).in_(names)))
-    rows = [
-        {
-            "digest": one.digest,
-            "object": one.object,
-            "contract": one.contract,
-            "print": one.print,
-            "place": asdict(one.place),
-            "facts": asdict(one.facts),
-        }
-        for one in tables
-    ]
-    tx.execute(insert(table_metadata), rows)
+    tx.execute(insert(table_metadata), list(map(asdict, tables)))
