@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -22,18 +22,12 @@ PAST = "(past)"
 _BEGINS = ("opened", "reopened")
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What an event did: the incident's id, and opened, joined, reopened, recovered, resolved or acked."""
-
-    incident: str
-    kind: str
-
-
 def record(
     tx: Connection, event: Breach | Recovery, routes: Iterable[AlertRoute], now: datetime
-) -> Recorded | None:
-    """Write the event and what is to be told; None when it is no news. The same event twice is no news.
+) -> str | None:
+    """Write the event and what is to be told, and give the incident's id; None when it is no news.
+
+    The same event twice is no news.
 
     `tx` is a transaction of `Store.write()`; nothing is sent before `drain`. A breach is told to the routes
     that take its severity, and all that follows to every channel that heard of the incident.
@@ -58,7 +52,7 @@ def record_past(
     facts: Facts,
     route: AlertRoute,
     now: datetime,
-) -> Recorded:
+) -> None:
     """Write what broke and ended before anybody could be told, to be told once to one place.
 
     It is an incident that was never open. The same key at the same instant is the same one.
@@ -66,11 +60,10 @@ def record_past(
     incident = past(Breach(key, severity, now.isoformat(), title, now, facts))
     if ledger.get(tx, incident.id) is None:
         _write(tx, IncidentStep(incident, incident.state.value, ()), now.isoformat(), [route], now)
-    return Recorded(incident.id, incident.state.value)
 
 
-def acknowledge(tx: Connection, incident_id: str, who: str, now: datetime) -> Recorded | None:
-    """Note that `who` is on it; None when there is no such incident, or it is not open.
+def acknowledge(tx: Connection, incident_id: str, who: str, now: datetime) -> str | None:
+    """Note that `who` is on it, and give the incident's id; None when it is not there, or not open.
 
     Whoever takes a digest takes all that it stands for.
     """
@@ -95,7 +88,7 @@ def _write(
     routes: Iterable[AlertRoute],
     now: datetime,
     detail: str = "",
-) -> Recorded:
+) -> str:
     incident = done.incident
     if done.kind in _BEGINS:
         incident = silences.silenced(tx, incident, now)
@@ -122,4 +115,4 @@ def _write(
     storm.follow(tx, incident, now)
     if incident.state.closed:
         plans.release(tx, incident, now)
-    return Recorded(incident.id, done.kind)
+    return incident.id

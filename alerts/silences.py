@@ -54,8 +54,6 @@ class AlertSilence:
     who: str
     at: datetime
     until: datetime
-    ended_at: datetime | None = None
-    ended_by: str | None = None
 
     @property
     def why(self) -> str:
@@ -137,4 +135,4 @@ def _under(incident: Incident, holding: Iterable[AlertSilence]) -> Incident:
 
 def _silence(row: Row[tuple[object, ...]]) -> AlertSilence:
     pattern = KeyPattern(row.contract, row.object, row.group_id)
-    return AlertSilence(row.id, pattern, row.reason, row.by, row.at, row.until, row.ended_at, row.ended_by)
+    return AlertSilence(row.id, pattern, row.reason, row.by, row.at, row.until)

@@ -35,7 +35,7 @@ from dq.alerts.sending import claims, due, fold, outstanding, transitions
 from dq.alerts.sending.claims import ClaimedRow
 from dq.alerts.sending.due import DueLane
 from dq.alerts.sending.outstanding import Outstanding
-from dq.alerts.sending.settlement import Dead, Desk
+from dq.alerts.sending.settlement import Desk
 from dq.store import Store
 
 LOOK_BACK = timedelta(seconds=60)
@@ -49,7 +49,7 @@ TIRED_AFTER, REST = 3, timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """What a drain did: `sent` and `dead` in this run, `waiting` of all that is left, and from when on.
+    """What a drain did: `sent` in this run, `waiting` of all that is left, and from when on.
 
     `broken` are the channels through which nothing can be sent, each with its reason. `outstanding` is all
     that was refused or still waits, from runs before too.
@@ -58,7 +58,6 @@ class Drained:
     sent: int = 0
     waiting: int = 0
     next_at: datetime | None = None
-    dead: tuple[Dead, ...] = ()
     broken: Mapping[str, str] = field(default_factory=dict)
     outstanding: tuple[Outstanding, ...] = ()
 
@@ -84,7 +83,7 @@ def drain(
     with store.read() as tx:
         count, next_at = due.waiting(tx, now())
         left = outstanding.all_of(tx, now())
-    return Drained(run.sent, count, next_at, tuple(run.dead), dict(run.broken), tuple(left))
+    return Drained(run.sent, count, next_at, dict(run.broken), tuple(left))
 
 
 @dataclass(slots=True)
@@ -95,7 +94,6 @@ class _Run:
     jitter: Callable[[], float]
     fallbacks: Sequence[AlertRoute]
     sent: int = 0
-    dead: list[Dead] = field(default_factory=list)
     broken: dict[str, str] = field(default_factory=dict)
     # Of each channel only its own pass touches these.
     unclear: Counter[str] = field(default_factory=Counter)
@@ -137,7 +135,6 @@ class _Run:
 
     def _add(self, desk: Desk) -> None:
         self.sent += desk.sent
-        self.dead += desk.dead
         if desk.broken:
             self.broken[desk.name] = desk.broken
 

@@ -46,15 +46,6 @@ LIMITED_TARGETS = 3
 """So many targets that are limited at once, and the limit is taken for the whole channel's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dead:
-    """Something that was refused, or given up."""
-
-    lane: Lane
-    operation: str
-    reason: str
-
-
 @dataclass(slots=True)
 class Desk:
     """One channel's answers in one pass, and what they came to.
@@ -69,7 +60,6 @@ class Desk:
     jitter: Callable[[], float]
     fallbacks: Sequence[AlertRoute]
     sent: int = 0
-    dead: list[Dead] = field(default_factory=list)
     copies: list[MessagePlace] = field(default_factory=list)
     broken: str = ""
 
@@ -106,8 +96,7 @@ class Desk:
 
     def give_up(self, tx: Connection, claim: ClaimedRow, reason: str) -> None:
         again_at = None if self._is_long_over(tx, claim) else self.now() + REFUSED_AGAIN_AFTER
-        if transitions.bury(tx, claim, reason, self.now(), again_at) and not claim.revived:
-            self.dead.append(Dead(claim.lane, claim.operation, reason))
+        transitions.bury(tx, claim, reason, self.now(), again_at)
 
     def wait(self, tx: Connection, claim: ClaimedRow, answer: NotSent, until: datetime) -> None:
         """Let all that the answer concerns wait."""

@@ -61,15 +61,12 @@ def unsure(tx: Connection, claimed: ClaimedRow, at: datetime, reason: str, looks
     return _settle(tx, claimed, **changes)
 
 
-def bury(tx: Connection, claimed: ClaimedRow, reason: str, now: datetime, again_at: datetime | None) -> bool:
+def bury(tx: Connection, claimed: ClaimedRow, reason: str, now: datetime, again_at: datetime | None) -> None:
     """Note that it was refused; it is tried again at `again_at`, or never."""
-    if not _settle(tx, claimed, state=OutboxStatus.DEAD, reason=reason, not_before=again_at or NEVER):
-        return False
-    if claimed.revived:
-        return True
-    detail = f"{claimed.operation} to {claimed.lane}: {reason}"
-    ledger.log(tx, claimed.lane.incident, "dead", claimed.message.revision, now, detail=detail)
-    return True
+    buried = _settle(tx, claimed, state=OutboxStatus.DEAD, reason=reason, not_before=again_at or NEVER)
+    if buried and not claimed.revived:
+        detail = f"{claimed.operation} to {claimed.lane}: {reason}"
+        ledger.log(tx, claimed.lane.incident, "dead", claimed.message.revision, now, detail=detail)
 
 
 def drop(tx: Connection, claimed: ClaimedRow, reason: str) -> bool:

@@ -25,7 +25,6 @@ _columns = consumer_notice.c
 class ConsumerNotice:
     """One event for one place: its CloudEvent as a text, and what subscriptions filter by."""
 
-    number: int
     event_id: str
     target: str
     body: str
@@ -78,12 +77,12 @@ def take(store: Store, number: int, now: datetime, lease: timedelta) -> Consumer
     until = _columns.taken_until
     free = here & or_(until.is_(None), until <= now, until > now + 2 * lease)
     values = {"taken_until": now + lease, "attempts": _columns.attempts + 1}
-    names = (_columns.number, _columns.event_id, _columns.target, _columns.body, _columns.attributes)
+    names = (_columns.event_id, _columns.target, _columns.body, _columns.attributes)
     with store.write() as tx:
         if tx.execute(update(consumer_notice).where(free).values(values)).rowcount == 0:
             return None
         row = tx.execute(select(*names).where(here)).one()
-    return ConsumerNotice(*row[:4], tuple((name, text) for name, text in row.attributes))
+    return ConsumerNotice(*row[:3], tuple((name, text) for name, text in row.attributes))
 
 
 def sent(store: Store, number: int, now: datetime) -> None:

@@ -47,7 +47,7 @@ def tell(
     """
     sent = 0
     for target, notifier in notifiers.items():
-        desk = _Desk(store, target, notifier, clock, lease)
+        desk = _Desk(store, notifier, clock, lease)
         up = True
         while up and event_id and (found := notices.numbers(store, target, 1, event_id)):
             ended = desk.send(found[0])
@@ -74,7 +74,6 @@ class _Ended(Enum):
 @dataclass(frozen=True, slots=True)
 class _Desk:
     store: Store
-    target: str
     notifier: Notifier
     clock: Callable[[], datetime]
     lease: timedelta

@@ -8,6 +8,7 @@ import pytest
 from fakes.breaches import breach, recovery
 from fakes.slack import TOKEN
 
+from dq.alerts import ledger
 from dq.alerts.channel import Open
 from dq.alerts.channels import load
 from dq.alerts.sending.deliver import drain
@@ -209,18 +210,19 @@ def test_an_update_that_went_astray_is_simply_sent_again(tell, send, slack, cloc
     assert slack.called("conversations.history") == []
 
 
-def test_what_nobody_takes_is_given_up_a_day_after_the_resolve(tell, send, slack, clock):
-    tell(breach(1))
+def test_what_nobody_takes_is_given_up_a_day_after_the_resolve(tell, send, slack, clock, store):
+    (incident,) = tell(breach(1))
     send()
     tell(recovery(1))
     slack.fault("chat.update", "rate", times=400)
     slack.fault("chat.postMessage", "rate", times=400)
-    dead = []
     for _ in range(60):
-        dead += send().dead
+        send()
         clock.pass_by(minutes=30)
 
-    assert [(gone.operation, gone.reason) for gone in dead] == [
+    with store.read() as tx:
+        dead = [step.detail for step in ledger.history(tx, incident) if step.kind == "dead"]
+    assert [(text.split()[0], text.split()[-1]) for text in dead] == [
         ("update", "ratelimited"),
         ("reply:resolved", "ratelimited"),
     ]

@@ -40,7 +40,7 @@ def send(store, channels, clock):
 def ack(store, clock):
     def on_it(recorded, who="ana"):
         with store.write() as tx:
-            acknowledge(tx, recorded.incident, who, clock())
+            acknowledge(tx, recorded, who, clock())
 
     return on_it
 

@@ -49,7 +49,7 @@ def test_a_message_slack_cannot_show_arrives_as_plain_text(tell, send, slack, st
 
     drained = send()
 
-    assert (drained.sent, drained.dead, slack.posts[0]["blocks"]) == (1, (), [])
+    assert (drained.sent, drained.outstanding, slack.posts[0]["blocks"]) == (1, (), [])
     assert "promised" in slack.posts[0]["text"]
     with store.read() as tx:
         assert tx.execute(select(tables.outbox.c.reason).where(tables.outbox.c.wait == "")).scalar_one() == (
@@ -64,8 +64,8 @@ def test_a_broken_route_is_dead_and_somebody_else_is_told(tell, send, slack, ter
 
     drained = send()
 
-    assert [(dead.lane.target, dead.operation, dead.reason) for dead in drained.dead] == [
-        ("#orders-alerts", "create", code)
+    assert [(one.place, one.count, one.reason, one.refused) for one in drained.outstanding] == [
+        ("slack:#orders-alerts", 1, code, True)
     ]
     assert (drained.waiting, drained.sent, len(terminal)) == (0, 1, 1)
 
@@ -79,7 +79,8 @@ def test_a_broken_channel_waits_and_somebody_else_is_told_of_all(tell, send, sla
     clock.pass_by(seconds=1)
     mended = send()
 
-    assert (broken.broken, broken.dead, broken.waiting, len(terminal)) == ({"slack": code}, (), 2, 2)
+    assert (broken.broken, broken.waiting, len(terminal)) == ({"slack": code}, 2, 2)
+    assert not any(one.refused for one in broken.outstanding)
     assert (mended.broken, mended.waiting, len(slack.posts)) == ({}, 0, 2)
 
 
@@ -125,7 +126,7 @@ def test_a_message_that_may_no_longer_change_is_answered_in_its_thread(tell, sen
 
     drained = send()
 
-    assert (drained.waiting, drained.dead, len(slack.replies)) == (0, (), 1)
+    assert (drained.waiting, drained.outstanding, len(slack.replies)) == (0, (), 1)
 
 
 @pytest.mark.parametrize("code", [code for code in codes("message") if "metadata" in code])

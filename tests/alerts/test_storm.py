@@ -270,7 +270,7 @@ def test_a_digest_that_somebody_deleted_is_made_again(tell, send, slack, deleted
     tell(*(recovery(1, key=key(number)) for number in range(6)))
     drained = send()
 
-    assert (drained.waiting, drained.dead) == (0, ())
+    assert (drained.waiting, drained.outstanding) == (0, ())
     assert [root["text"] for root in slack.roots] == ["RESOLVED: 6 incidents at once"]
 
 

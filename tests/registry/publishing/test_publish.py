@@ -268,7 +268,7 @@ def test_half_a_line_of_a_killed_writer_is_cut_away(lake: Path) -> None:
     file = lake / "events.jsonl"
     file.write_bytes(b'{"event_id": "other"}\n{"event_id": "ha')
     body = json.dumps(cloud_event(DeliveryEvent("mine", delivery(lake), NOW)), separators=(",", ":"))
-    notice = ConsumerNotice(1, "mine", f"file:{file}", body, ())
+    notice = ConsumerNotice("mine", f"file:{file}", body, ())
 
     JsonLines(file)(notice)
     JsonLines(file)(notice)

@@ -210,7 +210,7 @@ def test_what_is_no_answer_of_aws_leaves_the_notice_waiting(
 
 
 def test_a_topic_that_does_not_exist_is_down_and_says_so(consumers: Consumers) -> None:
-    notice = ConsumerNotice(1, "id", TOPIC.replace("air", "sea"), "{}", (("event", "delivered"),))
+    notice = ConsumerNotice("id", TOPIC.replace("air", "sea"), "{}", (("event", "delivered"),))
 
     with pytest.raises(PlaceDown, match=r"AWS refused to publish to .*dq-sea"):
         tell_topic(notice)
@@ -232,7 +232,7 @@ def test_a_message_that_sns_would_not_take_is_refused_before_it_leaves_and_alone
     heard = consumers.subscribe("all", {})
 
     with pytest.raises(MessageRefused, match=said):
-        tell_topic(ConsumerNotice(1, "id", TOPIC, body, attributes))
+        tell_topic(ConsumerNotice("id", TOPIC, body, attributes))
 
     assert heard() == []
 
