@@ -36,7 +36,7 @@ settings.register_profile("dq", deadline=None, derandomize=os.environ.get("CI") 
 settings.load_profile("dq")
 
 # Of what a test installs little is imported, and that compiles itself: to compile all took a minute and more.
-os.environ |= {"UV_COMPILE_BYTECODE": "0", "PIP_NO_COMPILE": "1"}
+os.environ |= {"UV_COMPILE_BYTECODE": "0", "PIP_COMPILE": "0"}
 
 # Spark's tasks in Python take the first python3 on the path else, which may have neither dq nor pyarrow.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
