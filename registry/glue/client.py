@@ -18,7 +18,7 @@ from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshabl
 from botocore.loaders import Loader, create_loader
 
 from dq.contracts.shared.errors import UsageError
-from dq.registry.glue.errors import explained, refuse_pages
+from dq.registry.glue.errors import opening, refuse_pages
 from dq.registry.glue.rates import Bucket, Rate
 from dq.registry.glue.validation import refuse
 
@@ -58,7 +58,7 @@ def connect(
         raise UsageError(
             f"--role-arn {role_arn!r} is no role.", "Write arn:aws:iam::123456789012:role/registrar."
         )
-    with explained("open Glue"):
+    with opening("Glue"):
         session = aws_session(role_arn, {"glue": refuse})
         client = polite(session, "glue", rates, attempts=attempts, read_timeout=read_timeout)
         account = catalog_id or (role_arn.split(":")[4] if role_arn else "")

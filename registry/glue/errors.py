@@ -21,6 +21,7 @@ _SHOWN = 300
 _UNKNOWN_CODES = frozenset({"InternalServiceException", "OperationTimeoutException", "InternalFailure"})
 _PERMIT = "Give the role this permission; docs/reference/privileges.md has what each duty needs."
 _CREDENTIALS = "Look at the credentials of this machine."
+_SET_UP = "Set region and credentials as for the AWS command line."
 _MENDS = {
     **dict.fromkeys(("AccessDeniedException", "AccessDenied", "AuthorizationError"), _PERMIT),
     **dict.fromkeys(("ExpiredTokenException", "ExpiredToken"), "Log in to AWS again."),
@@ -86,10 +87,7 @@ def explained(what: str) -> Iterator[None]:
     try:
         yield
     except _SETTINGS as error:
-        raise UsageError(
-            f"AWS cannot be asked to {what}: {_line(error)}",
-            "Set region and credentials as for the AWS command line.",
-        ) from error
+        raise UsageError(f"AWS cannot be asked to {what}: {_line(error)}", _SET_UP) from error
     except aws.ClientError as error:
         mend = _MENDS.get(code_of(error), "Mend that, then run again.")
         raise Unreadable(f"AWS refused to {what}: {_line(error)}", mend) from error
@@ -97,6 +95,16 @@ def explained(what: str) -> Iterator[None]:
         raise Unreadable(
             f"AWS did not answer when asked to {what}: {_line(error)}", "Try again; nothing is done twice."
         ) from error
+
+
+@contextmanager
+def opening(what: str) -> Iterator[None]:
+    """The same while clients are made: for an address or a number that is none botocore has ValueError."""
+    with explained(f"open {what}"):
+        try:
+            yield
+        except ValueError as error:
+            raise UsageError(f"AWS cannot be asked to open {what}: {_line(error)}", _SET_UP) from error
 
 
 def _line(error: BaseException) -> str:

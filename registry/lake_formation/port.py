@@ -12,7 +12,7 @@ from botocore import exceptions as aws
 
 from dq.contracts.shared.errors import DqError
 from dq.registry.glue.client import account_of, aws_session, polite
-from dq.registry.glue.errors import ABSENT, THERE, code_of, explained, unless
+from dq.registry.glue.errors import ABSENT, THERE, code_of, explained, opening, unless
 from dq.registry.glue.rates import Rate
 from dq.registry.lake_formation.link import ConsumerAccount, permissions
 from dq.registry.lake_formation.steps import (
@@ -205,7 +205,7 @@ def connect_lake(
 
     Raises UsageError without a region or credentials, Unreadable when AWS does not answer.
     """
-    with explained("open Lake Formation"):
+    with opening("Lake Formation"):
         client = polite(aws_session(role_arn, {"lakeformation": refuse}), "lakeformation", rates)
     return LakeFormation(client, account, {"CatalogId": catalog_id} if catalog_id else {})
 
@@ -215,7 +215,7 @@ def connect_consumer(role_arn: str = "") -> tuple[ConsumerAccount, str]:
 
     Raises UsageError without a region or credentials, Unreadable when AWS does not answer.
     """
-    with explained("open Lake Formation, Glue and RAM"):
+    with opening("Lake Formation, Glue and RAM"):
         session = aws_session(role_arn, {"lakeformation": refuse})
         ram, glue, lake = (polite(session, one, {}) for one in ("ram", "glue", "lakeformation"))
         return ConsumerAccount(ram, glue, lake), account_of(session)

@@ -11,7 +11,7 @@ from botocore import exceptions as aws
 
 from dq.contracts.shared.errors import UsageError
 from dq.registry.glue.client import aws_session, polite
-from dq.registry.glue.errors import code_of, explained, unless
+from dq.registry.glue.errors import code_of, explained, opening, unless
 from dq.registry.glue.rates import Rate
 from dq.registry.scheduler.validation import refuse
 
@@ -92,6 +92,6 @@ def connect_scheduler(role_arn: str = "", *, rates: Mapping[str, Rate] = RATES) 
 
     Raises UsageError without a region or credentials, Unreadable when AWS does not answer.
     """
-    with explained("open EventBridge Scheduler"):
+    with opening("EventBridge Scheduler"):
         session = aws_session(role_arn, {"scheduler": refuse})
         return Scheduler(polite(session, "scheduler", rates))

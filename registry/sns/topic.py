@@ -14,7 +14,7 @@ from botocore.config import Config
 
 from dq.contracts.shared.errors import DqError
 from dq.registry.glue.client import new_session
-from dq.registry.glue.errors import code_of, explained, refuse_pages
+from dq.registry.glue.errors import code_of, explained, opening, refuse_pages
 from dq.registry.publishing.notices import ConsumerNotice
 from dq.registry.publishing.tell import PlaceDown
 from dq.registry.sns.validation import MessageRefused, refuse
@@ -36,7 +36,8 @@ def tell_topic(notice: ConsumerNotice) -> None:
     attributes = {name: {"DataType": "String", "StringValue": text} for name, text in notice.attributes}
     try:
         with explained(f"publish to {arn}"):
-            client = _client(arn.split(":")[3])
+            with opening("SNS"):
+                client = _client(arn.split(":")[3])
             try:
                 client.publish(TopicArn=arn, Message=notice.body, MessageAttributes=attributes)
             except aws.ClientError as error:

@@ -102,6 +102,20 @@ def test_an_account_that_cannot_be_reached_is_one_sentence_and_three(
     assert "test" not in captured.err.replace(str(registry.parent), "")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("AWS_ENDPOINT_URL", "glue.example"), ("AWS_METADATA_SERVICE_TIMEOUT", "soon")]
+)
+def test_a_setting_of_aws_that_is_none_is_a_mistake_and_no_bug(
+    registry: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, value: str
+) -> None:
+    write(registry)
+    monkeypatch.setenv(name, value)
+
+    code = run(["register", str(registry), "--catalog", "glue"])
+
+    assert (code, value in capsys.readouterr().err) == (2, True)
+
+
 def test_a_checkout_under_another_name_owns_the_same_tables(
     glue: GlueShim, registry: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
