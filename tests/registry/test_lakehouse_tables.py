@@ -63,8 +63,8 @@ class Lakehouse:
         )
 
     def register(self, spec: TableSpec, *, adopt: bool = False) -> list[tuple[ActionKind, Ending]]:
-        made = propose(self.catalog, self.name, [spec], self.store, adopt=adopt)
-        return [(one.action.kind, one.ending) for one in apply(self.catalog, self.name, made, self.store)]
+        made = propose(self.catalog, [spec], self.store, adopt=adopt)
+        return [(one.action.kind, one.ending) for one in apply(self.catalog, made, self.store)]
 
     def write(self, number: int) -> None:
         """One row more, by the table's own writer."""

@@ -38,7 +38,7 @@ from dq.store.engine import Store
 @pytest.fixture
 def tables(glue: GlueShim, glue_catalog: Glue, store: Store) -> GlueShim:
     """Glue with the two tables of the contract."""
-    apply(glue_catalog, CATALOG, propose(glue_catalog, CATALOG, TABLES, store), store)
+    apply(glue_catalog, propose(glue_catalog, TABLES, store), store)
     glue.calls.clear()
     return glue
 

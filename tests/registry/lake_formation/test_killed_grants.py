@@ -44,7 +44,7 @@ def test_a_kill_between_any_two_grants_is_mended_by_the_next_run(
         glue.lake.page = 100
         shutil.copy(template, tmp_path / "state.db")
         store = open_store(url)
-        apply(glue_catalog, CATALOG, propose(glue_catalog, CATALOG, TABLES, store), store)
+        apply(glue_catalog, propose(glue_catalog, TABLES, store), store)
         if day is not None:
             kept(lake_formation, store, thirty(), day)
         glue.calls.clear()
