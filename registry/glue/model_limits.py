@@ -6,9 +6,13 @@ botocore itself refuses what is missing, unknown, of a wrong type, or too small.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
+
+Raw = Mapping[str, Any]
+Rule = Callable[[Raw], Iterable[str]]
+"""What AWS keeps to itself about a request of one operation."""
 
 _SHOWN = 60
 # Java's words in the patterns of the model -> Python's.
@@ -18,6 +22,13 @@ _TRANSLATED = (
     (r"\p{Graph}", r"\x21-\x7e"),
     (r"\p{L}\p{Z}\p{N}", r"\w\x20\xa0\u2000-\u200a\u3000"),
 )
+
+
+def refusals(operation: Any, params: Raw, rules: Mapping[str, Rule]) -> list[str]:
+    """All that AWS would refuse of a request, each once: by its model, then by the rule of the operation."""
+    shape, own = operation.input_shape, rules.get(operation.name)
+    wrong = list(faults(shape, params)) if shape is not None else []
+    return list(dict.fromkeys([*wrong, *(own(params) if own is not None else ())]))
 
 
 def faults(shape: Any, value: Any, path: str = "") -> Iterator[str]:

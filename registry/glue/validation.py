@@ -6,14 +6,12 @@ Hooked on the session, so that no client of it can skip it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dq.contracts.shared.errors import UsageError
 from dq.registry.glue import table_rules as rules
-from dq.registry.glue.model_limits import faults
-
-Raw = Mapping[str, Any]
+from dq.registry.glue.model_limits import Raw, Rule, refusals
 
 _ACCOUNT = re.compile(r"\d{12}(:.+)?")
 _SHOWN = 10
@@ -24,15 +22,9 @@ def refuse(operation: Any, params: Raw) -> None:
 
     `operation` is botocore's model of the operation.
     """
-    shape = operation.input_shape
-    wrong = list(faults(shape, params)) if shape is not None else []
-    wrong += _account(params)
-    own = RULES.get(operation.name)
-    if own is not None:
-        wrong += own(params)
+    wrong = [*_account(params), *refusals(operation, params, RULES)]
     if not wrong:
         return
-    wrong = list(dict.fromkeys(wrong))
     more = [f"and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else []
     raise UsageError(
         f"{_subject(params)}: Glue would not take this {operation.name}: {'; '.join(wrong[:_SHOWN] + more)}.",
@@ -114,7 +106,7 @@ def _update_entries(params: Raw) -> Iterator[str]:
 _UPDATE = _partitions("Entries", lambda one: one.get("PartitionInput") or {})
 
 # Operation -> what AWS keeps to itself about its request.
-RULES: dict[str, Callable[[Raw], Iterator[str]]] = {
+RULES: dict[str, Rule] = {
     "CreateDatabase": _create_database,
     "CreateTable": _create_table,
     "UpdateTable": _update_table,

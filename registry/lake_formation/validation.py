@@ -6,13 +6,11 @@ Sources: the API reference and "Lake Formation permissions reference" of the dev
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from dq.contracts.shared.errors import UsageError
-from dq.registry.glue.model_limits import faults
-
-Raw = Mapping[str, Any]
+from dq.registry.glue.model_limits import Raw, Rule, refusals
 
 _PRINCIPAL = re.compile(
     r"[0-9]{12}|arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/[\w+=,.@/-]+"
@@ -36,15 +34,10 @@ MATRIX = {
 
 def refuse(operation: Any, params: Raw) -> None:
     """Raises UsageError, with all that is wrong, for a request that Lake Formation would refuse."""
-    shape = operation.input_shape
-    wrong = list(faults(shape, params)) if shape is not None else []
-    own = RULES.get(operation.name)
-    if own is not None:
-        wrong += own(params)
+    wrong = refusals(operation, params, RULES)
     if wrong:
-        said = "; ".join(dict.fromkeys(wrong))
         raise UsageError(
-            f"Lake Formation would not take this {operation.name}: {said}.",
+            f"Lake Formation would not take this {operation.name}: {'; '.join(wrong)}.",
             "Nothing was sent; mend the subscription, the contract or the setting.",
         )
 
@@ -110,7 +103,7 @@ def _filter(params: Raw) -> Iterator[str]:
 
 
 # Operation -> what AWS keeps to itself about its request.
-RULES: dict[str, Callable[[Raw], Iterator[str]]] = {
+RULES: dict[str, Rule] = {
     "GrantPermissions": _permissions,
     "RevokePermissions": _permissions,
     "RegisterResource": _location,

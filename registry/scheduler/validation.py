@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from dq.contracts.schedule import Dialect, TextFault, parse, zone
 from dq.contracts.shared.errors import UsageError
-from dq.registry.glue.model_limits import faults
-
-Raw = Mapping[str, Any]
+from dq.registry.glue.model_limits import Raw, refusals
 
 _WRITES = ("CreateSchedule", "UpdateSchedule")
 _QUEUE = re.compile(r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,80}", re.ASCII)
@@ -28,14 +26,11 @@ def refuse(operation: Any, params: Raw) -> None:
 
     `operation` is botocore's model of the operation.
     """
-    shape = operation.input_shape
-    wrong = list(faults(shape, params)) if shape is not None else []
-    if operation.name in _WRITES:
-        wrong += _schedule(params)
+    wrong = refusals(operation, params, dict.fromkeys(_WRITES, _schedule))
     if wrong:
         raise UsageError(
             f"{params.get('Name', 'EventBridge Scheduler')}: EventBridge Scheduler would not take this "
-            f"{operation.name}: {'; '.join(dict.fromkeys(wrong))}.",
+            f"{operation.name}: {'; '.join(wrong)}.",
             "Nothing was sent; mend the contract or the setting.",
         )
 
