@@ -50,14 +50,9 @@ def refused(tx: Connection) -> list[Outstanding]:
     return _asked(tx, _REFUSED, None)
 
 
-def waiting(tx: Connection, now: datetime) -> list[Outstanding]:
-    """What should have been sent by `now` and is not; the oldest first."""
-    return _asked(tx, _WAITING, now)
-
-
 def all_of(tx: Connection, now: datetime) -> list[Outstanding]:
-    """What places have refused, and what waits."""
-    return [*refused(tx), *waiting(tx, now)]
+    """What places have refused, then what should have been sent by `now` and is not."""
+    return [*refused(tx), *_asked(tx, _WAITING, now)]
 
 
 def dismiss(tx: Connection, channel: str, target: str, who: str, now: datetime) -> int:
