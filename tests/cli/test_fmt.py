@@ -43,18 +43,21 @@ def test_a_second_run_has_nothing_to_do(registry, capsys):
     assert "2 contracts: all in order." in capsys.readouterr().err
 
 
-def test_a_file_that_cannot_be_written_is_not_said_to_be(registry, capsys):
+def test_a_file_that_cannot_be_written_is_not_said_to_be_and_stops_no_other(registry, capsys):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    (registry / "long.odcs.yaml").write_text(MESSY + "# " + "." * 999)
 
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (999, limits[1]))
     try:
         code = run(["fmt"])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
     out, err = capsys.readouterr()
-    assert (code, out, "messy.odcs.yaml cannot be written" in err) == (3, "", True)
-    assert (registry / "messy.odcs.yaml").read_text() == MESSY
+    assert (code, out) == (3, "Wrote messy.odcs.yaml.\n")
+    assert "long.odcs.yaml cannot be written" in err
+    assert "3 contracts: 1 changed, 1 could not be written." in err
+    assert (registry / "long.odcs.yaml").read_text().startswith(MESSY)
 
 
 def test_check_lists_what_would_change_and_writes_nothing(registry, capsys):
