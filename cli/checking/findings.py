@@ -128,6 +128,8 @@ def describe(report: Report, *, quiet: bool = False) -> None:
     kept = f", {report.kept} with answers kept of folders that did not change" if report.kept else ""
     passes = counted(report.passes, "pass", "passes")
     output.line(f"  {said}{proven}{kept}, in {passes}. Clauses: {clauses}.")
+    if report.rows == 0:
+        output.line("  There are no rows here, and so none that could break a clause.")
     for note in report.notes:
         output.line(f"  {note}")
     if report.verification is not None:

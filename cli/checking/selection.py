@@ -203,11 +203,13 @@ def name_of(scope: Partition | None) -> str:
 
 
 def _partition(text: str) -> Partition:
-    pairs = {}
+    pairs: dict[str, str] = {}
     for part in text.split("/"):
         key, equals, value = part.partition("=")
         if not equals or not key:
             raise UsageError(f"--partition {text!r} is not of the form key=value.", "Write day=2026-11-20.")
+        if key.lower() in map(str.lower, pairs):
+            raise UsageError(f"--partition {text!r} names {key!r} twice.", "Give each partition an option.")
         pairs[key] = value
     return pairs
 

@@ -15,6 +15,9 @@ from fakes import browser, portal_pages
 from fakes.desk import Desk
 from fakes.lake import write_days
 
+from dq.cli.checking import findings
+from dq.dataquality import Report
+
 DQ = [sys.executable, "-c", "from dq.cli.main import main; main()"]
 
 
@@ -364,3 +367,17 @@ def test_contracts_of_a_folder_that_refer_to_each_other_are_tested_on_each_other
     ]
     assert ["which no contract that was read has" in out for out in gated] == [False, True]
     assert not any("unenforced" in out for out in gated)
+
+
+def test_a_report_of_nothing_says_so(capsys):
+    made = Report("t", "1.0.0", "t", ((("day", "2026-05-11"),),), (), (), 1, rows=0)
+
+    findings.describe(made)
+
+    assert "There are no rows here" in capsys.readouterr().out
+
+
+def test_a_partition_that_is_named_twice_in_one_is_a_mistake(desk):
+    ran = desk.dq("check", "--partition", "day=2026-05-10/day=2026-05-11")
+
+    assert (ran.code, "names 'day' twice" in ran.err) == (2, True)
