@@ -78,7 +78,7 @@ def storm(
     heard = {key: (instant(those[0]) - begun).total_seconds() for key, those in told.items()}
     own = f"{name}: "
     return {
-        own + "another channel's alert, s": heard.get(alone.incident, never),
+        own + "another channel's alert, s": heard.get(alone, never),
         own + "the last channel hears, s": max(hearing.values()) if len(hearing) > over else never,
         own + "the last incident is told, s": max(heard.values()),
         own + "incidents told": float(len({*heard} & incidents(store))),

@@ -108,7 +108,7 @@ def test_an_acknowledgement_shows_in_the_message_and_the_thread(tell, send, slac
     [opened] = tell(breach(1))
     send()
     with store.write() as tx:
-        acknowledge(tx, opened.incident, "ana", clock())
+        acknowledge(tx, opened, "ana", clock())
     send()
 
     assert [reply["text"] for reply in slack.replies] == ["ana is on it."]

@@ -123,7 +123,7 @@ def test_incidents_are_counted_by_severity_and_state(figures, store):
     with store.write() as tx:
         for number, severity in enumerate([Severity.ERROR, Severity.ERROR, Severity.CRITICAL]):
             done = record(tx, breach(1, severity, IncidentKey("c", f"o{number}", "daily")), SLACK, now)
-        acknowledge(tx, done.incident, "ana", now)
+        acknowledge(tx, done, "ana", now)
 
     found = figures()["dq_open_incidents"]
 
