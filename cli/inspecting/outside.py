@@ -11,6 +11,7 @@ from dq.cli.world.environment import World
 from dq.cli.world.settings import TABLE, unknown
 from dq.contracts.access.discovery import find
 from dq.contracts.access.filesystem import is_remote
+from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import DqError
 from dq.dataquality.delivery.lake.files import Storages
 from dq.store.engine import open_as_it_is
@@ -92,4 +93,4 @@ def registry(world: World) -> Iterator[Look]:
     except DqError:
         yield Look("registry", None, "no contract below this folder", "dq init writes the first one.")
         return
-    yield Look("registry", True, f"{contracts} contracts below this folder")
+    yield Look("registry", True, f"{counted(contracts, 'contract')} below this folder")
