@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, and_, bindparam, func, insert, or_, select, update
 
 from dq.alerts.incident import Facts, Incident, IncidentState, Subject
 from dq.alerts.tables import incident as incidents
@@ -24,6 +24,34 @@ _NONE: Mapping[str, Subject] = MappingProxyType({})
 # A question names no more of them: databases have a limit.
 _AT_ONCE = 500
 
+# Made once, what each event asks and writes: SQLAlchemy takes longer to make a statement than to run it.
+_OF = and_(
+    incidents.c.contract == bindparam("contract"),
+    incidents.c.object == bindparam("object"),
+    incidents.c.group_id == bindparam("group"),
+)
+_GET = select(incidents).where(incidents.c.id == bindparam("id"))
+_NEWEST = (
+    select(incidents)
+    .where(_OF)
+    .order_by(incidents.c.resolved_at.is_(None).desc(), incidents.c.resolved_at.desc())
+    .limit(1)
+)
+_INSTANTS = (
+    select(incident_subject.c.opened_at, incident_subject.c.closed_at)
+    .join(incidents, incidents.c.id == incident_subject.c.incident_id)
+    .where(_OF, incident_subject.c.subject == bindparam("subject"))
+)
+_SUBJECTS = select(incident_subject).where(
+    incident_subject.c.incident_id.in_(bindparam("ids", expanding=True))
+)
+# Columns are set by their names, so what is looked for has other ones.
+_CHANGE = update(incidents).where(incidents.c.id == bindparam("of"))
+_CHANGE_SUBJECT = update(incident_subject).where(
+    incident_subject.c.incident_id == bindparam("of"), incident_subject.c.subject == bindparam("named")
+)
+_ADD, _ADD_SUBJECT, _ADD_EVENT = insert(incidents), insert(incident_subject), insert(incident_event)
+
 
 @dataclass(frozen=True, slots=True)
 class PastStep:
@@ -38,14 +66,12 @@ class PastStep:
 
 def get(tx: Connection, incident_id: str) -> Incident | None:
     """The incident of this id."""
-    return next(iter(_found(tx, select(incidents).where(incidents.c.id == incident_id))), None)
+    return next(iter(_found(tx, _GET, {"id": incident_id})), None)
 
 
 def newest(tx: Connection, key: IncidentKey) -> Incident | None:
     """The open incident of a key, or else the one that was resolved last."""
-    ended = incidents.c.resolved_at
-    asked = select(incidents).where(_of(key)).order_by(ended.is_(None).desc(), ended.desc())
-    return next(iter(_found(tx, asked.limit(1))), None)
+    return next(iter(_found(tx, _NEWEST, _names(key))), None)
 
 
 def unresolved(tx: Connection, contracts: Collection[str]) -> list[Incident]:
@@ -103,11 +129,7 @@ def histories(tx: Connection, incident_ids: Sequence[str]) -> dict[str, list[Pas
 
 def settled_at(tx: Connection, key: IncidentKey, subject: str) -> datetime | None:
     """The last instant known of a subject over all incidents of the key; None when it never broke."""
-    rows = tx.execute(
-        select(incident_subject.c.opened_at, incident_subject.c.closed_at)
-        .join(incidents, incidents.c.id == incident_subject.c.incident_id)
-        .where(_of(key), incident_subject.c.subject == subject)
-    )
+    rows = tx.execute(_INSTANTS, {**_names(key), "subject": subject})
     return max((Subject(row.opened_at, row.closed_at).settled_at for row in rows), default=None)
 
 
@@ -126,9 +148,9 @@ def save(tx: Connection, incident: Incident, subject: str) -> None:
         "silenced_why": incident.silenced_why or None,
     }
     if incident.revision == 1:
-        tx.execute(insert(incidents), {"id": incident.id, **values})
+        tx.execute(_ADD, {"id": incident.id, **values})
     else:
-        tx.execute(update(incidents).where(incidents.c.id == incident.id).values(values))
+        tx.execute(_CHANGE, {"of": incident.id, **values})
     if subject:
         _save_subject(tx, incident, subject)
 
@@ -144,19 +166,15 @@ def log(
 ) -> None:
     """Append an event; events are never changed."""
     row = {"incident_id": incident, "at": now, "kind": kind, "revision": revision}
-    tx.execute(insert(incident_event), {**row, "subject": subject, "detail": detail})
+    tx.execute(_ADD_EVENT, {**row, "subject": subject, "detail": detail})
 
 
-def _of(key: IncidentKey) -> Any:
-    return (
-        (incidents.c.contract == key.contract)
-        & (incidents.c.object == key.object)
-        & (incidents.c.group_id == key.group)
-    )
+def _names(key: IncidentKey) -> dict[str, str]:
+    return {"contract": key.contract, "object": key.object, "group": key.group}
 
 
-def _found(tx: Connection, asked: Select[Any]) -> list[Incident]:
-    rows = tx.execute(asked).all()
+def _found(tx: Connection, asked: Select[Any], names: Mapping[str, str] | None = None) -> list[Incident]:
+    rows = tx.execute(asked, names).all()
     subjects = _all_subjects(tx, [row.id for row in rows])
     return [_made(row, subjects.get(row.id, _NONE)) for row in rows]
 
@@ -180,7 +198,7 @@ def _made(row: Row[Any], subjects: Mapping[str, Subject]) -> Incident:
 def _all_subjects(tx: Connection, incident_ids: Sequence[str]) -> dict[str, Mapping[str, Subject]]:
     found: dict[str, dict[str, Subject]] = {}
     for some in _some(incident_ids):
-        for row in tx.execute(select(incident_subject).where(incident_subject.c.incident_id.in_(some))):
+        for row in tx.execute(_SUBJECTS, {"ids": some}):
             found.setdefault(row.incident_id, {})[row.subject] = Subject(
                 row.opened_at,
                 row.closed_at,
@@ -197,7 +215,7 @@ def _some(names: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _save_subject(tx: Connection, incident: Incident, name: str) -> None:
     subject = incident.subjects[name]
-    same = (incident_subject.c.incident_id == incident.id) & (incident_subject.c.subject == name)
+    same = {"of": incident.id, "named": name}
     values = {
         "opened_at": subject.opened_at,
         "closed_at": subject.closed_at,
@@ -205,9 +223,9 @@ def _save_subject(tx: Connection, incident: Incident, name: str) -> None:
         "closing_facts": [list(fact) for fact in subject.closing_facts],
         "ended": subject.end.value if subject.end else None,
     }
-    if incident.revision > 1 and tx.execute(update(incident_subject).where(same).values(values)).rowcount:
+    if incident.revision > 1 and tx.execute(_CHANGE_SUBJECT, {**same, **values}).rowcount:
         return
-    tx.execute(insert(incident_subject), {"incident_id": incident.id, "subject": name, **values})
+    tx.execute(_ADD_SUBJECT, {"incident_id": incident.id, "subject": name, **values})
 
 
 def _facts(stored: list[list[str]]) -> Facts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import ColumnElement, Connection, Table, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, insert, select, update
 
 from dq.alerts import ledger
 from dq.alerts.incident import CREATE
@@ -30,6 +30,14 @@ IN_FLIGHT = (OutboxStatus.SENDING, OutboxStatus.AMBIGUOUS)
 
 
 UNSENT = (OutboxStatus.READY, OutboxStatus.DEAD)
+
+_ADD = insert(outbox)
+_TOLD = select(outbox.c.channel, outbox.c.target).where(
+    outbox.c.incident_id == bindparam("incident"),
+    outbox.c.operation == CREATE,
+    # Where the channel has no threads, the digest itself has told of it.
+    (outbox.c.state.not_in((OutboxStatus.DROPPED, OutboxStatus.DEAD)) | outbox.c.digest.is_not(None)),
+)
 
 
 def enqueue(
@@ -59,7 +67,7 @@ def enqueue(
     if plan is not None:
         fresh["not_before"] = plan.not_before
         row |= {"wait": plan.wait, "quiet": str(plan.quiet or "")}
-    tx.execute(insert(outbox), {**row, **fresh})
+    tx.execute(_ADD, {**row, **fresh})
 
 
 def say_again(tx: Connection, lane: Lane, now: datetime) -> None:
@@ -78,14 +86,7 @@ def say_again(tx: Connection, lane: Lane, now: datetime) -> None:
 
 def told(tx: Connection, incident_id: str) -> set[Lane]:
     """The places that hold a message of the incident, or will."""
-    rows = tx.execute(
-        select(outbox.c.channel, outbox.c.target).where(
-            outbox.c.incident_id == incident_id,
-            outbox.c.operation == CREATE,
-            # Where the channel has no threads, the digest itself has told of it.
-            (outbox.c.state.not_in((OutboxStatus.DROPPED, OutboxStatus.DEAD)) | outbox.c.digest.is_not(None)),
-        )
-    )
+    rows = tx.execute(_TOLD, {"incident": incident_id})
     return {Lane(incident_id, row.channel, row.target) for row in rows}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from dq.alerts import ledger, outbox, plans
 from dq.alerts.digest import is_digest, title
@@ -14,15 +14,18 @@ from dq.alerts.tables import outbox as rows
 from dq.contracts.shared.outcome import Breach, Recovery
 
 _ENDS = {state: end for end, state in CLOSED_AS.items()}
+_DIGESTS = (
+    select(rows.c.digest, rows.c.channel, rows.c.target)
+    .where(rows.c.incident_id == bindparam("incident"), rows.c.digest.is_not(None))
+    .distinct()
+)
 
 
 def follow(tx: Connection, incident: Incident, now: datetime) -> None:
     """Let the digests of an incident know how it stands, in the transaction that changed it."""
     if is_digest(incident):
         return
-    found = select(rows.c.digest, rows.c.channel, rows.c.target).distinct()
-    mine = (rows.c.incident_id == incident.id) & rows.c.digest.is_not(None)
-    for row in tx.execute(found.where(mine)).all():
+    for row in tx.execute(_DIGESTS, {"incident": incident.id}).all():
         digest = ledger.get(tx, row.digest)
         event = _news(incident, digest, now) if digest else None
         done = step(digest, event, now) if event else None
