@@ -47,7 +47,7 @@ ready: install install-spark35 $(ARCHIVES)
 
 test:  ## lint, types, floors, all tests on Spark 4.0 and the Spark subset on 3.5
 	@$(MAKE) --no-print-directory --jobs=2 ready
-	@echo "Three parts run at a time, for 20 to 25 minutes on two cores; each is shown when it has ended."
+	@echo "Three parts run at a time, for 15 to 20 minutes on two cores; each is shown when it has ended."
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(SHOWN_WHOLE) INSTALLED=yes $(PARTS)
 
 # Tables of Iceberg and Delta have a session of their own in any case (tests/fakes/lakehouse.py).
