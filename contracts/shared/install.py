@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from dq.contracts.shared.errors import MissingTool
+from dq.contracts.shared.printable import one_line
 
 NAME = "dq-contracts"
 
@@ -38,14 +39,16 @@ def install_command(*extras: str) -> str:
 
 @contextmanager
 def needing(who: str, *extras: str) -> Iterator[None]:
-    """Around the import of what extras bring: where it is not there, MissingTool says so.
+    """Around the import of what extras bring: where it is not there, or broken, MissingTool says so.
 
     `who` begins its sentence, such as `Parquet needs pyarrow`.
     """
     try:
         yield
     except ImportError as error:
-        raise MissingTool(f"{who}, which is not installed.", install_command(*extras)) from error
+        gone = isinstance(error, ModuleNotFoundError)
+        why = "is not installed" if gone else f"cannot be loaded ({one_line(str(error))})"
+        raise MissingTool(f"{who}, which {why}.", install_command(*extras)) from error
 
 
 def upgrade_command() -> str:

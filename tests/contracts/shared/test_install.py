@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from dq.contracts.shared.errors import MissingTool
+from dq.contracts.shared.install import needing
+
 PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1])\n"
     "from dq.contracts.shared.install import install_command, upgrade_command\n"
@@ -70,3 +73,17 @@ def test_an_extra_comes_from_where_dq_came_from(tmp_path, origin, extras, upgrad
     )
 
     assert said.stdout.splitlines() == [f"pip install {extras}", f"pip install --upgrade {upgrade}"]
+
+
+def test_a_package_that_is_there_and_broken_is_not_called_absent(tmp_path, monkeypatch):
+    (tmp_path / "halfway.py").write_text("raise ImportError('libparts.so: no such file\\x1b[2J')")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(MissingTool) as broken, needing("Parts need halfway", "s3"):
+        import halfway  # noqa: F401
+    with pytest.raises(MissingTool) as absent, needing("Parts need nowhere", "s3"):
+        import nowhere  # noqa: F401
+
+    assert "Parts need halfway, which cannot be loaded (libparts.so" in broken.value.message
+    assert "\x1b" not in broken.value.message
+    assert absent.value.message == "Parts need nowhere, which is not installed."
