@@ -142,6 +142,7 @@ class Report:
             "partitions": [dict(one) for one in self.partitions],
             "at": self.at.isoformat() if self.at else None,
             "rules": list(self.rules),
+            "rows": self.rows,
             "passes": self.passes,
             "proven": self.proven,
             "kept": self.kept,

@@ -50,7 +50,7 @@ GOVERNED = row({
 })  # fmt: skip
 REPORT = row({
     "contract": TEXT, "version": TEXT, "object": TEXT, "partitions": many(PARTITION), "at": maybe(INSTANT),
-    "rules": many(TEXT), "passes": WHOLE, "proven": WHOLE, "kept": WHOLE,
+    "rules": many(TEXT), "rows": maybe(WHOLE), "passes": WHOLE, "proven": WHOLE, "kept": WHOLE,
     "counts": keyed(WHOLE), "results": many(RESULT),
     "clauses": many(CLAUSE), "quarantine": maybe(keyed(ANY)), "notes": many(TEXT),
     "verification": maybe(keyed(ANY)), "error?": {"type": "null"},

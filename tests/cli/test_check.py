@@ -375,6 +375,7 @@ def test_a_report_of_nothing_says_so(capsys):
     findings.describe(made)
 
     assert "There are no rows here" in capsys.readouterr().out
+    assert made.as_dict()["rows"] == 0
 
 
 def test_a_partition_that_is_named_twice_in_one_is_a_mistake(desk):
