@@ -188,7 +188,8 @@ def _nothing_empty(arguments: list[str]) -> None:
     before = ""
     for word in arguments:
         if not word or re.fullmatch("--[a-z-]+=", word):
-            name = word.rstrip("=") or (before if before.startswith("-") else "an argument")
+            option = before.startswith("-") and before != "--"
+            name = word.rstrip("=") or (before if option else "an argument")
             raise UsageError(f"{name} is empty.", "Fill the variable that it came from, or leave it out.")
         before = word
 

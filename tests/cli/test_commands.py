@@ -43,6 +43,7 @@ def test_a_command_that_cannot_be_understood_is_exit_2(dq, arguments):
         (("validate", ".", "--base", ""), "--base"),
         (("validate", "--base=", "."), "--base"),
         (("watch", ".", "--as-of", ""), "--as-of"),
+        (("validate", "--", ""), "an argument"),
         (("check", ".", "--quarantine", ""), "--quarantine"),
         (("fmt", ""), "an argument"),
     ],
