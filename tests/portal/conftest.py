@@ -46,6 +46,6 @@ def page(chromium: Browser) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1200, "height": 900})
     shown = context.new_page()
     shown.clock.set_fixed_time(AS_OF)
-    shown.set_default_timeout(8_000)
+    shown.set_default_timeout(120_000)
     yield shown
     context.close()

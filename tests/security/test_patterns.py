@@ -87,4 +87,4 @@ def test_an_accepted_pattern_is_soon_done_with_a_text_made_against_it(
 
     # Of 20,000 characters it is about a second, twice, where Java's second compiler is on.
     assert [one.status for one in report.results if one.check == "pattern"] == ["fail"]
-    assert time.monotonic() - begin < 60
+    assert time.monotonic() - begin < 300

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
+from fakes.work import calls
 
 from dq.contracts.patterns.pattern import refused, searched
 
@@ -309,9 +309,7 @@ def test_a_search_needs_no_repetition_before_it(pattern: str, found: str) -> Non
     ],
     ids=["nested", "alternatives", "optional", "loops", "lookaheads"],
 )
-def test_the_judgement_itself_takes_little_time(pattern: str) -> None:
-    begin = time.process_time()
+def test_the_work_of_vetting_grows_with_the_length_of_a_pattern_alone(pattern: str) -> None:
+    assert calls(lambda: refused(pattern)) < 200 * len(pattern)
 
     assert refused(pattern) is not None
-
-    assert time.process_time() - begin < 2

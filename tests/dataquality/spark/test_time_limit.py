@@ -51,7 +51,7 @@ def test_a_query_that_takes_too_long_is_an_error_and_its_siblings_keep_their_ver
     begun = time.monotonic()
     report = check(Request(JOINED, frame, limit_seconds=2.0))
 
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - begun < 300
     (late,) = report.of(Status.ERROR)
     assert late.clause == "schema[0].quality[0]"
     assert "it was stopped after 2 s, the time limit of one rule (setting rule_seconds)" in late.message
