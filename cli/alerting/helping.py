@@ -12,7 +12,7 @@ from pathlib import Path
 from dq.alerts.incident import Facts
 from dq.alerts.message import COMMAND, MAX_VALUE, MENTION, OWNER, PRODUCT, RUNBOOK, SINCE
 from dq.cli.alerting.blocking import Blocking
-from dq.cli.world.environment import World
+from dq.cli.world.environment import World, written_instant
 from dq.contracts.access.address import is_uri
 from dq.contracts.model import Contract, CustomProperty
 from dq.contracts.shared.outcome import Breach, Recovery, Severity
@@ -122,7 +122,9 @@ def _command(world: World, contract: Contract, event: Breach, server: str | None
 
 def _said(world: World, words: Sequence[str]) -> str:
     config = ["--config", _relative(world, world.settings.file)] if world.settings.file else []
-    return shlex.join(["dq", *config, *words])
+    # A replay alerts of an instant: today's clock would tell another story.
+    as_of = ["--as-of", written_instant(world.as_of)] if world.as_of else []
+    return shlex.join(["dq", *config, *words, *as_of])
 
 
 def _words(contract: Contract, event: Breach, server: str | None, file: Path) -> Sequence[str]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from dq.cli.loading.contracts import Loaded
-from dq.cli.world.environment import World, instant
+from dq.cli.world.environment import World, instant, written_instant
 from dq.contracts import slo as promise
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.model import Contract, SchemaObject
@@ -163,15 +163,15 @@ def _of_cycles(tx: Connection, pairs: Sequence[Pair], wanted: Sequence[datetime]
     for due in wanted:
         if due not in known:
             raise UsageError(
-                f"no delivery of these objects is known that was due {_z(due)}.", _near(due, known)
+                f"no delivery of these objects is known that was due {written_instant(due)}.",
+                _near(due, known),
             )
     return made
 
 
 def _undelivered(kept: Kept) -> DqError:
-    message = (
-        f"the delivery that was due {_z(kept.cycle.due_at)} is {kept.status}, so that there is no data of it."
-    )
+    due = written_instant(kept.cycle.due_at)
+    message = f"the delivery due {due} is {kept.status}: it has no data to check."
     return Unreadable(message, "Name what there is with --partition, or run 'dq watch' first.")
 
 
@@ -179,11 +179,7 @@ def _near(due: datetime, known: Iterable[datetime]) -> str:
     near = sorted(known, key=lambda one: abs(one - due))[:_SHOWN]
     if not near:
         return "The ledger is empty; run 'dq watch' first, or name a --partition."
-    return f"Known are {', '.join(_z(one) for one in sorted(near))}, among others."
-
-
-def _z(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"Known are {', '.join(written_instant(one) for one in sorted(near))}, among others."
 
 
 def _named(cycles: Iterable[Kept]) -> Scopes:

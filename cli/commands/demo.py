@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import chdir
 from dataclasses import replace
 from datetime import datetime, timedelta
 from importlib.resources import as_file, files
@@ -20,7 +21,7 @@ from dq.cli.demo import tables as lake_tables
 from dq.cli.gating.gate import judge
 from dq.cli.loading.contracts import Loaded, load, slos, watched
 from dq.cli.terminal import output
-from dq.cli.world.environment import World, here, processors
+from dq.cli.world.environment import World, here, processors, written_instant
 from dq.cli.world.settings import Settings
 from dq.cli.world.spark import SparkAtNeed, session
 from dq.contracts.shared.errors import MissingTool, UsageError
@@ -58,6 +59,14 @@ def command(
         _tables(tables)
         return
     world = _world(folder)
+    # Relative paths of the contracts are the same here as for the commands that are printed at the end.
+    with chdir(world.folder):
+        after = _all_steps(world, folder)
+    _goodbye(folder, after)
+
+
+def _all_steps(world: World, shown: Path) -> World:
+    """Play the whole loop in the working folder, named `shown`; return the world as of its end."""
     sources = producer.sources(world.state() / "cache", "spark", "demo")
     with output.step("starting Spark"):
         spark = session(world)
@@ -68,7 +77,8 @@ def command(
     loaded = load([world.folder / "registry"])
     store = world.store()
     _title("3. Register: the catalog is made to match")
-    register.run(world, loaded.contracts, store, open_catalog("local", CatalogSettings(store=store)))
+    local = open_catalog("local", CatalogSettings(store=store))
+    register.run(world, world.folder / "registry", loaded.contracts, store, local)
     _title(f"4. Ten days around {scenario.FIRST:%-d %B} 2013: deliver, watch, check")
     made = producer.Producer(spark, world.folder / "lake", sources)
     _play(world, loaded, store, made)
@@ -77,19 +87,21 @@ def command(
     after = replace(world, as_of=scenario.instant(last))
     status.show_all(after, [world.folder / "registry"], output.PageFormat.TEXT)
     _title("6. The portal: a page for everybody who reads the data")
-    _portal(folder, after)
-    _goodbye(folder, after)
+    _portal(after, shown)
+    return after
 
 
-def _portal(folder: Path, world: World) -> None:
-    """The site, where what it needs is installed; else how to have it."""
+def _portal(world: World, shown: Path) -> None:
+    """Build the site of the folder named `shown`, or print how to install what the portal needs."""
     try:
         with output.step("writing the pages"):
-            built = portal.build_site(world, folder / SITE, [folder / "registry"], timedelta(hours=12))
+            built = portal.build_site(
+                world, world.folder / SITE, [world.folder / "registry"], timedelta(hours=12)
+            )
     except MissingTool as error:
         output.problem(error)
         return
-    output.line(f"  {built.products} products: open {folder / SITE / 'index.html'}")
+    output.line(f"  {built.products} products: open {shown / SITE / 'index.html'}")
 
 
 def _tables(folder: Path) -> None:
@@ -110,14 +122,10 @@ def _world(folder: Path) -> World:
     (folder / SIGN).touch()
     for name in ("registry", "proposals"):
         _copy(name, folder)
-    lake = str((folder / "lake").resolve())
     world = here()
-    return replace(
-        world,
-        environment={**world.environment, "DQ_LAKE": lake},
-        folder=folder.resolve(),
-        settings=Settings(vars=("DQ_LAKE",), lake_roots=(lake,)),
-    )
+    # The printed commands are run in that folder with default settings, so the demonstration is as well.
+    environment = {name: value for name, value in world.environment.items() if name != "DQ_LAKE"}
+    return replace(world, environment=environment, folder=folder.resolve(), settings=Settings())
 
 
 def _copy(name: str, folder: Path) -> None:
@@ -172,13 +180,12 @@ def _title(text: str) -> None:
 
 
 def _goodbye(folder: Path, world: World) -> None:
-    as_of = world.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     output.line()
     output.line(output.styled(f"All of it is in {folder}. Look around:", bold=True))
     for text in (
         f"cd {folder}",
         "dq validate registry",
-        f"dq status registry --as-of {as_of}",
+        f"dq status registry --as-of {written_instant(world.now())}",
         "dq check registry/weather.odcs.yaml --partition obs_date=2013-11-03",
         "dq register registry",
         f"dq portal serve {SITE}",

@@ -264,10 +264,9 @@ def _allowed(breaking: bool, destructive: bool) -> frozenset[Grade]:
     return frozenset(grade for grade, allowed in grades.items() if allowed)
 
 
-def run(world: World, contracts: list[Contract], store: Store, catalog: Catalog) -> None:
-    """Plans and applies, and shows both: what the demonstration does."""
-    wanted, _ = tables(
-        contracts, lambda _: None, partial(specified, world, world.folder.name, "local", catalog)
-    )
+def run(world: World, root: Path, contracts: list[Contract], store: Store, catalog: Catalog) -> None:
+    """Plan, apply and show the tables of a registry in the embedded catalog, as the demonstration does."""
+    specify = partial(specified, world, registry_name(root), "local", catalog)
+    wanted, _ = tables(contracts, lambda _: None, specify)
     plan = propose(catalog, wanted, store)
     describe(plan, apply(catalog, plan, store), applied=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 FIRST, DAYS = date(2013, 10, 30), 10
@@ -51,5 +51,5 @@ def events() -> Iterator[DemoEvent]:
 
 
 def instant(civil: datetime) -> datetime:
-    """A civil time of the story as an instant; the story avoids the hour that stands twice."""
-    return civil.replace(tzinfo=ZoneInfo(ZONE))
+    """Return the UTC instant of a civil time of the story, which avoids the hour that stands twice."""
+    return civil.replace(tzinfo=ZoneInfo(ZONE)).astimezone(UTC)

@@ -53,7 +53,7 @@ class World:
 
     def now(self) -> datetime:
         """The time in UTC."""
-        return self.as_of or datetime.now(UTC)
+        return (self.as_of or datetime.now(UTC)).astimezone(UTC)
 
     def uptime(self) -> Uptime | None:
         """How long this machine has been running; None where its system does not tell."""
@@ -197,6 +197,11 @@ def instant(text: str) -> datetime:
     if not _FIRST_YEAR <= made.year <= _LAST_YEAR:
         raise UsageError(f"{text!r} is too far away.", f"Write a year from {_FIRST_YEAR} to {_LAST_YEAR}.")
     return made.astimezone(UTC)
+
+
+def written_instant(at: datetime) -> str:
+    """Return the instant as `instant` reads it, in UTC and to the second, e.g. 2026-05-01T06:00:00Z."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def elapsed(text: str, option: str = "") -> timedelta:

@@ -1,4 +1,4 @@
-"""dq check on real Parquet, and the demonstration, as their users see them."""
+"""dq check on real Parquet, as its users see it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fakes import browser, portal_pages
 from fakes.desk import Desk
 from fakes.lake import write_days
 
@@ -93,72 +92,6 @@ def test_without_java_one_sentence_and_the_command_that_installs_it(lake):
     assert "Spark needs Java 17" in found.stderr
     assert "apt-get install openjdk-17" in found.stderr
     assert "Traceback" not in found.stderr
-
-
-@pytest.fixture(scope="module")
-def played(tmp_path_factory):
-    """The demonstration, played once: what it said, and the folder that it made."""
-    folder = tmp_path_factory.mktemp("demo")
-    return run(folder, "demo"), folder / "dq-demo"
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_the_demonstration_plays_the_whole_loop_on_real_data(played):
-    played, made = played
-    as_of = ("--as-of", "2013-11-09T12:00:00Z", "--format", "json")
-    shown = json.loads(run(made, "status", "registry", *as_of).stdout)
-    flights = next(one for one in shown["deliveries"] if one["contract"] == "flights")
-    broken = [line for line in shown["checks"] if line["status"] == "fail"]
-    failed = {(line["scope"], line["property"], line["check"]) for line in broken}
-    samples = next(line["samples"] for line in broken if line["check"] == "duplicate_values")
-
-    assert played.returncode == 0, played.stderr
-    assert "3 products: open dq-demo/site/index.html" in played.stdout
-    assert "Flights out of New York" in (made / "site/products/flights/index.html").read_text()
-    assert "America/New_York was meant" in played.stdout
-    assert played.stdout.count("[!] ERROR: flights is missing") == 2
-    assert played.stdout.count("[ok] RESOLVED: flights came") == 2
-    assert [cycle["status"] for cycle in flights["cycles"]].count("late") == 2
-    assert len(flights["cycles"]) == 10
-    assert flights["budget"].startswith("2 of 2 misses used")
-    assert ("flight_date=2013-11-04", "arr_time", "bounds") in failed
-    assert ("obs_date=2013-11-03", "origin, year, month, day, hour", "duplicate_values") in failed
-    assert {row["origin"] for row in samples} == {"EWR", "JFK", "LGA"}
-
-
-SCREENS = (
-    "index.html", "find.html", "changes.html", "domains/index.html", "domains/aviation.html",
-    "products/flights/index.html", "products/planes/index.html", "products/weather/index.html",
-)  # fmt: skip
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_every_screen_of_its_portal_opens_in_a_browser(played):
-    site = played[1] / "site"
-    with browser.browser() as chromium:
-        seen = portal_pages.crawl(chromium, site, "2013-11-09T12:00:00Z")
-        incidents = [one.path for one in seen if one.path.startswith("incidents/")]
-        screens = [*SCREENS, incidents[0]]
-        page = chromium.new_page()
-        ways = {one: axe_of(page, site / one) for one in screens}
-        without = portal_pages.read(chromium, site, screens, script=False)
-        told = portal_pages.read(chromium, site, screens, script=True)
-
-    assert {*SCREENS} <= {one.path for one in seen}
-    assert len(incidents) == 5
-    assert [(one.path, one.heard) for one in seen if one.heard] == []
-    for fault in ("faults", "tooWide", "nameless", "fired"):
-        assert {one.path: one.facts[fault] for one in seen if one.facts[fault]} == {}
-    assert portal_pages.lost(site, seen) == []
-    assert [wrong for wrong in ways.values() if wrong] == []
-    assert without | {"find.html": ""} == told | {"find.html": ""}
-
-
-def axe_of(page, file):
-    page.goto(file.as_uri())
-    return browser.axe(page)
 
 
 SHOP = """

@@ -1,14 +1,39 @@
-"""dq demo --tables: what the first hour begins with."""
+"""dq demo: the whole loop, every command that it prints, and the tables of the first hour."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from fakes import browser, portal_pages
 from fakes.command import Place
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "registry"
+DQ = [sys.executable, "-c", "from dq.cli.main import main; main()"]
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(("DQ_", "SLACK_"))}
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*DQ, *arguments],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
 
 
 @pytest.fixture
@@ -54,3 +79,144 @@ def test_it_leaves_a_table_that_is_there(place: Place) -> None:
     assert (ran.code, "lake/planes is there already" in ran.err) == (2, True)
     assert [one.name for one in (place.folder / "lake").iterdir()] == ["planes"]
     assert (place.folder / "lake/planes/part-0.parquet").read_text() == "mine"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """Result of one run of the demonstration, and the folder that it made."""
+    folder = tmp_path_factory.mktemp("demo")
+    return run(folder, "demo"), folder / "dq-demo"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_demonstration_plays_the_whole_loop_on_real_data(played):
+    played, made = played
+    as_of = ("--as-of", "2013-11-09T12:00:00Z", "--format", "json")
+    shown = json.loads(run(made, "status", "registry", *as_of).stdout)
+    flights = next(one for one in shown["deliveries"] if one["contract"] == "flights")
+    broken = [line for line in shown["checks"] if line["status"] == "fail"]
+    failed = {(line["scope"], line["property"], line["check"]) for line in broken}
+    samples = next(line["samples"] for line in broken if line["check"] == "duplicate_values")
+
+    assert played.returncode == 0, played.stderr
+    assert "3 products: open dq-demo/site/index.html" in played.stdout
+    assert "Flights out of New York" in (made / "site/products/flights/index.html").read_text()
+    assert "America/New_York was meant" in played.stdout
+    assert played.stdout.count("[!] ERROR: flights is missing") == 2
+    assert played.stdout.count("[ok] RESOLVED: flights came") == 2
+    assert [cycle["status"] for cycle in flights["cycles"]].count("late") == 2
+    assert len(flights["cycles"]) == 10
+    assert flights["budget"].startswith("2 of 2 misses used")
+    assert ("flight_date=2013-11-04", "arr_time", "bounds") in failed
+    assert ("obs_date=2013-11-03", "origin, year, month, day, hour", "duplicate_values") in failed
+    assert {row["origin"] for row in samples} == {"EWR", "JFK", "LGA"}
+
+
+SCREENS = (
+    "index.html", "find.html", "changes.html", "domains/index.html", "domains/aviation.html",
+    "products/flights/index.html", "products/planes/index.html", "products/weather/index.html",
+)  # fmt: skip
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_every_screen_of_its_portal_opens_in_a_browser(played):
+    site = played[1] / "site"
+    with browser.browser() as chromium:
+        seen = portal_pages.crawl(chromium, site, "2013-11-09T12:00:00Z")
+        incidents = [one.path for one in seen if one.path.startswith("incidents/")]
+        screens = [*SCREENS, incidents[0]]
+        page = chromium.new_page()
+        ways = {one: axe_of(page, site / one) for one in screens}
+        without = portal_pages.read(chromium, site, screens, script=False)
+        told = portal_pages.read(chromium, site, screens, script=True)
+
+    assert {*SCREENS} <= {one.path for one in seen}
+    assert len(incidents) == 5
+    assert [(one.path, one.heard) for one in seen if one.heard] == []
+    for fault in ("faults", "tooWide", "nameless", "fired"):
+        assert {one.path: one.facts[fault] for one in seen if one.facts[fault]} == {}
+    assert portal_pages.lost(site, seen) == []
+    assert [wrong for wrong in ways.values() if wrong] == []
+    assert without | {"find.html": ""} == told | {"find.html": ""}
+
+
+def axe_of(page, file):
+    page.goto(file.as_uri())
+    return browser.axe(page)
+
+
+def section(printed: str, number: int) -> str:
+    """Text below the numbered heading of the demonstration."""
+    return (
+        re.split(rf"^{number}\. .*\n", printed, flags=re.MULTILINE)[1].split(f"\n{number + 1}. ")[0].strip()
+    )
+
+
+def alerts(printed: str) -> list[tuple[str, str, list[str]]]:
+    """Title, command and broken promises of each alert that names a command."""
+    messages = re.findall(r"^\[!\] ERROR: (.*)\n((?:    .*\n)+)", printed, flags=re.MULTILINE)
+    return [
+        (title, command, re.findall(r"^    (\w+(?: \w+)?)  +.*, promised ", body, flags=re.MULTILINE))
+        for title, body in messages
+        for command in re.findall(r"look closer +(dq .*)", body)
+    ]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_command_of_each_alert_shows_what_the_alert_tells(played) -> None:
+    shown, folder = played
+    found = alerts(shown.stdout)
+
+    for _, command, broken in found:
+        ran = run(folder, *shlex.split(command)[1:])
+        if command.startswith("dq check"):
+            assert (ran.returncode, [name in ran.stdout for name in broken]) == (1, [True]), ran.stdout
+
+    assert [command.split()[1] for _, command, _ in found] == ["check", "status", "check", "status", "status"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_commands_at_the_end_of_the_demonstration_show_what_it_showed(played) -> None:
+    shown, folder = played
+    enter, *commands = re.findall(
+        "^  ((?:cd|dq) .*)$", shown.stdout.rpartition("Look around:")[2], re.MULTILINE
+    )
+    printed = {
+        command.split()[1]: run(folder, *shlex.split(command)[1:])
+        for command in commands
+        if not command.startswith("dq portal serve")
+    }
+
+    assert enter == f"cd {folder.name}"
+    assert {name: ran.returncode for name, ran in printed.items()} == {
+        "validate": 0, "status": 0, "check": 0, "register": 0, "explain": 0
+    }  # fmt: skip
+    assert printed["validate"].stdout.strip().removeprefix("registry/") == section(shown.stdout, 2)
+    assert printed["status"].stdout.strip() == section(shown.stdout, 5)
+    assert printed["register"].stdout.strip() == "3 tables: 3 no-op."
+    for line in section(shown.stdout, 4).partition("duplicate_values: ")[2].splitlines()[:4]:
+        assert line.strip() in printed["check"].stdout
+    assert printed["explain"].stdout.startswith("decimal-without-precision (warning)")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_portal_that_the_demonstration_tells_to_serve_is_served(played) -> None:
+    shown, folder = played
+    (command,) = re.findall("^  dq (portal serve .*)$", shown.stdout, re.MULTILINE)
+    serving = subprocess.Popen(
+        [*DQ, *shlex.split(command)], cwd=folder, env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert serving.stdout is not None
+        with urllib.request.urlopen(serving.stdout.readline().strip(), timeout=300) as answer:
+            page = answer.read().decode()
+    finally:
+        serving.terminate()
+        serving.wait()
+
+    assert [name in page for name in ("flights", "weather")] == [True] * 2

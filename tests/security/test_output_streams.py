@@ -488,7 +488,7 @@ def test_the_command_that_an_alert_names_runs_no_other_when_it_is_pasted(tmp_pat
 
     (command,) = re.findall("look closer +(.+)", found.out)
     subprocess.run(["sh", "-c", command.replace("dq status", "true")], cwd=tmp_path, check=True)
-    assert shlex.split(command) == ["dq", "status", file.name]
+    assert shlex.split(command) == ["dq", "status", file.name, *AT]
     assert not (tmp_path / "canary").exists()
 
 
