@@ -10,10 +10,10 @@ import typer
 from dq.cli.loading.contracts import load, only
 from dq.cli.terminal import output
 from dq.contracts.access.files import create
+from dq.contracts.escaping.code import comment
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest
-from dq.contracts.yaml.writing import commented
 from dq.registry.exporting import kinds
 from dq.registry.exporting.exported import Exported, ExportKind, Write
 from dq.registry.exporting.unsaid import unsaid
@@ -80,4 +80,4 @@ def _headed(kind: ExportKind, made: Exported, contract: Contract) -> str:
     if not kind.comment:
         return made.text
     head = [f"Made by 'dq export' from {contract.id} {contract.version}", *made.lost]
-    return "".join(f"{kind.comment} {commented(line)}.\n" for line in head) + made.text
+    return "".join(f"{kind.comment} {comment(line)}.\n" for line in head) + made.text

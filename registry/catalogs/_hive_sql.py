@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dq.contracts.escaping.spark_sql import literal
 from dq.contracts.shared.errors import UsageError
+from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
 from dq.registry.action import Action, ChangedField
 from dq.registry.catalog import Values
@@ -164,16 +166,6 @@ def kind(spec: TableSpec) -> str:
 
 def table(spec: TableSpec) -> str:
     return f"{quoted(spec.database)}.{quoted(spec.name)}"
-
-
-def quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
-
-
-def literal(text: str) -> str:
-    """A text in single quotes. `$` is escaped too, because Spark fills in `${env:…}` before it parses."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024")
-    return f"'{escaped}'"
 
 
 def _column(column: TableColumn) -> str:

@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from dq.contracts.escaping.spark_sql import literal
 from dq.contracts.shared.data_formats import LAKEHOUSE
 from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.contracts.shared.install import needing
+from dq.contracts.sql.text import name as identifier
 from dq.registry.action import Action, LiveTable, Obstacle
 from dq.registry.catalog import (
     CatalogKind,
@@ -97,7 +99,7 @@ class Hive:
         if spec is None:
             return
         if live is None:
-            self._run(f"CREATE DATABASE IF NOT EXISTS {sql.quoted(database)}")
+            self._run(f"CREATE DATABASE IF NOT EXISTS {identifier(database)}")
             self._run(sql.create(spec))
             return
         if live.spec.format in LAKEHOUSE:
@@ -138,7 +140,7 @@ class Hive:
             with _explained():
                 self._run(
                     f"ALTER TABLE {sql.table(live.spec)} ADD IF NOT EXISTS "
-                    f"{sql.partition(values)} LOCATION {sql.literal(location)}"
+                    f"{sql.partition(values)} LOCATION {literal(location)}"
                 )
         return there is None
 
@@ -153,8 +155,7 @@ class Hive:
             raise no_partition(database, name, values)
         with _explained():
             self._run(
-                f"ALTER TABLE {sql.table(live.spec)} {sql.partition(values)} "
-                f"SET LOCATION {sql.literal(location)}"
+                f"ALTER TABLE {sql.table(live.spec)} {sql.partition(values)} SET LOCATION {literal(location)}"
             )
 
     def partitions(self, database: str, name: str) -> list[Partition]:

@@ -69,6 +69,8 @@ def told(lines, columns):
             found |= {(column, key) for column in keys[2].split(", ")}
         elif written["where"] == "t" and written["what"] == "the primary key":
             found |= {(column, "primaryKey") for column in columns}
+        elif written["what"].startswith("the description, in which Jinja"):
+            found.add((re.sub(r"^t\.?", "", written["where"]), "description"))
         else:
             found.add((re.split(r"[.\[]", written["where"])[0], "type"))
     return found

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dq.contracts.access.data_location import formats
+from dq.contracts.escaping.spark_sql import literal, name_in_file
 from dq.contracts.model import Contract, Property, SchemaObject
-from dq.contracts.sql.text import name as quoted
 from dq.contracts.types import DataType
 from dq.contracts.yaml.writing import commented
 from dq.registry.exporting.exported import Exported, ExportKind, Losses, columns, inner
@@ -14,22 +14,25 @@ from dq.registry.exporting.unsaid import words
 
 
 def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
-    """The statements. A primary key is a comment: Spark 3.5 and 4.0 have no word for it."""
+    """The statements. A primary key is a comment: Spark 3.5 and 4.0 have no word for it.
+
+    Raises UsageError for a name that is evaluated in spite of its quotes.
+    """
     losses = Losses()
     return Exported("\n".join(_statement(contract, one, losses) for one in objects), losses.all())
 
 
 def _statement(contract: Contract, one: SchemaObject, losses: Losses) -> str:
     said = [
-        f"  {quoted(prop.column)} {_type(prop.column, prop, kind, losses)}"
+        f"  {name_in_file(prop.column)} {_type(prop.column, prop, kind, losses)}"
         + (" NOT NULL" if prop.required else "")
         + _comment(prop.column, prop.description, losses)
         for prop, kind in columns(one)
     ]
-    keys = ", ".join(quoted(prop.column) for prop in one.primary_key())
+    keys = ", ".join(name_in_file(prop.column) for prop in one.primary_key())
     if keys:
         losses.note(one.name, "the primary key", "a comment")
-    lines = [f"-- PRIMARY KEY ({keys})" if keys else "", f"CREATE TABLE {quoted(one.column)} ("]
+    lines = [f"-- PRIMARY KEY ({keys})" if keys else "", f"CREATE TABLE {name_in_file(one.column)} ("]
     lines += [",\n".join(said), ")", *_tail(contract, one, losses)]
     return "\n".join(line for line in lines if line) + ";\n"
 
@@ -38,7 +41,7 @@ def _tail(contract: Contract, one: SchemaObject, losses: Losses) -> Iterator[str
     found = formats(contract, one)
     if len(found) == 1:
         yield f"USING {next(iter(found))}"
-    partitions = ", ".join(quoted(prop.column) for prop in one.partition_keys())
+    partitions = ", ".join(name_in_file(prop.column) for prop in one.partition_keys())
     if partitions:
         yield f"PARTITIONED BY ({partitions})"
     comment = _comment(one.name, one.description, losses)
@@ -53,15 +56,14 @@ def _comment(where: str, value: str | None, losses: Losses) -> str:
     line = commented(value)
     if line != value:
         losses.note(where, "a description of several lines, or with signs that are not shown,", "one line")
-    escaped = line.replace("\\", "\\\\").replace("'", "\\'")
-    return f" COMMENT '{escaped}'"
+    return f" COMMENT {literal(line)}"
 
 
 def _type(where: str, prop: Property | None, kind: DataType, losses: Losses) -> str:
     inside = list(zip(inner(prop, kind), kind.parts, strict=True))
     if kind.name == "struct":
         fields = [
-            f"{quoted(name)}: {_type(f'{where}.{name}', one, part, losses)}"
+            f"{name_in_file(name)}: {_type(f'{where}.{name}', one, part, losses)}"
             + (" NOT NULL" if one and one.required else "")
             + _comment(f"{where}.{name}", one.description if one else None, losses)
             for name, (one, part) in zip(kind.names, inside, strict=True)
