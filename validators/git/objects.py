@@ -18,12 +18,14 @@ MAX_OBJECT = 64_000_000
 _REF = re.compile(r"(?!-)(?!.*\.\.)[\w./@{}+~^#-]+")
 _STEPS = re.compile(r"([~^]\d*|\^\{\w*\}|@\{[\w.-]*\})*")
 _ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+# A name that may stand in a command to copy.
+_TYPEABLE = re.compile(r"\w[\w./-]*")
 _SHORT_ID = re.compile(r"[0-9a-f]{7,39}")
 
-# Where a short name is looked for; the first that is there. A tag or a branch that somebody called
-# `origin/main` comes after the branch of the remote, unlike in Git, where anybody who may push a tag could
-# exchange the base.
-_PLACES = ("refs/remotes/{}", "refs/heads/{}", "refs/tags/{}", "refs/remotes/{}/HEAD", "refs/{}")
+# Lookup order of a short name. A name that begins with a remote's is only looked up below refs/remotes:
+# unlike in Git, no local branch and no tag called `origin/main` can take the place of the remote's branch.
+_REMOTE_PLACES = ("refs/remotes/{}", "refs/remotes/{}/HEAD")
+_LOCAL_PLACES = ("refs/heads/{}", "refs/tags/{}", "refs/{}")
 
 
 # Of what a tag names, and behind a star of what an annotated tag names in turn.
@@ -58,7 +60,7 @@ def commit_of(repo: Repository, ref: str) -> str:
     steps = ref[len(name) :]
     if not _STEPS.fullmatch(steps):
         raise BaseRefInvalid(f"{ref!r} is no name of a branch, tag or commit.", "Write --base origin/main.")
-    full = _full_name(repo, name)
+    full = _full_name(repo, name, ref)
     kinds = _kinds(repo, [f"{full}{steps}^{{commit}}"]) if full else {}
     commit = next((id_ for id_, kind in kinds.items() if kind == "commit"), None)
     if commit is None:
@@ -141,20 +143,67 @@ def id_of(data: bytes, kind: str, like: str) -> str:
     return digest(f"{kind} {len(data)}\0".encode() + data, usedforsecurity=False).hexdigest()
 
 
-def _full_name(repo: Repository, name: str) -> str | None:
-    """What a name stands for, so that nothing else called alike can be taken: a full name, or an id."""
+def _full_name(repo: Repository, name: str, ref: str) -> str | None:
+    """Return the full name or the id that `name` stands for, or None if there is none.
+
+    `ref` is the reference as written. Raises BaseUnavailable where a branch of a remote may be meant and is
+    not in this clone, but a local branch or tag of the same name is.
+    """
     if name in ("", "@", "HEAD", "FETCH_HEAD", "ORIG_HEAD", "MERGE_HEAD"):
         return name if name.isupper() else "HEAD"
     if _ID.fullmatch(name):
         return name
-    if _SHORT_ID.fullmatch(name):
-        ids = run(repo, ("rev-parse", f"--disambiguate={name}")).decode().split()
-        commits = [id_ for id_, kind in _kinds(repo, ids).items() if kind == "commit"]
-        if len(commits) == 1:
-            return commits[0]
-    asked = [name] if name.startswith("refs/") else [place.format(name) for place in _PLACES]
-    known = run(repo, ("for-each-ref", "--format=%(refname)", *asked)).decode("utf-8", "replace").split("\n")
-    return next((one for one in asked if one in known), None)
+    if name.startswith("refs/"):
+        return name if name in _existing(repo, [name]) else None
+    commit = _abbreviated(repo, name)
+    if commit is not None:
+        return commit
+    remote_names, local_names = (
+        [p.format(name) for p in places] for places in (_REMOTE_PLACES, _LOCAL_PLACES)
+    )
+    existing = _existing(repo, [*remote_names, *local_names])
+    if not existing or existing[0] in remote_names:
+        return next(iter(existing), None)
+    (local, *_) = existing
+    if _remote_of(repo, name):
+        message = f"the remote's {ref!r} is not in this clone; {local} has its name."
+        raise BaseUnavailable(message, f"{_fetch(repo, name)}, or write --base {local}.")
+    if local.startswith("refs/tags/"):
+        # A tag that is named like a branch must not take its place.
+        branch = next(iter(_listed(repo, [f"refs/remotes/*/{name}"])), None)
+        if branch is not None:
+            message = f"{ref!r} is ambiguous: it names {local} and {branch}."
+            raise BaseUnavailable(message, f"Write --base {branch.removeprefix('refs/remotes/')}.")
+    return local
+
+
+def _existing(repo: Repository, names: Sequence[str]) -> list[str]:
+    """Return those of these full names that are refs, in this order."""
+    listed = _listed(repo, names)
+    # A ref is also listed for a name that it lies below.
+    return [name for name in names if name in listed]
+
+
+def _listed(repo: Repository, patterns: Sequence[str]) -> list[str]:
+    """Return the refs that match one of these patterns of `git for-each-ref`."""
+    answer = run(repo, ("for-each-ref", "--format=%(refname)", *patterns))
+    return [line for line in answer.decode("utf-8", "replace").split("\n") if line]
+
+
+def _abbreviated(repo: Repository, name: str) -> str | None:
+    """Return the id of the only commit whose id begins with `name`."""
+    if not _SHORT_ID.fullmatch(name):
+        return None
+    ids = run(repo, ("rev-parse", f"--disambiguate={name}")).decode().split()
+    commits = [id_ for id_, kind in _kinds(repo, ids).items() if kind == "commit"]
+    return commits[0] if len(commits) == 1 else None
+
+
+def _remote_of(repo: Repository, name: str) -> str | None:
+    """Return the remote whose name `name` is or begins with; `origin` is one in every clone."""
+    remotes = {*run(repo, ("remote",)).decode("utf-8", "replace").split("\n"), "origin"} - {""}
+    owners = (each for each in sorted(remotes) if name == each or name.startswith(f"{each}/"))
+    return next((each for each in owners if _TYPEABLE.fullmatch(each)), None)
 
 
 def _kinds(repo: Repository, names: Sequence[str]) -> dict[str, str]:
@@ -202,18 +251,17 @@ def _skip(output: IO[bytes], size: int) -> None:
 def _remotes(repo: Repository) -> list[str]:
     """The names of the remotes that can be typed, at least one."""
     names = run(repo, ("remote",)).decode("utf-8", "replace").split("\n")
-    return [name for name in names if re.fullmatch(r"\w[\w.-]*", name)] or ["origin"]
+    return [name for name in names if _TYPEABLE.fullmatch(name)] or ["origin"]
 
 
 def _fetch(repo: Repository, ref: str) -> str:
     """The command that brings the reference, and the way to it, into this clone."""
-    remotes = _remotes(repo)
-    remote, _, branch = ref.partition("/")
-    if remote not in remotes or not branch:
-        remote, branch = remotes[0], ref
+    name = re.split(r"[~^]|@\{", ref, maxsplit=1)[0]
+    named = _remote_of(repo, name)
+    remote, branch = (named, name[len(named) + 1 :]) if named else (_remotes(repo)[0], name)
     shallow = (repo.common / "shallow").exists()
     deepen = "--unshallow " if shallow else ""
-    if re.fullmatch(r"[0-9a-f]{7,40}", branch):
+    if branch.isupper() or not _TYPEABLE.fullmatch(branch) or re.fullmatch(r"[0-9a-f]{7,40}", branch):
         return f"Run: git fetch {deepen}{remote}"
     # A clone of one branch has no place for others, so the command says where it goes.
     command = f"git fetch {deepen}{remote} {branch}:refs/remotes/{remote}/{branch}"
