@@ -35,7 +35,9 @@ class PortalServer(ThreadingHTTPServer):
 
     def __init__(self, root: Path, port: int = 0) -> None:
         if not (root / OWN).is_dir():
-            raise UsageError(f"{shown(root)} is no portal.", f"Build one: dq portal build {shown(root)}")
+            raise UsageError(
+                f"{shown(root)} is not a portal.", "Build one in a new folder: dq portal build site"
+            )
         self.root = root
         try:
             super().__init__(("127.0.0.1", port), _PortalHandler)

@@ -90,7 +90,7 @@ def test_nothing_can_be_changed(server: PortalServer, method: str) -> None:
 
 
 def test_what_is_no_portal_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no portal"):
+    with pytest.raises(UsageError, match="is not a portal"):
         PortalServer(tmp_path)
 
 

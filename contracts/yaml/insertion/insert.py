@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -60,7 +61,8 @@ def insert(data: bytes, file: str, additions: Sequence[Addition]) -> bytes:
     if not additions:
         return data
     if source.is_json(file):
-        raise NoPlace(f"{file} is JSON, which has no comments.", "Write it as YAML: 'dq import' does.")
+        convert = f"dq export odcs {shlex.quote(file)} --output NEW.odcs.yaml"
+        raise NoPlace(f"{file} is JSON, which has no comments.", f"Convert it to YAML first: {convert}")
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     text = data.decode("utf-8-sig")
     top = spans(text)
