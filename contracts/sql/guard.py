@@ -100,7 +100,7 @@ def guarded_predicate(text: str) -> Guarded | Refused:
     It looks at the columns of one row, and at nothing else. Never raises for what is in the text.
     """
     try:
-        tree = _condition(text)
+        tree = condition(text)
         vouch_for_tree(tree)
         _vouch_for_row(tree)
         vouch_for_cost(tree)
@@ -110,37 +110,6 @@ def guarded_predicate(text: str) -> Guarded | Refused:
         return Guarded(_written(tree), (), tuple(sorted(names)), fields=fields(list(tree.walk())))
     except (Forbidden, SqlglotError, RecursionError) as error:
         return _refused(error)
-
-
-_JUDGES = (
-    exp.And, exp.Or, exp.Not, exp.Paren,
-    exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Like, exp.Is,
-)  # fmt: skip
-_COMPARED = (exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Neg)
-_FILTER = (
-    "Compare columns with literals by =, <>, <, <=, >, >=, BETWEEN, IN, LIKE and IS NULL; join them by AND,"
-    " OR and NOT."
-)
-
-
-def guarded_filter(text: str) -> Guarded | Refused:
-    """A row filter of a subscription, which dq and AWS's data filters read alike, or why it may be none.
-
-    Never raises for what is in the text. Source: "PartiQL support in row filter expressions" of the Lake
-    Formation guide, which has no function, no arithmetic and no query.
-    """
-    if not text.strip():
-        return Refused("it is empty", _FILTER)
-    found = guarded_predicate(text)
-    if isinstance(found, Refused):
-        return found
-    tree = _condition(text)
-    for node in tree.walk():
-        if not isinstance(node, (*_JUDGES, *_COMPARED)):
-            return Refused(f"{node.key.upper()} is not known to data filters", _FILTER)
-        if isinstance(node, exp.Column) and len(node.parts) > 1:
-            return Refused(f"{node.sql()!r} is not a column of the object", _FILTER)
-    return found if isinstance(tree, _JUDGES) else Refused("it is no comparison", _FILTER)
 
 
 def _refused(error: Exception) -> Refused:
@@ -158,7 +127,8 @@ def _written(tree: exp.Expr) -> str:
     return made
 
 
-def _condition(text: str) -> exp.Expr:
+def condition(text: str) -> exp.Expr:
+    """The tree of a condition. Raises Forbidden or SqlglotError for what is none."""
     if len(text) > MAX_CHARACTERS:
         raise Forbidden(f"it has {len(text):,} characters; {MAX_CHARACTERS:,} are allowed", _SHORTER)
     if OURS in text.lower():

@@ -67,14 +67,32 @@ def wanted_grants(
             if one.row_filter is None:
                 made.add(GrantKey(*spec.key, one.reader), columns, one.file)
             else:
-                made_filter = _filter(spec.key, one.reader, one.row_filter, columns)
+                expression = _expression(one.row_filter, ended=today is None)
+                if expression is None:
+                    made.notes.append(f"{one.file}: its row filter cannot be applied, so nothing is given.")
+                    continue
+                made_filter = _filter(spec.key, one.reader, expression, columns)
                 made.filters[made_filter.name] = made_filter
                 made.add(GrantKey(*spec.key, one.reader, made_filter.name), (FILTERED,), one.file)
     return made
 
 
-def _filter(on: Key, reader: str, text: str, columns: tuple[str, ...]) -> DataFilter:
-    expression = text.strip()
+def _expression(text: str, *, ended: bool) -> str | None:
+    """The filter as Lake Formation is to read it, written anew: nothing of the stranger's text is sent.
+
+    None where it is refused; of what has ended, the text by which an earlier dq named its filter.
+    """
+    # The parser of SQL takes time to start, and few subscriptions filter rows.
+    from dq.contracts.escaping.row_filter import guarded_filter
+    from dq.contracts.sql.guard import Guarded
+
+    guarded = guarded_filter(text)
+    if isinstance(guarded, Guarded):
+        return guarded.sql
+    return text.strip() if ended else None
+
+
+def _filter(on: Key, reader: str, expression: str, columns: tuple[str, ...]) -> DataFilter:
     told = "\0".join((*on, reader, expression, *columns))
     return DataFilter(*on, f"dq_{hashlib.sha256(told.encode()).hexdigest()[:16]}", expression, columns)
 

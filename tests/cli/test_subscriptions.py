@@ -111,6 +111,18 @@ def test_a_tag_stands_for_the_columns_that_have_it(registry, capsys):
         "true; DROP TABLE x",
         "o.id = 1",
         "''",
+        "id > 7 AND email",
+        "id = amount",
+        "1 = 1",
+        # T16: each of these is read in one way by Spark and in another by Lake Formation.
+        'email = "x"',
+        "email = 'x\\' OR 1=1 --'",
+        "email = r'x'",
+        "email = 'a' 'b'",
+        "id > 7 -- and more",
+        "id > 7 /* and more */",
+        "id > 7 OR (email = '\\'' OR '\\' <> '')",
+        f"email = '{'x' * 2048}'",
     ],
 )
 def test_a_row_filter_that_could_not_be_applied_is_refused(registry, capsys, filter_):

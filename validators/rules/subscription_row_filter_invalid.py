@@ -10,7 +10,10 @@ Good:
     rowFilter: country IN ('DE', 'AT')
 
 Mend: Compare columns of one object with literals by `=`, `<>`, `<`, `<=`, `>`, `>=`, `BETWEEN`, `IN`, `LIKE`
-and `IS NULL`, joined by `AND`, `OR` and `NOT`. A subscription with a row filter is about a single object.
+and `IS NULL`, joined by `AND`, `OR` and `NOT`. Texts stand in single quotes, with a quote inside doubled
+(`'it''s'`); double quotes, backslashes and comments are refused, because engines read them in different
+ways. A column whose name is a keyword stands in back quotes. A subscription with a row filter is about a
+single object.
 """
 
 from dq.contracts.shared.spelling import suggestion
@@ -24,7 +27,8 @@ def subscribed(one: Subscription, among: Subscribed) -> Faults:
     if one.row_filter is None:
         return
     # Imported here: the parser of SQL takes time to start, and few subscriptions filter rows.
-    from dq.contracts.sql.guard import Refused, guarded_filter
+    from dq.contracts.escaping.row_filter import guarded_filter
+    from dq.contracts.sql.guard import Refused
 
     found = guarded_filter(one.row_filter)
     if isinstance(found, Refused):

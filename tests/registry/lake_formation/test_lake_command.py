@@ -242,6 +242,31 @@ def test_all_rows_are_taken_back_where_some_of_them_cannot_be_given(
     assert [one["RowFilter"] for one in glue.lake.filters.values()] == [{"FilterExpression": "id > 7"}]
 
 
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("id>7 and not Email like 'a%'", "id > 7 AND NOT (Email LIKE 'a%')"),
+        (
+            "`email` is not null or email in ('it''s', '--')",
+            "\"email\" IS NOT NULL OR email IN ('it''s', '--')",
+        ),
+        ("not (id = -1 or email != '')", "NOT (id = -1 OR email <> '')"),
+        ("email = '${env:DQ_CANARY}'", "email = '${env:DQ_CANARY}'"),
+        ('email = "x"', None),
+        ("id between 1 and 9", "id BETWEEN 1 AND 9"),
+    ],
+)
+def test_t16_lake_formation_is_sent_the_filter_that_was_judged_and_not_the_text(
+    glue: GlueShim, registry: Path, text: str, sent: str | None
+) -> None:
+    subscribe(registry, "billing.yaml", SUBSCRIPTION + f"rowFilter: {json.dumps(text)}\n")
+
+    code = register("--apply")
+
+    filters = [one["RowFilter"]["FilterExpression"] for one in glue.lake.filters.values()]
+    assert (code, filters) == ((0, [sent]) if sent else (3, []))
+
+
 def test_what_cannot_be_understood_keeps_its_grant_over_many_runs(glue: GlueShim, registry: Path) -> None:
     more = of_account("210987654321").replace("orders.Id", "orders.email")
     subscribe(registry, "more.yaml", more)
