@@ -43,7 +43,8 @@ _SIMPLER = "Write a simpler one, or several rules."
 def unquoted(tokens: list[Token], text: str) -> list[Token]:
     """The tokens, with a text whose quotes are doubled as one: `'it''s'` is `it's`.
 
-    That is SQL's own rule, and Spark's since 4.0; in 3.5 it would be `its`.
+    That is SQL's own rule. Spark would join the two to `its`, in 3.5 and in 4.0; it is given the text as it
+    is meant here.
     """
     made: list[Token] = []
     for token in tokens:

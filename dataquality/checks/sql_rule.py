@@ -11,7 +11,9 @@ other is refused, and what runs is written anew from what was understood. One co
 average of the object's rows shares the pass of the other checks; every other query is a pass of its own. The
 number is not shown where a classified column has to do with it, or, in an object that has one, a column that
 the contract does not describe, but for one count of rows, such as
-`SELECT count(*) FROM {object} WHERE salary < 0`.
+`SELECT count(*) FROM {object} WHERE salary < 0`. A quote inside of a text is doubled, as in SQL: `'it''s'` is
+`it's`, where Spark's own reading is `its`. What dialects read in different ways is refused: a single
+backslash, and a text beside a text.
 Mend: Correct the data, the query or the bound.
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import random
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from dq.contracts.shared.outcome import CheckResult, Status
+from dq.contracts.sql.guard import Guarded, guarded_predicate
 from dq.contracts.yaml.parse import parse
 from dq.dataquality import Report, Request, check
 
@@ -161,3 +163,73 @@ def test_a_query_costs_one_job(spark: SparkSession, orders: DataFrame) -> None:
 
     ran = spark.sparkContext.statusTracker().getJobIdsForGroup("one query")
     assert (len(ran), found.passes) == (1, 1)
+
+
+COUNT = "SELECT count(*) FROM {object} WHERE"
+LITERALS = [
+    (r"'it''s'", "it's"),
+    (r"'it\'s'", "it's"),
+    ('"it\'s"', "it's"),
+    ('"it""s"', 'it"s'),
+    (r"'it\"s'", 'it"s'),
+    ("'its'", "its"),
+    (r"'a\\n'", r"a\n"),
+]
+TEXTS = ["it's", 'it"s', "its", r"a\n", "a\n", "A", "ab"]
+
+
+@pytest.mark.spark
+def test_t37_a_text_of_a_rule_means_the_same_to_spark_and_to_everything_beside_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    rows = spark.createDataFrame([(text,) for text in TEXTS], "s string")
+    rows.coalesce(1).write.parquet(str(tmp_path / "rows"))
+    queries = [f"{COUNT} s = {written}" for written, _ in LITERALS]
+    rules = [{"query": query, "mustBe": 1} for query in queries]
+    rules += [{"query": f"{query} AND length(s) = {len(text)}", "mustBe": 1}
+              for query, (_, text) in zip(queries, LITERALS, strict=True)]  # fmt: skip
+
+    by_spark = sql_results(report(rows, rules))
+    by_files = sql_results(report(spark.read.parquet(str(tmp_path / "rows")), rules))
+
+    assert [one.message for one in (*by_spark, *by_files) if one.status is not Status.PASS] == []
+    assert len(by_spark) == len(by_files) == 2 * len(LITERALS)
+
+
+@pytest.mark.spark
+def test_t37_a_text_that_reads_in_several_ways_is_refused_with_what_to_write(orders: DataFrame) -> None:
+    literals = [r"'\n'", r"'\u0041'", "'a' 'b'", "'a' -- x\n 'b'", "'a'\"b\"", r"r'it''s'"]
+    queries = [f"{COUNT} state = {one}" for one in literals]
+
+    found = sql_results(report(orders, [{"query": one, "mustBe": 0} for one in queries]))
+
+    assert [one.status for one in found] == [Status.ERROR] * len(literals)
+    said = " ".join(one.message for one in found)
+    assert said.count("a text with a single backslash is not allowed") == 2
+    assert said.count("a text beside a text is not allowed") == 3
+
+
+@pytest.mark.spark
+def test_t37_texts_that_are_taken_are_what_this_spark_reads_but_for_doubled_quotes(
+    spark: SparkSession,
+) -> None:
+    signs = ["a", "'", '"', "\\\\", "\\'", '\\"', "%", "\\%", "\\n", "n", "u0041", "--", "/*", "`", "é", "$"]
+    choose = random.Random(37)
+    literals = {
+        f"{prefix}{quote}{''.join(choose.choices(signs, k=choose.randint(0, 4)))}{quote}"
+        for prefix in ("", "r")
+        for quote in "'\""
+        for _ in range(200)
+    }
+    taken = {
+        one: guarded.sql.removeprefix("`s` = ")
+        for one in sorted(literals)
+        if "''" not in one[1:-1] and '""' not in one[1:-1]
+        if isinstance(guarded := guarded_predicate(f"s = {one}"), Guarded)
+    }
+    columns = [f"{text} AS t{at}" for at, pair in enumerate(taken.items()) for text in pair]
+
+    row = spark.range(1).selectExpr(*columns).collect()[0]
+
+    assert len(taken) > 100
+    assert [one for at, one in enumerate(taken) if row[2 * at] != row[2 * at + 1]] == []
