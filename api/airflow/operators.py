@@ -59,11 +59,12 @@ class _Command(BaseOperator):
         self.env = dict(env or {})
         self._process: subprocess.Popen[str] | None = None
 
-    def _run(self, words: Sequence[str]) -> Any:
+    def _run(self, name: str, options: Sequence[str]) -> Any:
         """What the command prints as JSON. Raises AirflowException where it does not end well."""
-        given = [("--object", self.object_name), ("--server", self.server), ("--format", "json")]
-        options = [part for name, value in given if value for part in (name, value)]
-        command = [self.python or sys.executable, "-P", "-m", "dq", *words, *options]
+        shared = _options({"object": self.object_name, "server": self.server, "format": "json"})
+        # A rendered template may begin with a dash: it is a contract all the same, and no option.
+        words = [name, *options, *shared, "--", self.contract]
+        command = [self.python or sys.executable, "-P", "-m", "dq", *words]
         self._process = process = subprocess.Popen(
             command,
             cwd=self.folder,
@@ -82,7 +83,7 @@ class _Command(BaseOperator):
         code = process.wait()
         listener.join()
         if code:
-            raise _failure(f"dq {words[0]} {self.contract}", code, printed, said)
+            raise _failure(f"dq {name} {self.contract}", code, printed, said)
         return json.loads(printed)
 
     def _listen(self, process: subprocess.Popen[str], said: list[str]) -> None:
@@ -117,10 +118,13 @@ class DqCheckOperator(_Command):
     def execute(self, context: Any) -> list[dict[str, object]]:  # noqa: ARG002  # Airflow's own signature
         """Runs the check; gives contract, object, partitions and counts of each report."""
         label = "/".join(f"{key}={value}" for key, value in self.partition.items())
-        words = ["--partition", label] if label else ["--all"] if self.whole_table else []
-        words += ["--channel", self.channel] if self.channel else []
+        options = _options({"partition": label, "channel": self.channel})
+        options += ["--all"] if self.whole_table and not label else []
         kept = ("contract", "object", "partitions", "counts")
-        return [{name: one.get(name) for name in kept} for one in self._run(["check", self.contract, *words])]
+        reports = [{name: report.get(name) for name in kept} for report in self._run("check", options)]
+        if any(not isinstance(report["counts"], dict) for report in reports):
+            raise AirflowFailException(f"dq check {self.contract} tested nothing: it printed no counts")
+        return reports
 
 
 class DqPublishOperator(_Command):
@@ -150,13 +154,17 @@ class DqPublishOperator(_Command):
 
     def execute(self, context: Any) -> dict[str, object]:
         """Publishes; a second run of the same task changes nothing."""
-        given = [("--cycle", self.cycle), ("--rows", self.rows), ("--audit", self.audit)]
-        words = [part for name, value in given if value not in (None, "") for part in (name, str(value))]
-        words += [part for pair in self.partition.items() for part in ("--partition", "=".join(pair))]
+        options = _options({"cycle": self.cycle, "rows": self.rows, "audit": self.audit})
+        options += [f"--partition={'='.join(pair)}" for pair in self.partition.items()]
         # A retry is the same run, so that a redelivery counts once.
-        words += ["--redelivery", "--run", context["run_id"]] if self.redelivery else []
-        made: dict[str, object] = self._run(["publish", self.contract, *words, "--catalog", self.catalog])
+        options += ["--redelivery", f"--run={context['run_id']}"] if self.redelivery else []
+        made: dict[str, object] = self._run("publish", [*options, f"--catalog={self.catalog}"])
         return made
+
+
+def _options(values: Mapping[str, object]) -> list[str]:
+    """Options with their values, each as one word, so that no value is read as an option of its own."""
+    return [f"--{name}={value}" for name, value in values.items() if value not in (None, "")]
 
 
 def _failure(task: str, code: int, printed: str, said: Sequence[str]) -> AirflowException:

@@ -181,6 +181,55 @@ def test_the_channel_of_a_task_is_told_and_not_that_of_the_contract(unreached: P
         gate.execute({})
 
 
+@pytest.mark.parametrize("contract", ["--dry-run", "--help", "--channel=file:/tmp/x", "-"])
+def test_t19_a_contract_that_looks_like_an_option_is_a_contract_and_fails(
+    project: Path, contract: str
+) -> None:
+    from airflow.sdk.exceptions import AirflowException
+
+    from dq.airflow import DqCheckOperator, DqPublishOperator
+
+    for operator in (DqCheckOperator, DqPublishOperator):
+        task = operator(task_id="gate", contract=contract, partition={"day": DAY}, folder=str(project))
+        with pytest.raises(AirflowException, match="does not exist"):
+            task.execute({"run_id": "manual"})
+
+
+def test_t19_a_value_that_looks_like_an_option_is_a_value(project: Path) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from dq.airflow import DqCheckOperator, DqPublishOperator
+
+    checked = DqCheckOperator(
+        task_id="gate", contract="sales.odcs.yaml", object_name="--dry-run", folder=str(project)
+    )
+    with pytest.raises(AirflowFailException, match="no contract here has an object '--dry-run'"):
+        checked.execute({})
+    published = DqPublishOperator(
+        task_id="publish", contract="sales.odcs.yaml", rows="--help", folder=str(project)
+    )
+    with pytest.raises(AirflowFailException, match=r"is set up wrongly \(exit 2\)"):
+        published.execute({})
+    assert not (project / ".dq" / "published.jsonl").exists()
+
+
+def test_t19_an_answer_without_counts_is_no_passed_check(project: Path) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from dq.airflow import DqCheckOperator
+
+    # An interpreter that makes a dry run of every check.
+    python = project / "python"
+    python.write_text(f'#!/bin/sh\na="$1 $2 $3"; shift 4\nexec "{sys.executable}" $a check --dry-run "$@"\n')
+    python.chmod(0o755)
+    gate = DqCheckOperator(
+        task_id="gate", contract="sales.odcs.yaml", folder=str(project), whole_table=True, python=str(python)
+    )
+
+    with pytest.raises(AirflowFailException, match="tested nothing: it printed no counts"):
+        gate.execute({})
+
+
 def test_what_did_not_come_fails_the_sensor_with_the_reason(scheduler: Scheduler, project: Path) -> None:
     states, log = ran(scheduler, project, EXAMPLE, "2026-05-13")
 
