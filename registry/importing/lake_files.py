@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote
 
+from dq.contracts.access.data_files import is_data_path
 from dq.contracts.access.filesystem import is_remote, opened, split
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.registry.importing.found import FoundColumn
@@ -97,7 +98,7 @@ def folder(source: str, endings: Sequence[str]) -> LakeFolder:
         path
         for path in paths
         if path == source
-        or (path.lower().endswith(tuple(endings)) and _shown(path[len(source) :].strip("/")))
+        or (path.lower().endswith(tuple(endings)) and is_data_path(path[len(source) :].strip("/")))
     ]
     if not wanted:
         raise UsageError(
@@ -197,7 +198,3 @@ def _remote(source: str) -> Iterator[str]:
         inner = one.path.removeprefix(before + path).removeprefix((before + path).lstrip("/"))
         if one.type is FileType.File:
             yield f"{source.rstrip('/')}/{inner.strip('/')}"
-
-
-def _shown(path: str) -> bool:
-    return not any(step.startswith(("_", ".")) for step in path.split("/"))

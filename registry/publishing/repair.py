@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from dq.contracts.access.data_files import is_data_name
 from dq.contracts.shared.errors import UsageError
 from dq.registry.catalog import Partition
 from dq.registry.publishing.partition import partition_values
@@ -93,7 +94,7 @@ def _walk(spec: TableSpec, folder: str, above: Pairs, inside: Listing) -> Iterat
         return
     key = spec.partitions[len(above)].name
     for name in sorted(inside(folder)):
-        if name.startswith((".", "_")):
+        if not is_data_name(name):
             continue
         way = f"{folder.rstrip('/')}/{name}"
         found, equals, value = name.partition("=")

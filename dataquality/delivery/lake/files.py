@@ -35,6 +35,11 @@ class Seen:
     modified_at: datetime
     mark: str = field(default="", compare=False)
 
+    @property
+    def identity(self) -> str:
+        """Text that changes when the file is replaced or written anew, even if its time is set back."""
+        return "\n".join((self.name, str(self.size), self.modified_at.isoformat(), self.mark))
+
 
 class Files(Protocol):
     """Questions to a storage. Each raises Unreadable when it cannot answer."""

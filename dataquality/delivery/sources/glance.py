@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dq.contracts.access.data_files import is_data_name
 from dq.contracts.schedule import Cycle
 from dq.contracts.shared.counts import first_of
 from dq.contracts.shared.data_formats import LAKEHOUSE
@@ -56,7 +57,7 @@ def _committed(path: str, files: Files, commits: Callable[[], SeenCommits]) -> s
 def _seen(where: str, marker: str, files: Files) -> str:
     """What stands in the folder; empty where all that was asked for does."""
     inside = files.inside(where)
-    data = [one for one in inside if not one.name.startswith(("_", ".")) and one.size > 0]
+    data = [one for one in inside if is_data_name(one.name) and one.size > 0]
     if data:
         lacks = f", and no {marker}" if marker and marker not in {one.name for one in inside} else ""
         newest = max(one.modified_at for one in data)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 
+from dq.contracts.access.data_files import is_data_name
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.extension import EvidenceSource
 from dq.contracts.schedule import Cycle
@@ -197,7 +198,7 @@ def asked_for(slo: Slo, place: DeliveryPlace) -> list[EvidenceSource]:
 
 
 def _file(inside: Iterable[Seen], now: datetime) -> Evidence | None:
-    data = [one for one in inside if not one.name.startswith(("_", ".")) and one.size > 0]
+    data = [one for one in inside if is_data_name(one.name) and one.size > 0]
     if not data:
         return None
     newest = max(one.modified_at for one in data)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from dq.contracts.access.data_files import is_data_name
 from dq.contracts.access.filesystem import is_remote
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.types import DataType
@@ -101,19 +102,23 @@ def listed(files: Files, place: TablePlace, now: datetime) -> Listed:
             seen = [(place.path, alone)]
         elif not files.holds(place.path):
             raise Unreadable(f"{place.path} is not there.", "Check the path, and what should write there.")
-    told = sorted(f"{path}\n{one.size}\n{one.modified_at.isoformat()}" for path, one in seen)
+    identities = sorted(f"{path}\n{one.identity}" for path, one in seen)
     young = any(now - one.modified_at < SETTLED_AFTER for _, one in seen)
-    made = "" if young else hashlib.sha256("\n\n".join(told).encode("utf-8", "surrogateescape")).hexdigest()
+    made = (
+        ""
+        if young
+        else hashlib.sha256("\n\n".join(identities).encode("utf-8", "surrogateescape")).hexdigest()
+    )
     return Listed(made, tuple(seen))
 
 
 def _walk(files: Files, path: str, depth: int) -> Iterator[tuple[str, Seen]]:
     """The files of a table, in folders that are as deep as it has partition columns."""
     for one in files.inside(path):
-        if one.name[0] not in "_.":
+        if is_data_name(one.name):
             yield f"{path.rstrip('/')}/{one.name}", one
     for name in files.folders(path) if depth else ():
-        if "=" in name:
+        if "=" in name and is_data_name(name):
             yield from _walk(files, f"{path.rstrip('/')}/{name}", depth - 1)
 
 

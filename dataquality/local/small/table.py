@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.access.data_files import is_data_name
 from dq.contracts.access.filesystem import is_remote, split
 from dq.contracts.access.filesystem import opened as file_system
 from dq.contracts.types import DataType
@@ -32,8 +33,8 @@ _ENCODINGS = frozenset({
     "PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY",
     "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY",
 })  # fmt: skip
-# Beside the data, and no part of it for Spark.
-_NO_DATA = re.compile(r"_SUCCESS|\..*\.crc")
+# Spark may take the columns of a table from these.
+_SUMMARIES = ("_metadata", "_common_metadata")
 _SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 
 
@@ -108,14 +109,20 @@ def _contents(path: str) -> list[Any]:
     found = system.get_file_info(place)
     if found.type is fs.FileType.Directory:
         listed = system.get_file_info(fs.FileSelector(place))
-        data = (each for each in listed if not _NO_DATA.fullmatch(each.base_name))
+        if any(each.base_name.startswith(_SUMMARIES) for each in listed):
+            raise LeftToSpark
+        data = (each for each in listed if is_data_name(each.base_name))
         found = sorted(data, key=lambda info: info.path)
     else:
         found = [found]
     if not 0 < len(found) <= SMALL_FILES or sum(each.size or 0 for each in found) > SMALL_BYTES:
         raise LeftToSpark
-    # A folder may be a partition or none; an empty file, and one with a hidden name, Spark may pass over.
-    if any(each.type is not fs.FileType.File or not each.size or each.base_name[0] in "_." for each in found):
+    # A folder may be a partition or none, and a file that is named itself may be hidden; Spark passes over
+    # an empty one.
+    if any(
+        each.type is not fs.FileType.File or not each.size or not is_data_name(each.base_name)
+        for each in found
+    ):
         raise LeftToSpark
     contents = []
     for each in found:

@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from dq.contracts.access.data_files import is_data_name
 from dq.contracts.shared.errors import MissingTool, Unreadable
-from dq.dataquality.delivery.lake.files import Files, Seen, files_for
+from dq.dataquality.delivery.lake.files import Files, files_for
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.shortcuts.kept.questions import Circumstances, circumstances
 from dq.dataquality.spark.error_redaction import attempt
@@ -82,16 +83,12 @@ def _prints(folders: Mapping[str, Folder], now: datetime) -> dict[str, str | Non
 
 def _print(files: Files, folder: str, names: set[str], now: datetime) -> str | None:
     """The print of a folder, "" when it has not settled, None when Spark listed something else."""
-    inside = [one for one in files.inside(folder) if not one.name.startswith(("_", "."))]
+    inside = [one for one in files.inside(folder) if is_data_name(one.name)]
     if {one.name for one in inside} != names:
         return None
     if any(now - one.modified_at < SETTLED_AFTER for one in inside):
         return ""
-    return hashlib.sha256("\n\n".join(sorted(map(_told, inside))).encode()).hexdigest()
-
-
-def _told(one: Seen) -> str:
-    return "\n".join((one.name, str(one.size), one.modified_at.isoformat(), one.mark))
+    return hashlib.sha256("\n\n".join(sorted(file.identity for file in inside)).encode()).hexdigest()
 
 
 def place(folder: str) -> str:

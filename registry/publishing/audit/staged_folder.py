@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dq.contracts.access.address import has_pattern
+from dq.contracts.access.data_files import is_data_path
 from dq.contracts.access.filesystem import is_remote, opened, split
 from dq.contracts.access.hive_path import partition_folder
 from dq.contracts.shared.errors import DqError, UsageError
@@ -20,8 +21,11 @@ from dq.registry.catalog import Catalog, Values
 from dq.registry.publishing.marker import folder_is_there
 from dq.registry.table import fold_location
 
-File = tuple[str, int, str]
-"""The path of a file below the folder, its size in bytes, and when it was written."""
+File = tuple[str, int, str, str]
+"""Path of a file below the folder, its size in bytes, when it was written, and its mark.
+
+The mark is the number of a local file and the time of its last change in any way, which no program can set.
+"""
 
 
 _EMPTY = "A delivery without rows has nothing to be audited: publish it with --rows 0, and without --audit."
@@ -40,7 +44,9 @@ class StagedFolder:
 
     def run(self, files: frozenset[File]) -> str:
         """What a retry of the same publish has too, and a folder that was written anew has not."""
-        digest = hashlib.sha256(repr(sorted(files)).encode()).hexdigest()[:16]
+        # Without the marks, which a change of rights changes too.
+        written = sorted((path, size, at) for path, size, at, _ in files)
+        digest = hashlib.sha256(repr(written).encode()).hexdigest()[:16]
         return f"{fold_location(self.folder)}#{digest}"
 
     def published(self, catalog: Catalog, database: str, table: str) -> bool:
@@ -58,7 +64,7 @@ class StagedFolder:
         if not folder_is_there(self.folder):
             raise DqError(f"Nothing was staged: {self.folder} does not exist.", self._mend())
         every = _remote(self.folder) if is_remote(self.folder) else _local(self.folder)
-        found = frozenset(file for file in every if not _is_hidden(file[0]))
+        found = frozenset(file for file in every if is_data_path(file[0]))
         if not found:
             raise DqError(
                 f"Nothing was staged: {self.folder} holds no file.", f"Write the data there. {_EMPTY}"
@@ -85,7 +91,7 @@ class StagedFolder:
         """Raises DqError when the files are not those that were checked."""
         now = self.files()
         if now != before:
-            changed = sorted({path for path, _, _ in before ^ now})
+            changed = sorted({path for path, *_ in before ^ now})
             raise DqError(
                 f"{self.folder} changed while it was checked: {', '.join(changed[:3])}.",
                 "Publish when its writer is done; every delivery needs a folder of its own.",
@@ -122,9 +128,7 @@ def staged_folder(root: str, values: Values, table_location: str) -> StagedFolde
 
 def _is_seen(place: str, table: str) -> bool:
     """Whether readers who list the table's folder come to this place."""
-    return place == table or (
-        place.startswith(f"{table}/") and not _is_hidden(place.removeprefix(f"{table}/"))
-    )
+    return place == table or (place.startswith(f"{table}/") and is_data_path(place.removeprefix(f"{table}/")))
 
 
 def _real(place: str) -> str:
@@ -139,11 +143,6 @@ def _no_file(path: str, what: str) -> UsageError:
     )
 
 
-def _is_hidden(path: str) -> bool:
-    """Whether Spark, Hive and Trino leave it out: a step of the path begins with a dot or an underscore."""
-    return any(step.startswith(("_", ".")) and "=" not in step for step in path.split("/"))
-
-
 def _local(folder: str) -> list[File]:
     found = []
     top = fold_location(folder)
@@ -153,9 +152,10 @@ def _local(folder: str) -> list[File]:
             status = os.lstat(path)
             if stat.S_ISDIR(status.st_mode):
                 continue
-            if not stat.S_ISREG(status.st_mode) and not _is_hidden(path.removeprefix(f"{top}/")):
+            if not stat.S_ISREG(status.st_mode) and is_data_path(path.removeprefix(f"{top}/")):
                 raise _no_file(path, "a link" if stat.S_ISLNK(status.st_mode) else "no file")
-            found.append((path.removeprefix(f"{top}/"), status.st_size, str(status.st_mtime_ns)))
+            mark = f"{status.st_ino} {status.st_ctime_ns}"
+            found.append((path.removeprefix(f"{top}/"), status.st_size, str(status.st_mtime_ns), mark))
     return found
 
 
@@ -167,7 +167,7 @@ def _remote(folder: str) -> list[File]:
     top = (before + path).rstrip("/")
     infos = system.get_file_info(FileSelector(top, recursive=True))
     return [
-        (one.path.removeprefix(f"{top}/"), one.size, str(one.mtime_ns))
+        (one.path.removeprefix(f"{top}/"), one.size, str(one.mtime_ns), "")
         for one in infos
         if one.type is FileType.File
     ]
