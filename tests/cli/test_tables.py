@@ -134,10 +134,11 @@ def test_a_table_with_a_log_is_told_by_it_which_is_not_read_again_without_news(f
     (promise(folder, "linked", form="delta") / "_delta_log").symlink_to(outside / "_delta_log")
 
     code, told = look(dq)
+    second = look(dq)[1]["log"]
     kept = log.read_text()
     log.write_text("x" * len(kept))
     os.utime(log, (OLD, OLD))
-    second = look(dq)[1]["log"]
+    broken = look(dq)[1]["log"]
     log.write_text(kept)
     commit(log.parent.parent, 1, file_of(4, 0))
     third = look(dq)[1]["log"]
@@ -148,6 +149,7 @@ def test_a_table_with_a_log_is_told_by_it_which_is_not_read_again_without_news(f
     assert told["wrong"]["broken"] == ["wrong.id: type is int; allowed: bigint"]
     assert (code, told["linked"]["state"], told["linked"]["rows"]) == (3, "unknown", None)
     assert (second, third["changed"], third["rows"]) == ({**first, "changed": False}, True, 7)
+    assert (broken["state"], broken["changed"]) == ("unknown", True)
 
 
 def _unreadable(folder: Path) -> None:
