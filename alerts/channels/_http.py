@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -16,20 +15,16 @@ from urllib.request import getproxies, proxy_bypass
 
 from dq.alerts.channel import Ambiguous, Blockage, NotSent, Rejected
 from dq.alerts.channels._slack_answers import seconds
+from dq.contracts.access.web_address import WEB, web_address
 
 # Of one address of a host, which may have several.
 _CONNECT_SECONDS = 5.0
 TIMEOUT_SECONDS = 10.0
 """Of one call, all in all: the lease of the outbox is longer."""
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _MOST_BYTES = 64 * 1024
 # The limit of the whole call and that of one read have the same length: either may end first.
 _LATE = Ambiguous("no answer in time")
-# A user before the host, a backslash or a fragment is read in two ways by somebody.
-_ADDRESS = re.compile(
-    r"https?://[A-Za-z0-9.\-]+(:[0-9]{1,5})?(/[!-\"$-;=?-\[\]-~]*)?|https?://\[::1\](:[0-9]{1,5})?/.*"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +38,12 @@ class Response:
 
 def unsafe(url: str) -> str:
     """Why nothing may be sent to a URL, in words that do not show it; empty when it may."""
-    match = _ADDRESS.fullmatch(url)
-    if match is None or "@" in urlsplit(url).netloc:
+    address = web_address(url, WEB)
+    if address is None or "#" in address.rest:
         return "its URL is no plain https:// URL"
-    try:
-        parts = urlsplit(url)
-        secure = parts.scheme == "https" or parts.hostname in LOOPBACK
-        return (
-            "" if parts.port != 0 and secure else "its URL has no https://, so it would be sent in the clear"
-        )
-    except ValueError:
-        return "its URL has no port that there is"
+    if address.scheme != "https" and not address.is_loopback:
+        return "its URL has no https://, so it would be sent in the clear"
+    return ""
 
 
 def post(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 
 from dq.alerts.channels._colours import colour
 from dq.alerts.message import COMMAND, Message, about, headline, repeat_note
-
-_LINK = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?(/[!#-;=?-{}~]*)?")
+from dq.contracts.access.web_address import WEB, web_address
 
 
 def page(message: Message, *, step: bool) -> str:
@@ -32,7 +30,7 @@ def page(message: Message, *, step: bool) -> str:
 def _row(fact: tuple[str, str]) -> str:
     label, value = fact
     said = escape(value)
-    if _LINK.fullmatch(value):
+    if web_address(value, WEB):
         said = f'<a href="{said}">{said}</a>'
     if label == COMMAND:
         said = f'<code style="background:#f3f3f3;padding:2px 5px">{said}</code>'

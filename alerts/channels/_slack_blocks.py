@@ -18,13 +18,11 @@ from dq.alerts.message import (
     promise,
     repeat_note,
 )
+from dq.contracts.access.web_address import WEB, web_address
 
 HEADER, SECTION, PLAIN = 150, 3000, 3900
 # Beyond some 13,200 characters in all Slack says msg_blocks_too_long; it documents that nowhere.
 _FACT, _CONTEXT = 600, 1500
-
-# No user before a host, who could look like the host, and no "|", behind which Slack reads a link's text.
-_ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?(/[!-;=?-{}~]*)?")
 
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
@@ -118,4 +116,4 @@ def _text(text: str) -> dict[str, object]:
 def _value(value: str) -> str:
     """A fact; one that is an address and nothing else is a link that shows its address."""
     wire = escape(value, _FACT)
-    return f"<{wire}>" if _ADDRESS.fullmatch(value) and not wire.endswith("…") else wire
+    return f"<{wire}>" if web_address(value, WEB) and not wire.endswith("…") else wire

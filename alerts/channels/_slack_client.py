@@ -17,27 +17,25 @@ from urllib.request import (
 
 from slack_sdk import WebClient
 
+from dq.contracts.access.web_address import WEB, web_address
 from dq.contracts.shared.errors import MissingTool, UsageError
 from dq.contracts.shared.install import install_command
 
 _MOST_BYTES = 8 * 1024 * 1024
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-# What is not written here is read in two ways by somebody: users, backslashes, queries, escapes.
-_ADDRESS = re.compile(
-    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:]+\]|[A-Za-z0-9.\-]+)(?::[0-9]{1,5})?(?:/[A-Za-z0-9._\-]+)*/?"
-)
+# slack-sdk adds the method to the path: no query, and nothing that is escaped.
+_PATH = re.compile(r"(?:/[A-Za-z0-9._\-]+)*/?")
 # The one call through which slack-sdk reaches for the network.
 _SENDS = "_perform_urllib_http_request_internal"
 
 
 def address(text: str) -> str:
     """The address of a Web API with a slash at its end. Raises UsageError where it is not plain and safe."""
-    match = _ADDRESS.fullmatch(text)
-    if match is None:
+    parts = web_address(text, WEB)
+    if parts is None or not _PATH.fullmatch(parts.rest):
         raise UsageError(
             "The address of Slack is no plain URL.", "Write https://host/api/ in DQ_SLACK_URL, or unset it."
         )
-    if match["scheme"] != "https" and match["host"] not in LOOPBACK:
+    if parts.scheme != "https" and not parts.is_loopback:
         raise UsageError("The token would be sent to Slack in the clear.", "Write https:// in DQ_SLACK_URL.")
     return text.rstrip("/") + "/"
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackClientError
@@ -23,7 +22,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 
 from dq.alerts.channel import Press
 from dq.alerts.channels._slack_buttons import Workspace, press_of
-from dq.alerts.channels._slack_client import LOOPBACK
+from dq.contracts.access.web_address import WEB, web_address
 
 AGAIN_AFTER_SECONDS = 60
 """How long after a connection that could not be opened it is tried again: Slack allows few a minute."""
@@ -49,12 +48,13 @@ class _Socket(SocketModeClient):
 
 def _checked(url: str, base_url: str) -> None:
     """Raises ValueError for a place to which no answer of ours may go."""
-    there, api = urlsplit(url), urlsplit(base_url)
-    host = there.hostname or ""
-    ours = host == api.hostname or host.endswith(".slack.com")
-    # slack-sdk speaks TLS on this port only, whatever the scheme is.
-    safe = there.scheme == "wss" and (there.port or 443) == 443
-    if not (ours and safe) and not (host == api.hostname and host in LOOPBACK):
+    target, api = web_address(url, ("wss", "ws")), web_address(base_url, WEB)
+    if target is None or api is None:
+        raise ValueError("a connection to an address that is read in several ways")
+    same = target.host == api.host
+    # slack-sdk speaks TLS on the usual port only, whatever the scheme is.
+    safe = target.scheme == "wss" and target.has_usual_port
+    if not (safe and (same or target.host.endswith(".slack.com"))) and not (same and target.is_loopback):
         raise ValueError("a connection to another host than Slack's")
 
 

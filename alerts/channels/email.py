@@ -30,10 +30,11 @@ from dq.alerts.channel import (
     Sender,
     Sent,
 )
-from dq.alerts.channels._http import LOOPBACK, TIMEOUT_SECONDS, time_limit
+from dq.alerts.channels._http import TIMEOUT_SECONDS, time_limit
 from dq.alerts.channels._mail_page import page
 from dq.alerts.message import Message, cut, headline, lines, repeat_note
 from dq.contracts.access.alert_target import form_fault
+from dq.contracts.access.web_address import LOOPBACK
 from dq.contracts.shared.errors import UsageError
 
 SUBMISSION, SMTPS = 587, 465

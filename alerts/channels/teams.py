@@ -27,10 +27,10 @@ from dq.alerts.channel import (
 from dq.alerts.channels import _http, _named
 from dq.alerts.channels._colours import NAMED, colour
 from dq.alerts.message import COMMAND, Message, about, headline, repeat_note
+from dq.contracts.access.web_address import web_address
 from dq.contracts.shared.errors import UsageError
 
 MOST_BYTES = 28 * 1024
-_LINK = re.compile(r"https://[A-Za-z0-9.-]+(:\d+)?(/[!-;=?-{}~]*)?")
 _LINKS = 3
 _FORM: Mapping[str, Mapping[str, object]] = {COMMAND: {"fontType": "monospace"}}
 # An older connector says so behind a 200.
@@ -120,7 +120,7 @@ def _run(text: str, **style: object) -> dict[str, object]:
 
 def _links(message: Message) -> list[dict[str, object]]:
     """A button for each fact that is an address and nothing else."""
-    found = [(label, value) for label, value in message.facts if _LINK.fullmatch(value)]
+    found = [(label, value) for label, value in message.facts if web_address(value)]
     return [
         {"type": "Action.OpenUrl", "title": label or "open", "url": value} for label, value in found[:_LINKS]
     ]

@@ -6,7 +6,6 @@ import os
 from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from dq.alerts import channels
 from dq.alerts.route import AlertRoute
@@ -23,6 +22,7 @@ from dq.contracts.access.alert_target import (
     tool_fault,
 )
 from dq.contracts.access.alert_terms import route_terms
+from dq.contracts.access.web_address import web_address
 from dq.contracts.model import Contract, SupportChannel
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.fault import TextFault
@@ -118,8 +118,10 @@ def _route(support: SupportChannel, settings: Settings) -> AlertRoute | TextFaul
 def _closed_to(tool: str, target: str, settings: Settings) -> str:
     """How to allow a host or a domain that a contract names; empty where nothing has to be allowed."""
     if tool == "webhook" and "://" in target and not host_allowed(target, settings.webhook_hosts):
-        host = urlsplit(target).netloc
-        return f"Allow its host: DQ_WEBHOOK_HOSTS={host}, or webhook_hosts in dq.toml."
+        address = web_address(target)
+        if address is None:
+            return "Write an https:// URL without a user, a backslash or an odd host."
+        return f"Allow its host: DQ_WEBHOOK_HOSTS={address.authority}, or webhook_hosts in dq.toml."
     if tool == "email" and not domain_allowed(target, settings.email_domains):
         domain = target.rpartition("@")[2]
         return f"Allow its domain: DQ_EMAIL_DOMAINS={domain}, or email_domains in dq.toml."

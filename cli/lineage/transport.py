@@ -16,6 +16,7 @@ from openlineage.client.transport import Config, Transport, get_default_factory
 from openlineage.client.transport.http import HttpConfig, HttpTransport
 
 from dq.contracts.access.files import read_own
+from dq.contracts.access.web_address import WEB, web_address
 from dq.contracts.shared.errors import UsageError
 
 KEY = "OPENLINEAGE_API_KEY"
@@ -77,13 +78,9 @@ def transport(target: str, environment: Mapping[str, str]) -> Transport:
 
 
 def _http(url: str, environment: Mapping[str, str]) -> Transport:
-    try:
-        parts = urlsplit(url)
-        usable = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
-    except ValueError:
-        usable = False
-    if not usable or not (url.isascii() and url.isprintable()) or " " in url:
+    if not url.isascii() or web_address(url, WEB) is None:
         raise UsageError("lineage is no URL that can be posted to.", _MEND)
+    parts = urlsplit(url)
     key = environment.get(KEY)
     return HttpTransport(
         HttpConfig.from_dict(

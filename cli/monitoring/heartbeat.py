@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from dq.cli.monitoring.serve import is_loopback
 from dq.cli.world.environment import World, secret_in
+from dq.contracts.access.web_address import WEB, web_address
 from dq.contracts.shared.errors import UsageError
 
 VARIABLE = "DQ_HEARTBEAT_URL"
@@ -70,14 +71,9 @@ def _late(seconds: float) -> str:
 
 
 def _parts(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    plain = url.isascii() and url.isprintable() and " " not in url
-    if not usable or not plain or "@" in parts.netloc:
+    address = web_address(url, WEB)
+    if address is None or not url.isascii():
         raise UsageError("heartbeat_url is no URL that can be asked for.", _MEND)
-    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+    if address.scheme != "https" and not is_loopback(address.host):
         raise UsageError("heartbeat_url is not https, and not of this machine.", _MEND)
-    return parts
+    return urlsplit(url)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from urllib.parse import urlsplit
 
+from dq.contracts.access.web_address import WEB, web_address
 from dq.contracts.model import SupportChannel
 from dq.contracts.shared.fault import TextFault
 from dq.contracts.shared.spelling import nearest
@@ -72,7 +72,8 @@ def form_fault(tool: str, target: str) -> TextFault | None:
     if tool not in _FORMS:
         return None
     wanted, unwanted, mend = _FORMS[tool]
-    if re.fullmatch(wanted, target) and not re.fullmatch(unwanted, target):
+    plain = "://" not in target or web_address(target) is not None
+    if plain and re.fullmatch(wanted, target) and not re.fullmatch(unwanted, target):
         return None
     return TextFault("ALERT_TARGET", f"{target!r} is no channel of {tool}", mend)
 
@@ -99,13 +100,8 @@ def hears(support: SupportChannel) -> bool:
 
 def host_allowed(url: str, hosts: Iterable[str]) -> bool:
     """Whether the host of a URL is on a list of patterns; a port other than the usual one must be named."""
-    parts = urlsplit(url)
-    try:
-        port = parts.port
-    except ValueError:
-        return False
-    host = (parts.hostname or "") if port in (None, 443) else f"{parts.hostname}:{port}"
-    return any(fnmatchcase(host, one.lower()) for one in hosts)
+    address = web_address(url, WEB)
+    return address is not None and any(fnmatchcase(address.authority, host.lower()) for host in hosts)
 
 
 def domain_allowed(address: str, domains: Iterable[str]) -> bool:

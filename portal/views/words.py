@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from dq.alerts.incident import IncidentState
+from dq.contracts.access.web_address import WEB, web_address
 from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery.wording import span
 from dq.portal.facts.product import ProductState
@@ -18,10 +19,7 @@ Values = dict[str, Any]
 LONGEST = 2_000
 """Longer texts of contracts are cut on a page; the contract itself has all of it."""
 
-# Only these lead anywhere, and a host must be plain to see: no user, no backslash.
-_LINK = re.compile(
-    r"(https?://[A-Za-z0-9.\-\[\]:]+(/[!-~]*)?|mailto:[!-.0-;=?-~]+@[A-Za-z0-9.\-]+)", re.ASCII
-)
+_MAIL = re.compile(r"mailto:[!-.0-;=?-~]+@[A-Za-z0-9.\-]+", re.ASCII)
 _NEVER = re.compile(r"[\s<>\"'`\\^{}|]")
 
 
@@ -87,7 +85,7 @@ def link(text: str | None) -> str | None:
     """The text where it may be a link: http, https or mailto, and nothing that hides where it leads."""
     if not text or len(text) > LONGEST or _NEVER.search(text):
         return None
-    return text if _LINK.fullmatch(text) else None
+    return text if web_address(text, WEB) or _MAIL.fullmatch(text) else None
 
 
 def cut(text: object, most: int = LONGEST) -> str:

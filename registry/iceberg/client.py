@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 from pyiceberg import exceptions as ice
 from pyiceberg.catalog.rest import RestCatalog
@@ -18,6 +17,7 @@ from pyiceberg.io import FileIO, InputFile, OutputFile
 from requests import Session
 from requests.exceptions import RequestException
 
+from dq.contracts.access.web_address import WEB, web_address
 from dq.contracts.shared.errors import Unreadable, UsageError
 
 _CONNECT_SECONDS = 10.0
@@ -76,18 +76,15 @@ def connect(properties: Mapping[str, str], read_seconds: float = 60.0) -> tuple[
     Raises UsageError without an address, Unreadable when the catalog does not answer.
     """
     address = properties.get("uri", "")
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if web_address(address, WEB) is None:
+        if "@" in address.partition("://")[2].partition("/")[0]:
+            raise UsageError(
+                "The address of the Iceberg catalog holds a user or a password.",
+                "Set PYICEBERG_CATALOG__DEFAULT__CREDENTIAL or …__TOKEN instead.",
+            )
         raise UsageError(
-            "The address of the Iceberg catalog is missing."
-            if not address
-            else "It is no address of a catalog.",
+            "It is no address of a catalog." if address else "The address of the Iceberg catalog is missing.",
             "Set PYICEBERG_CATALOG__DEFAULT__URI=https://catalog.example.com.",
-        )
-    if parts.username or parts.password:
-        raise UsageError(
-            "The address of the Iceberg catalog holds a user or a password.",
-            "Set PYICEBERG_CATALOG__DEFAULT__CREDENTIAL or …__TOKEN instead.",
         )
     with explained("open the catalog"):
         made = MetadataCatalog({"snapshot-loading-mode": "refs", **properties}, read_seconds)

@@ -277,6 +277,14 @@ def test_a_store_that_is_away_is_said_to_whoever_pressed(slack, settings, told, 
         "wss://wss.slack.com:8443/link",
         "ws://wss.slack.com/link",
         "wss://slack.com.evil/",
+        # T21: readers part ways at what stands before ".slack.com".
+        "wss://evil.example\\.slack.com/",
+        "wss://evil.example/\\.slack.com/",
+        "wss://.slack.com/",
+        "wss://evil.example\\@wss.slack.com/",
+        "wss://user@wss.slack.com/",
+        "wss://evil.example#.slack.com/",
+        "wss://wss..slack.com/",
     ],
 )
 def test_nobody_but_slack_is_spoken_to(slack, settings, notes, url):

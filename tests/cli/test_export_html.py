@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from html.parser import HTMLParser
 
 EVIL = "</title></style><script>alert(1)</script><img src=x onerror=alert(1)>\" onclick='x' \u202e&amp;"
@@ -80,3 +81,26 @@ def test_hostile_texts_stay_texts_and_only_links_of_the_web_are_links(dq, folder
     assert not {name for name in page.attributes if name.startswith("on")}
     assert "\u202e" not in text
     assert "default-src &#x27;none&#x27;" in text
+
+
+def test_t21_a_text_whose_host_is_read_in_several_ways_is_no_link(dq, folder):
+    urls = [
+        "https://user:pw@evil.com\\@good.com/",
+        "https://evil.com\\.good.com/",
+        "https://.good.com/",
+        "https://good.com\u3002evil.com/",
+        "https://good.com/x?y=1#z",
+        "mailto:ana@good.com",
+        "mailto:ana@good.com?body=x",
+    ]
+    definitions = "".join(f"  - {{type: a, url: {json.dumps(url)}}}\n" for url in urls)
+    (folder / "links.odcs.yaml").write_text(
+        "apiVersion: v3.2.0\nkind: DataContract\nid: x\nversion: 1.0.0\nstatus: active\n"
+        f"authoritativeDefinitions:\n{definitions}"
+        "schema:\n  - {name: t, properties: [{name: c, logicalType: string}]}\n"
+    )
+
+    ran = dq("export", "html", "links.odcs.yaml", "-o", "links.html")
+
+    page = Page((folder / "links.html").read_text())
+    assert (ran.code, page.links) == (0, ["https://good.com/x?y=1#z", "mailto:ana@good.com"])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from html import escape
 
+from dq.contracts.access.web_address import WEB, web_address
 from dq.contracts.columns import catalog_type
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.yaml.writing import commented
@@ -27,7 +28,7 @@ dt { font-weight: 600; } dd { margin: 0 0 .5rem; white-space: pre-line; }
 @media print { body { max-width: none; font-size: 10pt; } tr { break-inside: avoid; }
                .wide { overflow: visible; } }
 """
-_LINK = re.compile(r"(https?://|mailto:)[^\s<>\"']+", re.ASCII)
+_MAIL = re.compile(r"mailto:[A-Za-z0-9.!#$%*+/=_~-]+@[A-Za-z0-9.-]+")
 
 
 def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
@@ -54,7 +55,7 @@ def _text(value: object) -> str:
 
 
 def _linked(value: str) -> str:
-    if _LINK.fullmatch(value):
+    if web_address(value, WEB) or _MAIL.fullmatch(value):
         return f'<a href="{escape(value)}" rel="noopener noreferrer">{_text(value)}</a>'
     return _text(value)
 
