@@ -139,11 +139,11 @@ def _shortcut(clauses: Sequence[Clause], prepared: Prepared, request: Request, r
 
 def by_schema(clauses: Iterable[Clause], kinds: Shelf, schema: DataType) -> dict[str, CheckResult]:
     """The results, for a schema, of the clauses that ask for nothing else."""
-    asking = {clause: asked_by(clause, kinds) for clause in clauses}
+    # Clauses have no hash: arguments of their rules may be lists and mappings.
     return {
         clause.path: answered(clause, {SCHEMA: schema}, kinds)
-        for clause, asked in asking.items()
-        if tuple(asked) == (SCHEMA,)
+        for clause in clauses
+        if tuple(asked_by(clause, kinds)) == (SCHEMA,)
     }
 
 
