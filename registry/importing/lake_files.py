@@ -125,8 +125,12 @@ def inside(source: str) -> list[str]:
         raise Unreadable(f"{source} cannot be read: {reason}.", "Check the place, and its rights.") from error
 
 
-def exists(path: str) -> bool:
-    """Whether a file is there. Raises Unreadable where an object store does not answer."""
+def exists(path: str, root: str) -> bool:
+    """Whether a file is there.
+
+    Raises Unreadable for a link that leads out of `root`, or where an object store does not answer.
+    """
+    keep_inside(root, path)
     return inside(path) == [path] if is_remote(path) else Path(path).is_file()
 
 
@@ -176,9 +180,30 @@ def _local(source: str) -> Iterator[str]:
     if not place.is_dir():
         there = "it is a pipe or a device" if place.exists() else "there is no such file or folder"
         raise FileNotFoundError(2, there)
-    for folder, _, names in os.walk(place, onerror=_refuse):
+    for folder, folders, names in os.walk(place, onerror=_refuse):
+        for name in folders:
+            # It is not walked into, and may hold half of the table.
+            if Path(folder, name).is_symlink():
+                raise _leads_elsewhere(f"{folder}/{name}")
+        for name in names:
+            if Path(folder, name).is_symlink():
+                keep_inside(source, f"{folder}/{name}")
         # A pipe of such a name would never end.
         yield from (f"{folder}/{name}" for name in names if Path(folder, name).is_file())
+
+
+def keep_inside(root: str, path: str) -> None:
+    """Raises Unreadable where a link leads from below a local folder to a place outside of it.
+
+    Whoever writes the folder could show any file of this machine by it. The folder itself may be a link.
+    """
+    if not is_remote(path) and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise _leads_elsewhere(path)
+
+
+def _leads_elsewhere(path: str) -> Unreadable:
+    mend = "Put the files themselves into the folder."
+    return Unreadable(f"{path} is a link that leads elsewhere, or lies behind one.", mend)
 
 
 def _refuse(error: OSError) -> None:

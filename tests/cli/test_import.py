@@ -608,3 +608,35 @@ def test_a_table_in_an_object_store_is_read_there(folder, s3, kind, table):
     assert types(folder / "x.odcs.yaml") == {"id": "bigint", "day": "date"}
     assert keys(folder / "x.odcs.yaml") == ["day"]
     assert f'location: "s3://lake/{table}"' in (folder / "x.odcs.yaml").read_text()
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet", "avro", "delta", "iceberg", "dbt"])
+@pytest.mark.parametrize("way", ["file", "folder"])
+def test_t21_a_link_in_a_folder_shows_nothing_of_what_lies_elsewhere(dq, folder, tmp_path_factory, kind, way):
+    secret = tmp_path_factory.mktemp("secret")
+    endings = {"delta": "00000000000000000000.json", "iceberg": "v1.metadata.json", "dbt": "manifest.json"}
+    name = endings.get(kind, f"a.{kind}")
+    (secret / name).write_text("secret_of_the_operator\n1\n")
+    below = {"delta": "_delta_log", "iceberg": "metadata", "dbt": "target"}.get(kind, "day=1")
+    if way == "folder":
+        (folder / "lake").mkdir()
+        (folder / "lake" / below).symlink_to(secret)
+    else:
+        (folder / "lake" / below).mkdir(parents=True)
+        (folder / "lake" / below / name).symlink_to(secret / name)
+
+    ran = dq("import", kind, "lake", "-o", "made.odcs.yaml")
+
+    assert ran.code == 3
+    assert "is a link that leads elsewhere" in ran.err
+    assert "secret_of_the_operator" not in ran.out + ran.err
+    assert not (folder / "made.odcs.yaml").exists()
+
+
+def test_t21_a_link_to_a_file_of_the_same_folder_is_read(dq, folder):
+    (folder / "lake").mkdir()
+    (folder / "lake" / "a.csv").write_text("id\n1\n")
+    (folder / "lake" / "b.csv").symlink_to("a.csv")
+    (folder / "linked").symlink_to("lake")
+
+    assert dq("import", "csv", "linked", "-o", "made.odcs.yaml").code == 0

@@ -96,7 +96,7 @@ def _is_about(arguments: Mapped, relation: DbtTable) -> bool:
 def _types(source: str, found: dict[str, DbtTable]) -> None:
     """Takes from the catalog beside the manifest, where one is, what the warehouse says of types."""
     beside = f"{source[: -len('manifest.json')]}catalog.json" if source.endswith("manifest.json") else ""
-    if not beside or not exists(beside):
+    if not beside or not exists(beside, beside.removesuffix("catalog.json") or "."):
         return
     catalog = json_of(beside, "Run 'dbt docs generate' again, or remove it.")
     for key, node in {**mapped(catalog.get("nodes")), **mapped(catalog.get("sources"))}.items():

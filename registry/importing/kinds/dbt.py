@@ -48,10 +48,10 @@ def read(source: str) -> list[FoundTable]:
     if not file or dialect not in ddl.dialects():
         file, dialect = source, ""
     for inner in ("manifest.json", "target/manifest.json"):
-        if exists(f"{file.rstrip('/')}/{inner}"):
+        if exists(f"{file.rstrip('/')}/{inner}", file):
             file = f"{file.rstrip('/')}/{inner}"
             break
-    if exists(f"{file.rstrip('/')}/dbt_project.yml"):
+    if exists(f"{file.rstrip('/')}/dbt_project.yml", file):
         mend = "Run 'dbt parse' in it, or name its file of properties, such as models/schema.yml."
         raise UsageError(f"{file} has no target/manifest.json.", mend)
     if file.endswith(".json"):
