@@ -113,11 +113,14 @@ def is_place(source: str) -> bool:
     return "/" in source or Path(source, ICEBERG_METADATA).is_dir()
 
 
-def inside(source: str) -> list[str]:
-    """Every file below a folder or URI, or the one file that it names.
+def inside(source: str, below: str = "") -> list[str]:
+    """Every file below a folder or URI, or below a folder in it, or the one file that it names.
 
-    Raises Unreadable where the place does not answer.
+    Raises Unreadable where the place does not answer, or a link leads out of `source`.
     """
+    if below:
+        root, source = source, f"{source}/{below}"
+        keep_inside(root, source)
     try:
         return list(_remote(source) if is_remote(source) else _local(source))
     except (OSError, ValueError) as error:

@@ -35,7 +35,7 @@ def read(source: str) -> list[FoundTable]:
     Raises UsageError for a folder without a log, Unreadable for a log that does not say.
     """
     place = source.rstrip("/")
-    names = sorted(path.rpartition("/")[2] for path in inside(f"{place}/{DELTA_LOG}"))
+    names = sorted(path.rpartition("/")[2] for path in inside(place, DELTA_LOG))
     if not any(_COMMIT.fullmatch(name) or _CHECKPOINT.fullmatch(name) for name in names):
         raise UsageError(f"{source} is no Delta table: it has no {DELTA_LOG}.", "Name the folder of one.")
     commits = [name for name in names if _COMMIT.fullmatch(name)]

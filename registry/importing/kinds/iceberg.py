@@ -89,7 +89,7 @@ def _newest(place: str) -> tuple[Mapped, str]:
     A hint may lag behind, and a commit that failed may have left a file that counts no further than others:
     of those with the highest numbers, the one that was written last.
     """
-    paths = {path.rpartition("/")[2]: path for path in inside(f"{place}/{ICEBERG_METADATA}")}
+    paths = {path.rpartition("/")[2]: path for path in inside(place, ICEBERG_METADATA)}
     numbers: dict[str, dict[int, list[str]]] = {"plain": {}, "listed": {}}
     for name in sorted(paths):
         match = _FILE.fullmatch(name)
