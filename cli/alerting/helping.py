@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from dq.alerts.message import COMMAND, MAX_VALUE, MENTION, OWNER, PRODUCT, RUNBO
 from dq.cli.alerting.blocking import Blocking
 from dq.cli.world.environment import World, written_instant
 from dq.contracts.access.address import is_uri
+from dq.contracts.escaping.code import shell
 from dq.contracts.model import Contract, CustomProperty
 from dq.contracts.shared.outcome import Breach, Recovery, Severity
 from dq.dataquality.results import check_runs
@@ -124,7 +124,7 @@ def _said(world: World, words: Sequence[str]) -> str:
     config = ["--config", _relative(world, world.settings.file)] if world.settings.file else []
     # A replay alerts of an instant: today's clock would tell another story.
     as_of = ["--as-of", written_instant(world.as_of)] if world.as_of else []
-    return shlex.join(["dq", *config, *words, *as_of])
+    return shell(["dq", *config, *words, *as_of])
 
 
 def _words(contract: Contract, event: Breach, server: str | None, file: Path) -> Sequence[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,6 +26,7 @@ from dq.cli.alerting.routing import FROM_CONTRACT, platform_route, routes
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.contracts.access.alert_target import FILES
+from dq.contracts.escaping.code import shell_word
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError, UsageError
 from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
@@ -181,7 +181,7 @@ def told(one: Outstanding) -> str:
     return (
         f"{messages} could not be delivered since {_at(one.since)}: {one.reason}. "
         "It is tried again every hour. Mend the place, or let go of it: "
-        f"dq outbox --dismiss {shlex.quote(one.place)}"
+        f"dq outbox --dismiss {shell_word(one.place)}"
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from dq.cli.terminal import output
 from dq.cli.world.catalogs import ACCOUNT, ROLE, opened
 from dq.cli.world.environment import World, here
 from dq.contracts.access.files import create
+from dq.contracts.escaping.code import shell_word
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.spelling import nearest
@@ -75,7 +75,7 @@ def command(
         told = f"{name}: {one}" if len(tables) > 1 else one
         output.note(f"The source says more: {commented(told)}.")
     output.line("Next: read what is guessed, say what is promised, make it 'status: active', then run")
-    output.line(f"  dq validate {shlex.quote(str(file))}")
+    output.line(f"  dq validate {shell_word(str(file))}")
 
 
 def _chosen(source: str, tables: list[FoundTable], names: Sequence[str]) -> list[FoundTable]:

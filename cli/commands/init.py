@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,6 +14,7 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import here
 from dq.contracts.access.data_location import SERVERS
 from dq.contracts.access.files import POLICY_FILE, create
+from dq.contracts.escaping.code import shell_word
 from dq.contracts.schedule import Schedule, shortest_gap
 from dq.contracts.schedule import parse as parse_schedule
 from dq.contracts.shared.errors import UsageError
@@ -177,7 +177,7 @@ def command(
         output.line(f"Wrote {policy}.")
     output.line()
     output.line("Next: edit the columns, then run")
-    output.line(f"  dq validate {shlex.quote(str(folder))}")
+    output.line(f"  dq validate {shell_word(str(folder))}")
 
 
 def _create(file: Path, text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 
 import typer
@@ -16,6 +15,7 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import here
 from dq.cli.world.spark import session
 from dq.contracts.access import files
+from dq.contracts.escaping.code import shell_word
 from dq.contracts.shared.errors import UsageError
 from dq.dataquality.proposal.propose import LAST
 
@@ -64,4 +64,4 @@ def command(
     if file is not None and data != before:
         output.line(f"Wrote {file}.")
         output.line("Next: read each rule and its evidence, then run")
-        output.line(f"  dq validate {shlex.quote(str(file))}")
+        output.line(f"  dq validate {shell_word(str(file))}")

@@ -18,9 +18,12 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NOT_FOR_DBT = re.compile(r"""['"`\\{}$]""")
 
 
-def python(value: str | int | float | bool) -> str:
-    """A Python literal of the value in plain ASCII."""
-    return ascii(value)
+def python(value: object) -> str:
+    """A Python literal of a text, number or boolean in plain ASCII; a text stands in double quotes."""
+    if not isinstance(value, str):
+        return ascii(value)
+    escaped = value.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def shell(words: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dq.contracts.escaping.code import is_plain_name, python
 from dq.contracts.model import Contract, Server
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery.budget import Budget
@@ -21,6 +22,7 @@ from dq.portal.views.words import STATES, Values, cut, instant, link, said_state
 
 PAST_INCIDENTS = 20
 _EDGES = 100
+_LONGEST_LINE = 500
 Link = Callable[[str], str | None]
 """The page of a contract by its key; None where the registry has none."""
 
@@ -185,12 +187,13 @@ def _reading(contract: Contract, server: Server) -> Values:
     form = server.get("format") or "parquet"
     lines = []
     if database:
-        # They are shown, and never run.
-        lines += [f"SELECT * FROM {name}" for name in tables[:3]]  # noqa: S608
-        lines += [f'spark.table("{name}")' for name in tables[:3]]
+        # How a name is quoted depends on the server's dialect; a plain one needs no quotes in any.
+        plain = [name for name in tables if all(map(is_plain_name, name.split(".")))][:3]
+        lines += [f"SELECT * FROM {name}" for name in plain]  # noqa: S608
+        lines += [f"spark.table({python(name)})" for name in plain]
     elif place:
         paths = [place.replace("{object}", one.name) for one in contract.objects][:3]
-        lines += [f'spark.read.format("{form}").load("{path}")' for path in dict.fromkeys(paths)]
+        lines += [f"spark.read.format({python(form)}).load({python(path)})" for path in dict.fromkeys(paths)]
     keys = [
         (name, cut(value, 500))
         for name, value in (server.model_extra or {}).items()
@@ -202,7 +205,8 @@ def _reading(contract: Contract, server: Server) -> Values:
         "environment": server.environment,
         "said": cut(server.description, 300),
         "places": [(name, value, link(value)) for name, value in keys],
-        "lines": [cut(line, 500) for line in lines],
+        # A part of a line would do something else when it is pasted.
+        "lines": [line for line in lines if len(line) <= _LONGEST_LINE],
     }
 
 

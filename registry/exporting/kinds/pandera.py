@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dq.contracts.escaping.code import python
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.types import DataType
 from dq.contracts.yaml.writing import commented
@@ -69,23 +70,23 @@ def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
 
 def _schema(one: SchemaObject, losses: Losses) -> Iterator[str]:
     typed = []
-    yield f"    {one.name!a}: pa.DataFrameSchema("
+    yield f"    {python(one.name)}: pa.DataFrameSchema("
     yield "        columns={"
     for prop, kind in columns(one):
         if kind.name in _CHECKED:
-            typed.append(f"            _typed({prop.column!a}, {str(_plain(kind))!a}),")
+            typed.append(f"            _typed({python(prop.column)}, {python(str(_plain(kind)))}),")
         yield from _column(one, prop, kind, losses)
     yield "        },"
     if typed:
         yield from ("        checks=[", *typed, "        ],")
     keys = [prop.column for prop in one.primary_key()]
     if keys and all(map(_askable, keys)):
-        yield f"        unique=[{', '.join(map(ascii, keys))}],"
+        yield f"        unique=[{', '.join(map(python, keys))}],"
     elif keys:
         losses.leave(one.name, "the primary key")
-    yield f"        name={one.name!a},"
+    yield f"        name={python(one.name)},"
     if one.description:
-        yield f"        description={one.description!a},"
+        yield f"        description={python(one.description)},"
     yield "    ),"
 
 
@@ -106,15 +107,15 @@ def _column(one: SchemaObject, prop: Property, kind: DataType, losses: Losses) -
         values = [each.value for each in prop.enum]
         wanted = _LISTED.get(kind.name)
         if wanted and _askable(prop.column) and all(type(each) is wanted for each in values):
-            said.append(f"pa.Check.isin([{', '.join(map(ascii, values))}])")
+            said.append(f"pa.Check.isin([{', '.join(map(python, values))}])")
         else:
             losses.leave(where, "enum")
     said.append(f"nullable={not (required and _askable(prop.column))}")
     if prop.business_name:
-        said.append(f"title={prop.business_name!a}")
+        said.append(f"title={python(prop.business_name)}")
     if prop.description:
-        said.append(f"description={prop.description!a}")
-    yield f"            {prop.column!a}: pa.Column({', '.join(said)}),"
+        said.append(f"description={python(prop.description)}")
+    yield f"            {python(prop.column)}: pa.Column({', '.join(said)}),"
 
 
 def _askable(name: str) -> bool:
