@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,11 +12,11 @@ from sqlalchemy import Connection
 from dq.cli.publishing.places import notifiers
 from dq.cli.world.catalogs import opened
 from dq.cli.world.environment import World, located
-from dq.contracts.access.data_location import resolve, server_of
+from dq.contracts.access.data_location import other_servers, resolve, server_of
 from dq.contracts.model import Contract, SchemaObject
-from dq.contracts.shared.errors import Undeliverable, UsageError
+from dq.contracts.shared.errors import DqError, Undeliverable, UsageError
 from dq.dataquality.delivery.sources.probe import label
-from dq.dataquality.delivery.state.receipts import is_written, write_receipt
+from dq.dataquality.delivery.state.receipts import is_written, write_count, write_receipt
 from dq.registry.publishing.notices import unsent
 from dq.registry.publishing.publication import DeliveryEvent, Publication, publication
 from dq.registry.publishing.publish import Published, ReceiptBook, publish
@@ -131,7 +131,19 @@ def delivery_of(
         cycle=given.cycle,
         rows=given.rows,
         folder=given.folder,
+        other_locations=_other_locations(world, contract, one, server.server, catalog_name),
     )
+
+
+def _other_locations(
+    world: World, contract: Contract, one: SchemaObject, server: str, catalog: str
+) -> dict[str, str]:
+    """Locations of the object's table on the contract's other servers, of those that can be resolved."""
+    locations = {}
+    for name in sorted(other_servers(contract, server)):
+        with suppress(DqError):
+            locations[name] = table_spec(world, contract, one, name, catalog).location
+    return locations
 
 
 def table_spec(
@@ -159,4 +171,4 @@ def _write(tx: Connection, event: DeliveryEvent) -> None:
     )
 
 
-RECEIPTS = ReceiptBook(is_written, _write)
+RECEIPTS = ReceiptBook(is_written, _write, write_count)

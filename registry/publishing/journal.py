@@ -26,6 +26,11 @@ class Revision:
     folder: str | None = None
     run: str = ""
 
+    @property
+    def newest_count(self) -> int | None:
+        """Rows of this revision; where it came without a number, of the newest one before that has it."""
+        return self.previous_rows if self.rows is None else self.rows
+
     def event(self, one: Publication) -> DeliveryEvent:
         """What was told of it."""
         told = replace(one, rows=self.rows)
@@ -72,6 +77,12 @@ def begun(tx: Connection, delivery: str) -> datetime | None:
     return found
 
 
+def count(tx: Connection, revision: Revision, rows: int) -> Revision:
+    """Add the number of rows to a revision that was published without it."""
+    tx.execute(update(publication).where(publication.c.id == revision.id).values(rows=rows))
+    return replace(revision, rows=rows)
+
+
 def finish(tx: Connection, one: Publication, before: Revision | None, run: str, now: datetime) -> Revision:
     """Notes a revision after the newest one: the first is of when it began, a later one of now."""
     began = now if before else begun(tx, one.delivery) or now
@@ -80,7 +91,7 @@ def finish(tx: Connection, one: Publication, before: Revision | None, run: str, 
         event_id(one, number, began) if before else first_event_id(one),
         number,
         one.rows,
-        before.rows if before else None,
+        before.newest_count if before else None,
         began,
         one.folder if one.staged else None,
         run,

@@ -32,7 +32,8 @@ class Publication:
     `folder` is where its files lie; `staged`: that is not below the table, as Hive would have it. `marker` is
     the file that says so, "" where the table's own log does. `table_location` is where the contract has the
     whole table, "" where only the catalog knows. `rows` is None when the producer does not say. `environment`
-    is the server's, or "".
+    is the server's, or "". `other_locations` are where the contract's other
+    servers have the table, by server.
     """
 
     contract: str
@@ -51,6 +52,7 @@ class Publication:
     catalog: str = "local"
     table_location: str = ""
     staged: bool = False
+    other_locations: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:
@@ -132,6 +134,7 @@ def publication(
     cycle: datetime | None = None,
     rows: int | None = None,
     folder: str | None = None,
+    other_locations: Mapping[str, str] | None = None,
 ) -> Publication:
     """The delivery of a partition of the object's table; `folder` where it does not lie as Hive would put it.
 
@@ -170,4 +173,5 @@ def publication(
         catalog,
         spec.location,
         folder is not None,
+        tuple(sorted((other_locations or {}).items())),
     )

@@ -27,11 +27,13 @@ from dq.store.engine import Store
 class ReceiptBook:
     """Where receipts are kept: whether that of an event is there, and how it is written.
 
-    Both get an open transaction; what is written commits with the journal.
+    All get an open transaction; what is written commits with the journal. `count` adds the number of rows to
+    a receipt that has none.
     """
 
     knows: Callable[[Connection, str], bool]
     write: Callable[[Connection, DeliveryEvent], None]
+    count: Callable[[Connection, str, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,8 @@ def publish(
     """Does what is still to be done for this delivery, and says what that was.
 
     A delivery that was published before is one of the same contract in one major, object, partition, cycle,
-    server and catalog. It gets a new revision where `rows` are given and are others than those of the newest
-    one, and with `redelivery`: each time, or once for each `run`, a word of the producer's scheduler.
+    server and catalog. It gets a new revision where `rows` are given and are others than the newest number
+    known of it, and with `redelivery`: each time, or once for each `run`, a word of the producer's scheduler.
     `targets` are told of each revision: the notices wait in the store until `tell` has sent them.
 
     Raises DqError when a step fails; the steps before it stay done, and the next call goes on from there.
@@ -88,7 +90,8 @@ def publish(
             known = journal.adopt(tx, one)
             new, lost = wanted(tx, known), known is not None and not receipts.knows(tx, known.id)
     steps = _stand(one, catalog, found, store, now, first=known is None)
-    if not new and not lost:
+    completed = known is not None and known.rows is None and one.rows is not None
+    if not new and not lost and not completed:
         assert known is not None
         return Published(known.event(one), tuple(steps), tuple(steps.values()))
     with store.write() as tx:
@@ -101,6 +104,11 @@ def publish(
         if not receipts.knows(tx, event.id):
             receipts.write(tx, event)
             steps["receipt"] = "the receipt was not in the store"
+        elif again and event.publication.rows is None and one.rows is not None:
+            made = journal.count(tx, made, one.rows)
+            event = made.event(one)
+            receipts.count(tx, event.id, one.rows)
+            steps["receipt"] = "the receipt had no number of rows"
         if not again:
             notices.write(tx, event, targets, now)
             steps["notify"] = "consumers were not told"
@@ -110,7 +118,7 @@ def publish(
 def _is_new(tx: Connection, one: Publication, known: Revision | None, redelivery: bool, run: str) -> bool:
     if known is None:
         return True
-    if one.rows is not None and one.rows != known.rows:
+    if one.rows is not None and one.rows != known.newest_count:
         return True
     return redelivery and not (run and journal.knows_run(tx, one.delivery, run))
 
@@ -141,13 +149,24 @@ def _look(one: Publication, catalog: Catalog) -> _Found:
         )
     there, wanted = fold_location(live.spec.location), fold_location(one.table_location)
     if wanted and there and there != wanted:
-        raise DqError(
-            f"The catalog has {name} at {there}, and the contract at {wanted}.",
-            "Name that server with --server, or register the move: dq register --apply.",
-        )
+        raise _at_another_place(one, name, there, wanted)
     place = (catalog.place_of(one.database, one.table, one.values) or "") if one.values else ""
     marker = marker_is_there(one.folder, one.marker)
     return _Found(place, marker, anything=marker or place == fold_location(one.folder))
+
+
+def _at_another_place(one: Publication, name: str, there: str, wanted: str) -> DqError:
+    """The catalog's table is another server's, or the contract's moved."""
+    owner = next((server for server, at in one.other_locations if fold_location(at) == there), None)
+    if owner is not None:
+        return DqError(
+            f"The catalog has {name} of the server {owner!r}, at {there}; {one.server!r} has it at {wanted}.",
+            f"Publish with --server {owner} what lies there. For {one.server!r}, name its own catalog.",
+        )
+    return DqError(
+        f"The catalog has {name} at {there}, and the contract's server {one.server!r} at {wanted}.",
+        "If the table moved, register that first: dq register --apply.",
+    )
 
 
 def _stand(

@@ -137,7 +137,8 @@ def test_a_table_that_moved_takes_its_partition_along(publish, heard, sql, dq, f
     mended = publish()
 
     assert refused.code == 3
-    assert "has orders.orders at lake, and the contract at moved" in refused.err
+    assert "has orders.orders at lake, and the contract's server 'lake' at moved" in refused.err
+    assert "dq register --apply" in refused.err
     assert f"mended: the catalog had the partition at lake/{DAY}" in mended.out
     assert "mended: _SUCCESS was not there" in mended.out
     assert sql("SELECT location FROM catalog_partition") == [(f"moved/{DAY}",)]
@@ -199,7 +200,10 @@ def test_data_of_another_server_is_never_put_into_the_table_of_this_one(publish,
     refused = publish("--server", "trial")
 
     assert refused.code == 3
-    assert "has orders.orders at lake, and the contract at trial" in refused.err
+    assert "has orders.orders of the server 'lake', at lake; 'trial' has it at trial" in refused.err
+    assert "Publish with --server lake" in refused.err
+    # It would make the other server's table this one's.
+    assert "register" not in refused.err
     assert not (place / "_SUCCESS").exists()
 
 
@@ -244,6 +248,25 @@ def test_a_redelivery_without_rows_is_asked_for_and_counts_once_for_each_run(pub
     ]
     assert "nothing, it was published before" in done[1]
     assert [one["data"]["revision"] for one in heard()] == [1, 2, 3, 4, 5]
+
+
+def test_the_number_of_rows_that_a_redelivery_lacks_is_added_without_another_revision(publish, heard, sql):
+    publish("--rows", "912")
+    publish("--redelivery")
+    publish("--redelivery")
+
+    counted = publish("--rows", "912")
+    same = publish("--rows", "912")
+    other = publish("--rows", "900")
+
+    assert counted.out.startswith(f"orders {DAY}, revision 3 (912 rows, as before): receipt.\n")
+    assert "the receipt had no number of rows" in counted.out
+    assert "nothing, it was published before" in same.out
+    assert "revision 4 (912 rows, now 900)" in other.out
+    assert [one["data"]["revision"] for one in heard()] == [1, 2, 3, 4]
+    assert sql("SELECT revision, rows FROM receipt ORDER BY revision") == [
+        (1, 912), (2, None), (3, 912), (4, 900),
+    ]  # fmt: skip
 
 
 def test_a_marker_that_is_there_is_left_alone_by_a_redelivery(publish, folder):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, update
 
 from dq.dataquality.delivery.sources.probe import Receipt
 from dq.dataquality.delivery.state.keys import parts
@@ -80,3 +80,8 @@ def write_receipt(
         )
     )
     return True
+
+
+def write_count(tx: Connection, id: str, rows: int) -> None:
+    """Add the number of rows to the receipt of this id."""
+    tx.execute(update(receipt).where(receipt.c.id == id).values(rows=rows))

@@ -59,7 +59,11 @@ def _write(connection: Connection, event: DeliveryEvent) -> None:
     connection.execute(text("INSERT INTO receipts VALUES (:id)"), {"id": event.id})
 
 
-RECEIPTS = ReceiptBook(_knows, _write)
+def _count(connection: Connection, id: str, rows: int) -> None:
+    assert _knows(connection, id)
+
+
+RECEIPTS = ReceiptBook(_knows, _write, _count)
 
 
 def delivery(lake: Path, rows: int | None = 7, server: str = "lake", **partition: str) -> Publication:
