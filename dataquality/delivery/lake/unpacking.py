@@ -6,12 +6,16 @@ import bz2
 import gzip
 import json
 import lzma
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from io import BytesIO
+from types import ModuleType
 from typing import BinaryIO, NamedTuple, Protocol
 
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.errors import MissingTool, Unreadable
+from dq.contracts.shared.install import install_command
 
 MOST_UNPACKED = 128 * 1024 * 1024
 """More is no log of a table, or none that can be understood at every tick."""
@@ -20,6 +24,9 @@ MAGIC = b"Obj\x01"
 _SYNC = 16
 # Fields of a record that take no byte, and are made of none all the same.
 _MOST_HOLLOW = 8
+
+
+_BROKEN = (ValueError, LookupError, TypeError, EOFError, zlib.error, OSError, lzma.LZMAError)
 
 
 class _Decompressor(Protocol):
@@ -47,7 +54,7 @@ def unzipped(content: bytes, path: str) -> bytes:
 
 def vouch_avro(content: bytes, path: str) -> None:
     """Raises Unreadable for an Avro file whose blocks hold too much when they are unpacked, or claim more
-    records than they have room for.
+    records than they have room for, and MissingTool for a codec whose package is not installed.
     """
     file = BytesIO(content)
     room = MOST_UNPACKED
@@ -58,13 +65,14 @@ def vouch_avro(content: bytes, path: str) -> None:
         size = _SIZES.get(codec)
         if size is None:
             raise Unreadable(f"{path} is packed by {codec!r}, which is not read.", "Look at this file.")
+        _require_codec(codec)
         for block in blocks:
             unpacked = size(block.content, room)
             room -= unpacked
             # A record takes a byte at least: one without any field is none of a log's.
             if room < 0 or block.records > max(unpacked, 0):
                 raise _too_much(path)
-    except (ValueError, LookupError, TypeError, EOFError, zlib.error, OSError, lzma.LZMAError) as error:
+    except _BROKEN as error:
         raise Unreadable(f"{path} is no Avro file that can be read.", "Look at this file.") from error
 
 
@@ -164,12 +172,22 @@ def _inflated(made: Callable[[], _Decompressor]) -> Callable[[bytes, int], int]:
     return lambda content, room: len(made().decompress(content, room + 1))
 
 
+def _streamed(open_file: Callable[[BytesIO], bz2.BZ2File | lzma.LZMAFile]) -> Callable[[bytes, int], int]:
+    """The size of all streams of a block: fastavro unpacks every one."""
+
+    def size(content: bytes, room: int) -> int:
+        with open_file(BytesIO(content)) as file:
+            return len(file.read(room + 1))
+
+    return size
+
+
 # How many bytes a block holds when it is unpacked; one more than there is room for stands for any number.
 _SIZES: Mapping[str, Callable[[bytes, int], int]] = {
     "null": lambda content, _: len(content),
     "deflate": _inflated(lambda: zlib.decompressobj(-15)),
-    "bzip2": _inflated(bz2.BZ2Decompressor),
-    "xz": _inflated(lzma.LZMADecompressor),
+    "bzip2": _streamed(bz2.BZ2File),
+    "xz": _streamed(lzma.LZMAFile),
     # It says itself how much it holds, and cannot hold more than it says.
     "snappy": lambda content, _: _varint(BytesIO(content)),
     "zstandard": lambda content, room: _zstandard(content, room),
@@ -177,9 +195,28 @@ _SIZES: Mapping[str, Callable[[bytes, int], int]] = {
 
 
 def _zstandard(content: bytes, room: int) -> int:
+    zstd = _zstd()
     try:
-        import zstandard
+        return _streamed(zstd.ZstdFile)(content, room)
+    except zstd.ZstdError as error:
+        raise ValueError(str(error)) from error
+
+
+def _zstd() -> ModuleType:
+    """The module that fastavro takes for this codec."""
+    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+
+_CODEC_MODULES: Mapping[str, Callable[[], ModuleType]] = {
+    "snappy": lambda: import_module("cramjam"),
+    "zstandard": _zstd,
+}
+
+
+def _require_codec(codec: str) -> None:
+    """Raises MissingTool for a codec whose package is not installed."""
+    try:
+        _CODEC_MODULES.get(codec, lambda: sys)()
     except ImportError as error:
-        raise ValueError("it needs the package zstandard") from error
-    with zstandard.ZstdDecompressor().stream_reader(BytesIO(content)) as reader:
-        return len(reader.read(room + 1))
+        what = f"Avro files packed by {codec} need {error.name}, which is not installed."
+        raise MissingTool(what, install_command("lakehouse")) from error

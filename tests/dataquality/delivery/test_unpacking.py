@@ -6,16 +6,18 @@ import bz2
 import gzip
 import json
 import lzma
+import sys
 import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 
 import fastavro
 import pytest
 
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.dataquality.delivery.lake import avro, iceberg
 from dq.dataquality.delivery.lake.files import LocalFiles
 from dq.dataquality.delivery.lake.unpacking import MOST_UNPACKED
@@ -116,13 +118,48 @@ def test_more_records_than_there_is_room_for_are_refused() -> None:
         avro.parsed(container("null", b"", 1 << 50), "m0.avro")
 
 
-@pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz"])
+@pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz", "snappy", "zstandard"])
 def test_what_others_write_is_read(codec: str) -> None:
     rows, file = [{"text": "a" * 100, "none": None}] * 5_000, BytesIO()
     fields = [*LINES["fields"], {"name": "none", "type": ["null", "int"]}]  # type: ignore[misc]
     fastavro.writer(file, {**LINES, "fields": fields}, rows, codec=codec)
 
     assert avro.parsed(file.getvalue(), "m0.avro") == rows
+
+
+@pytest.mark.parametrize(
+    ("codec", "module"),
+    [
+        ("bzip2", "bz2"),
+        ("xz", "lzma"),
+        ("zstandard", "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"),
+    ],
+)
+def test_every_stream_of_a_block_counts_against_the_limit(codec: str, module: str) -> None:
+    compress = import_module(module).compress
+    streams = compress(b"\x02a") + compress(bytes(MOST_UNPACKED))
+
+    with pytest.raises(Unreadable, match="holds more than 128 MiB"):
+        avro.parsed(container(codec, streams, 1), "m0.avro")
+
+
+@pytest.mark.parametrize("content", [b"", b"no frame", b"\x28\xb5\x2f\xfd"], ids=["empty", "text", "cut off"])
+@pytest.mark.parametrize("codec", ["snappy", "zstandard"])
+def test_a_block_that_its_codec_cannot_unpack_is_unreadable(codec: str, content: bytes) -> None:
+    with pytest.raises(Unreadable):
+        avro.parsed(container(codec, content, 1), "m0.avro")
+
+
+@pytest.mark.parametrize(("codec", "module"), [("snappy", "cramjam"), ("zstandard", "backports.zstd")])
+def test_a_codec_without_its_package_is_said_to_be_missing(
+    monkeypatch: pytest.MonkeyPatch, codec: str, module: str
+) -> None:
+    if module == "backports.zstd" and sys.version_info >= (3, 14):
+        pytest.skip("Python has it")
+    monkeypatch.setitem(sys.modules, module, None)
+
+    with pytest.raises(MissingTool, match=f"packed by {codec} need {module}"):
+        avro.parsed(container(codec, b"", 1), "m0.avro")
 
 
 @pytest.mark.parametrize("cut", [5, 40, 130], ids=["head", "schema", "block"])
