@@ -19,6 +19,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.history import excusing
+from dq.dataquality.delivery.state import excuses
 from dq.dataquality.delivery.state.excuses import Excuse
 
 _MOST = 10_000
@@ -43,8 +44,8 @@ def command(
     Who did it and why is kept for good; --undo adds a word, and takes none away. An open incident ends as
     excused.
 
-    Exit codes: 0 done, 2 nothing is due then, 3 a contract could not be read, 4 an alert could not be
-    delivered.
+    Exit codes: 0 done, 2 nothing is due then, or nothing of it is excused (--undo), 3 a contract could not
+    be read, 4 an alert could not be delivered.
 
     Example: dq excuse orders.odcs.yaml --due 2026-05-01T06:00:00Z --by ann --reason 'planned outage'
     """
@@ -59,12 +60,19 @@ def command(
     tell = sending.teller(world, loaded.contracts, channel)
     asked = _asked(due, since, until)
     with store.write() as tx:
-        words = [
+        named = [
             Excuse(key, at, now, by.strip(), reason.strip(), undo)
             for key, one in wanted.items()
             for at in asked(one, [kept.cycle.due_at for kept in ledger.history(tx, key)])
         ]
+        # Only an excuse can be undone.
+        words = excuses.excused_only(tx, named) if undo else named
         turns = excusing.excuse(tx, wanted, words, now, tell)
+    if named and not words:
+        raise UsageError(
+            "no delivery due then is excused: nothing to undo.",
+            "See 'dq status --format json' for what is excused.",
+        )
     if not words:
         raise UsageError(
             "no delivery is due then.",

@@ -142,6 +142,20 @@ def test_an_excuse_ends_the_incident_and_undoing_it_opens_another(history: Histo
     assert "Excused by ann: planned outage" in told
 
 
+def test_what_was_never_excused_is_not_counted_again(history: History) -> None:
+    words = ("--due", DUE, "--by", "ann", "--reason", "planned outage", "--channel", "file:told.jsonl")
+
+    never = history.dq("excuse", "registry", *words, "--undo")
+    history.dq("excuse", "registry", *words)
+    undone = history.dq("excuse", "registry", *words, "--undo")
+    twice = history.dq("excuse", "registry", *words, "--undo")
+
+    assert (never.code, undone.code, twice.code) == (2, 0, 2)
+    assert "no delivery due then is excused: nothing to undo" in never.err
+    assert "counted again" not in never.out + twice.out
+    assert undone.out == "counted again: 1, of them judged before: 1\n"
+
+
 @pytest.mark.parametrize(
     "asked",
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -49,3 +49,13 @@ def said(tx: Connection, contracts: Collection[str]) -> dict[tuple[Key, datetime
             key = (row.contract, row.object, row.slo)
             found[key, row.due_at] = Excuse(key, row.due_at, row.at, row.by, row.reason, row.undone)
     return found
+
+
+def excused_only(tx: Connection, excuses: Sequence[Excuse]) -> list[Excuse]:
+    """Those whose cycle is excused by the newest word on it."""
+    newest = said(tx, {excuse.key[0] for excuse in excuses})
+    return [
+        excuse
+        for excuse in excuses
+        if (word := newest.get((excuse.key, excuse.due_at))) is not None and not word.undone
+    ]
