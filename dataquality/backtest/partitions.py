@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
+from dq.contracts.access.hive_path import unescaped
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.sql import text as sql
 from dq.contracts.types import DataType
@@ -99,7 +99,7 @@ def _of_catalog(
     found: dict[Partition, None] = {}
     for (text,) in shown:
         pairs = [part.partition("=") for part in text.split("/")]
-        told = {unquote(name).lower(): (unquote(name), unquote(value)) for name, _, value in pairs}
+        told = {unescaped(name).lower(): (unescaped(name), unescaped(value)) for name, _, value in pairs}
         if any(name.lower() not in told for name in columns):
             return None
         named = columns or [name for name, _ in told.values()]

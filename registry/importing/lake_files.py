@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import unquote
 
 from dq.contracts.access.data_files import is_data_path
 from dq.contracts.access.filesystem import is_remote, opened, split
+from dq.contracts.access.hive_path import unescaped
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.registry.importing.found import FoundColumn
 from dq.registry.importing.guess import STRING, TextGuess
@@ -172,7 +172,7 @@ def content(path: str, most: int) -> bytes:
 def _keys(source: str, path: str) -> tuple[tuple[str, str], ...]:
     between = path[len(source) :].strip("/").split("/")[:-1]
     pairs = (step.partition("=") for step in between)
-    return tuple((unquote(key), unquote(value)) for key, equals, value in pairs if equals)
+    return tuple((unescaped(key), unescaped(value)) for key, equals, value in pairs if equals)
 
 
 def _local(source: str) -> Iterator[str]:

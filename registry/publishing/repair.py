@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from urllib.parse import unquote
 
 from dq.contracts.access.data_files import is_data_name
+from dq.contracts.access.hive_path import unescaped
 from dq.contracts.shared.errors import UsageError
 from dq.registry.catalog import Partition
 from dq.registry.publishing.partition import partition_values
@@ -98,9 +98,9 @@ def _walk(spec: TableSpec, folder: str, above: Pairs, inside: Listing) -> Iterat
             continue
         way = f"{folder.rstrip('/')}/{name}"
         found, equals, value = name.partition("=")
-        if not equals or unquote(found).lower() != key:
+        if not equals or unescaped(found).lower() != key:
             yield way, f"it is called otherwise than {key}=…"
         elif value == _NULL:
             yield way, f"its {key} is NULL"
         else:
-            yield from _walk(spec, way, [*above, (key, unquote(value))], inside)
+            yield from _walk(spec, way, [*above, (key, unescaped(value))], inside)

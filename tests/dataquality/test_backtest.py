@@ -175,6 +175,24 @@ def test_values_of_partitions_may_be_null_strange_or_written_twice(spark, tmp_pa
     assert {value for _, value in found.partitions[0]} == {"__HIVE_DEFAULT_PARTITION__"}
 
 
+def test_partitions_are_named_by_the_values_that_spark_reads_in_their_folders(spark, tmp_path) -> None:
+    # The last is how a writer that escapes the bytes of UTF-8 writes ü, which Spark does not read so.
+    folders = {
+        "a%2Fb": "a/b", "q%3F": "q?", "it%27s": "it's", "100%25": "100%", "5%": "5%", "%C3%BC": "\xc3\xbc",
+    }  # fmt: skip
+    rows = {value: at + 1 for at, value in enumerate(folders.values())}
+    for folder, value in folders.items():
+        _rows(tmp_path / "lake" / f"shop={folder}", [None] * rows[value], ["open"] * rows[value])
+
+    found = _agree(_few(spark, tmp_path, "shop string"))
+
+    read = spark.read.parquet(str(tmp_path / "lake")).groupBy("shop").count().collect()
+    assert {row.shop: row["count"] for row in read} == rows
+    assert sorted(found.partitions) == sorted((("shop", value),) for value in rows)
+    (required,) = (rule for rule in found.rules if rule.check == "required")
+    assert {dict(key)["shop"]: result.value for key, result in required.of(Status.FAIL)} == rows
+
+
 @pytest.mark.parametrize(
     ("key", "values"),
     [

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
+from dq.contracts.access.hive_path import unescaped
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.delivery.lake import delta_names
 from dq.dataquality.delivery.lake.commit import (
@@ -118,6 +119,6 @@ def partition(file: Mapping[str, Any]) -> dict[str, str]:
     """The columns and values of a file's partition: those of its entry, else of its path."""
     values = file.get("partitionValues")
     if values is None:
-        parts = [part.partition("=") for part in str(file["path"]).split("/")[:-1]]
-        values = {unquote(name): unquote(value) for name, sign, value in parts if sign}
+        parts = [part.partition("=") for part in unquote(str(file["path"])).split("/")[:-1]]
+        values = {unescaped(name): unescaped(value) for name, sign, value in parts if sign}
     return {str(name): str(value) for name, value in dict(values).items() if value is not None}

@@ -11,8 +11,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import unquote
 
+from dq.contracts.access.hive_path import unescaped
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.delivery.lake import avro, unpacking
 from dq.dataquality.delivery.lake.commit import (
@@ -121,4 +121,6 @@ def _partition(path: str, terms: Mapping[str, str]) -> dict[str, str]:
     parts = [path] if len(fields) == 1 else path.split("/")
     if len(parts) != len(fields):
         return {}
-    return {field: unquote(part.removeprefix(f"{field}=")) for field, part in zip(fields, parts, strict=True)}
+    return {
+        field: unescaped(part.removeprefix(f"{field}=")) for field, part in zip(fields, parts, strict=True)
+    }

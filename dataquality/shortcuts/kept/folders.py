@@ -18,6 +18,7 @@ from dq.dataquality.shortcuts.kept.questions import Circumstances, circumstances
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.readers.dataset import Dataset, open_folders
+from dq.dataquality.spark.readers.text_files import with_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -59,7 +60,7 @@ def _listed(table: DataFrame) -> dict[str, Folder] | None:
     if isinstance(files, Failure) or len(files) > MOST_FILES:
         return None
     found: dict[str, Folder] = {}
-    for file in files:
+    for file in with_rows(files):
         address, _, name = file.rpartition("/")
         found.setdefault(place(address), Folder(address)).names.add(unquote(name))
     return found

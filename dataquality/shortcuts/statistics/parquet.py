@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from dq.contracts.access.hive_path import unescaped
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column, field, resolve
 from dq.dataquality.model.metric import Failure
@@ -24,6 +25,7 @@ from dq.dataquality.spark.measure import schema_of
 from dq.dataquality.spark.partitions import NULL_PARTITION
 from dq.dataquality.spark.readers.columnar import opened
 from dq.dataquality.spark.readers.dataset import Dataset
+from dq.dataquality.spark.readers.text_files import with_rows
 from dq.dataquality.spark.tasks import in_tasks
 
 if TYPE_CHECKING:
@@ -104,7 +106,7 @@ def listing(frame: DataFrame) -> list[str] | None:
     # encoded, so that there is no line break in them.
     jvm: Any = frame.sparkSession._jvm
     joined = jvm.org.apache.hadoop.util.StringUtils.join("\n", location.inputFiles())
-    return sorted(joined.split("\n")) if joined else []
+    return sorted(with_rows(joined.split("\n"))) if joined else []
 
 
 def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column, Scalar | None] | None:
@@ -112,7 +114,7 @@ def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column
     found: dict[Column, Scalar | None] = {}
     for segment in unquote(urlsplit(path).path).split("/")[:-1]:
         name, equals, text = segment.partition("=")
-        key = keys.get(_unescaped(name).lower()) if equals else None
+        key = keys.get(unescaped(name).lower()) if equals else None
         if key is None:
             continue
         kind = field(schema, key)
@@ -120,15 +122,10 @@ def _placed(path: str, schema: DataType, keys: Mapping[str, str]) -> dict[Column
         if kind is None or make is None:
             return None
         try:
-            found[Column((key,))] = None if text == NULL_PARTITION else make(_unescaped(text), kind)
+            found[Column((key,))] = None if text == NULL_PARTITION else make(unescaped(text), kind)
         except (ValueError, ArithmeticError):
             return None
     return found if len(found) == len(keys) else None
-
-
-def _unescaped(text: str) -> str:
-    """As Spark reads a folder's name: every escape is one character, also where it is a byte of UTF-8."""
-    return re.sub("%([0-9A-Fa-f]{2})", lambda escape: chr(int(escape[1], 16)), text)
 
 
 def _whole(text: str, kind: DataType) -> int:

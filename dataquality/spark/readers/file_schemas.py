@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from dq.contracts.access.hive_path import unescaped
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.column_notes import of_files, unreadable
 from dq.dataquality.spark.error_redaction import attempt, spark_errors
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, FileColumns, columns_of, opened
-from dq.dataquality.spark.readers.text_files import Scope, listing, reader_of, within
+from dq.dataquality.spark.readers.text_files import Scope, listing, reader_of, with_rows, within
 from dq.dataquality.spark.schema import Leaf, data_type, holds, joined, spark_type, widening
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def typed_by_files(
         found, schema = None, StructType([*told.fields, *whole.partitions])
     wanted = StructType([_typed(field, types) for field in schema.fields])
     if form in FORMATS:
-        files: Sequence[str] = found.inputFiles() if found is not None else whole.files
+        files: Sequence[str] = with_rows(found.inputFiles()) if found is not None else whole.files
         several = len(files) > 1
         if scope and types and several:
             files = _within(spark, path, files, scope, types)
@@ -113,8 +114,9 @@ def _held(file: str, partition: Mapping[str, str], types: Mapping[str, StructFie
 
 def named_folders(file: str) -> dict[str, str]:
     """What the names of a file's folders say of columns, by their lower case."""
-    segments = [segment.partition("=") for segment in urlsplit(file).path.split("/")[:-1]]
-    return {unquote(name).lower(): unquote(text) for name, equals, text in segments if equals}
+    # The address of a file escapes once more what the names of its folders escape.
+    segments = [segment.partition("=") for segment in unquote(urlsplit(file).path).split("/")[:-1]]
+    return {unescaped(name).lower(): unescaped(text) for name, equals, text in segments if equals}
 
 
 # Texts of which no other one means the same.

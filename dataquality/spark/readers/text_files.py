@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from dq.contracts.access.data_files import is_data_name
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.sql import text as sql
 
@@ -62,6 +63,14 @@ def base_of(path: str) -> str:
     return _GLOB.split(path, maxsplit=1)[0]
 
 
+def with_rows(addresses: Iterable[str]) -> list[str]:
+    """The files that Spark reads rows from, of those that it lists.
+
+    It lists summaries of footers (`_metadata`, `_common_metadata`) next to them, and reads no row of these.
+    """
+    return [address for address in addresses if is_data_name(unquote(address).rpartition("/")[2])]
+
+
 def listing(spark: SparkSession, path: str, types: Mapping[str, StructField]) -> Listing:
     """The files at a path. `types` are the contract's of partition columns, by their lower case.
 
@@ -72,7 +81,7 @@ def listing(spark: SparkSession, path: str, types: Mapping[str, StructField]) ->
     found = (reader.option("basePath", base) if base != path else reader).load(path)
     own = [field for field in found.schema.fields if field.name != "value"]
     partitions = tuple(types.get(field.name.lower(), field) for field in own)
-    return Listing(path, base, tuple(sorted(found.inputFiles())), partitions)
+    return Listing(path, base, tuple(sorted(with_rows(found.inputFiles()))), partitions)
 
 
 def within(spark: SparkSession, all_files: Listing, scope: Scope, narrow: Narrow) -> tuple[str, ...]:
@@ -108,7 +117,7 @@ def load(reader: DataFrameReader, all_files: Listing, files: Sequence[str]) -> D
         reader = reader.option("basePath", all_files.base)
     if len(files) == len(all_files.files):
         found = reader.load(all_files.path)
-        if set(found.inputFiles()) == set(files):
+        if set(with_rows(found.inputFiles())) == set(files):
             return found
     if all_files.partitions:
         reader = reader.option("basePath", all_files.base)

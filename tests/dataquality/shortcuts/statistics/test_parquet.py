@@ -370,3 +370,26 @@ def test_the_age_of_data_is_proven_by_the_extremes_of_its_files(
     # The bound of the date, and both ages; what lies in the future is asked of Spark besides.
     assert [one.proven for one in found] == [3, 0]
     assert found[0].passes == passes
+
+
+@pytest.mark.parametrize("name", ["_metadata", "_common_metadata"])
+def test_a_summary_of_footers_adds_no_row_and_no_file(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    # fastparquet, Dask and older Sparks write it; Spark lists it and reads no row of it.
+    for number, column in enumerate(("v", "v")):
+        pq.write_table(pa.table({column: [1, None, 3]}), tmp_path / f"part-{number}.parquet")
+    pq.write_table(pa.table({"v": [1, None, 3], "other": [1, 2, 3]}), tmp_path / name)
+    promised = contract("""
+    quality: [{metric: rowCount, mustBe: 6}]
+    properties:
+      - name: v
+        logicalType: integer
+        physicalType: bigint
+        quality: [{metric: nullValues, mustBe: 2}]
+""")
+
+    report = both(spark, promised, tmp_path)
+
+    assert report.proven > 0
+    values = {result.check: result.value for result in report.results}
+    assert (values["row_count"], values["null_values"]) == (6, 2)
+    assert {result.status for result in report.results} == {Status.PASS}
