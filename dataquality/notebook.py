@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html as markup
 from collections.abc import Iterable, Iterator
 
+from dq.contracts.escaping import markup
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.shared.printable import one_line
 
@@ -49,4 +49,4 @@ def _samples(result: CheckResult) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    return markup.escape(one_line(text))
+    return markup.html(one_line(text))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from dq.alerts.channels._colours import colour
 from dq.alerts.message import COMMAND, Message, about, headline, repeat_note
 from dq.contracts.access.web_address import WEB, web_address
+from dq.contracts.escaping.markup import html
 
 
 def page(message: Message, *, step: bool) -> str:
@@ -19,9 +18,9 @@ def page(message: Message, *, step: bool) -> str:
         [
             '<div style="font-family:sans-serif;font-size:14px">',
             f'<p style="border-left:6px solid {shade};padding-left:8px;font-size:17px">'
-            f"<b>{escape(headline(message))}</b></p>",
+            f"<b>{html(headline(message))}</b></p>",
             *(['<table style="font-size:14px">', *map(_row, facts), "</table>"] if facts else []),
-            *(f"<p>{escape(line)}</p>" for line in small if line),
+            *(f"<p>{html(line)}</p>" for line in small if line),
             "</div>",
         ]
     )
@@ -29,10 +28,10 @@ def page(message: Message, *, step: bool) -> str:
 
 def _row(fact: tuple[str, str]) -> str:
     label, value = fact
-    said = escape(value)
+    said = html(value)
     if web_address(value, WEB):
         said = f'<a href="{said}">{said}</a>'
     if label == COMMAND:
         said = f'<code style="background:#f3f3f3;padding:2px 5px">{said}</code>'
     beside = "padding-right:12px;color:#616061;white-space:nowrap;vertical-align:top"
-    return f'<tr><td style="{beside}">{escape(label)}</td><td>{said}</td></tr>'
+    return f'<tr><td style="{beside}">{html(label)}</td><td>{said}</td></tr>'

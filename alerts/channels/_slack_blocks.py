@@ -19,13 +19,11 @@ from dq.alerts.message import (
     repeat_note,
 )
 from dq.contracts.access.web_address import WEB, web_address
+from dq.contracts.escaping.lines import slack
 
 HEADER, SECTION, PLAIN = 150, 3000, 3900
 # Beyond some 13,200 characters in all Slack says msg_blocks_too_long; it documents that nowhere.
 _FACT, _CONTEXT = 600, 1500
-
-_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-
 
 # Short facts stand side by side, which Slack does for at most ten.
 _SIDE_BY_SIDE = ("promised", SINCE, "delivered", "usually", "last good", "blocks", "still missing", OWNER)
@@ -39,12 +37,12 @@ def rich(message: Message, actions: Sequence[dict[str, object]] = ()) -> dict[st
     `actions` are blocks of buttons.
     """
     small = [*message.steps, message.budget, f"promise {promise(message)}", *repeat_note(message)]
-    context = escape("\n".join(line for line in small if line), _CONTEXT)
+    context = slack("\n".join(line for line in small if line), _CONTEXT)
     blocks = [*_blocks(message), *actions, {"type": "context", "elements": [_text(context)]}]
     title = {"type": "plain_text", "text": cut(headline(message), HEADER), "emoji": False}
     return {
         # What a notification on a phone shows.
-        "text": escape(headline(message), PLAIN),
+        "text": slack(headline(message), PLAIN),
         "blocks": [{"type": "header", "text": title}],
         "attachments": [{"color": colour(message), "blocks": blocks}],
     }
@@ -53,21 +51,21 @@ def rich(message: Message, actions: Sequence[dict[str, object]] = ()) -> dict[st
 def _blocks(message: Message) -> Iterator[dict[str, object]]:
     facts = dict(message.facts)
     if product := facts.pop(PRODUCT, ""):
-        yield from _sections([escape(product, _FACT)])
+        yield from _sections([slack(product, _FACT)])
     called = " ".join(_mention(one) for one in message.mentions if _MENTION.fullmatch(one))
     if called and OWNER not in facts:
         facts[OWNER] = ""
     beside = [(label, facts.pop(label)) for label in _SIDE_BY_SIDE if label in facts]
     if beside:
         said = [
-            (label, f"{escape(value, _FACT)} {called if label == OWNER else ''}") for label, value in beside
+            (label, f"{slack(value, _FACT)} {called if label == OWNER else ''}") for label, value in beside
         ]
         fields = [_text(f"*{label}*\n{value.strip()}") for label, value in said]
         yield {"type": "section", "fields": fields}
     command = facts.pop(COMMAND, "")
     # A sign of its own in the command would end the block.
-    boxed = f"```{escape(command, _FACT)}```" if command and "`" not in command else escape(command, _FACT)
-    rest = [f"*{escape(label, 100)}*  {_value(value)}" for label, value in facts.items()]
+    boxed = f"```{slack(command, _FACT)}```" if command and "`" not in command else slack(command, _FACT)
+    rest = [f"*{slack(label, 100)}*  {_value(value)}" for label, value in facts.items()]
     yield from _sections([*rest, *([boxed] if boxed else [])])
 
 
@@ -78,25 +76,13 @@ def _mention(ident: str) -> str:
 def plain(message: Message) -> dict[str, object]:
     """The same without blocks, for when Slack does not take them."""
     said = "\n".join([headline(message), *lines(message)])
-    return {"text": escape(said, PLAIN), "blocks": [], "attachments": []}
+    return {"text": slack(said, PLAIN), "blocks": [], "attachments": []}
 
 
 def reply(message: Message) -> dict[str, object]:
     """One step, for the thread."""
     said = [message.note, message.budget if message.state.closed else "", *repeat_note(message)]
-    return {"text": escape("\n".join(line for line in said if line), PLAIN)}
-
-
-def escape(text: str, width: int) -> str:
-    """`text` so that Slack sees no link, mention or entity in it, cut to `width` characters on the wire."""
-    kept: list[str] = []
-    for character in text:
-        wire = _ESCAPES.get(character, character)
-        width -= len(wire)
-        if width < 1:
-            return "".join(kept) + "…"
-        kept.append(wire)
-    return "".join(kept)
+    return {"text": slack("\n".join(line for line in said if line), PLAIN)}
 
 
 def _sections(said: list[str]) -> list[dict[str, object]]:
@@ -115,5 +101,5 @@ def _text(text: str) -> dict[str, object]:
 
 def _value(value: str) -> str:
     """A fact; one that is an address and nothing else is a link that shows its address."""
-    wire = escape(value, _FACT)
+    wire = slack(value, _FACT)
     return f"<{wire}>" if web_address(value, WEB) and not wire.endswith("…") else wire

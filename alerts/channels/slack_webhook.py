@@ -23,8 +23,9 @@ from dq.alerts.channel import (
     Sent,
 )
 from dq.alerts.channels import _http, _named
-from dq.alerts.channels._slack_blocks import escape, plain, rich
+from dq.alerts.channels._slack_blocks import plain, rich
 from dq.alerts.message import Message, headline, repeat_note
+from dq.contracts.escaping.lines import slack
 from dq.contracts.shared.errors import UsageError
 
 # docs.slack.dev/messaging/sending-messages-using-incoming-webhooks, "Handling errors": a status and a word.
@@ -51,7 +52,7 @@ class SlackWebhook:
     def reply(self, receipt: MessagePlace, message: Message, key: str) -> Answer:
         said = [headline(message), message.note, message.budget if message.state.closed else ""]
         text = "\n".join(line for line in [*said, *repeat_note(message)] if line)
-        return self._post(receipt.place, {"text": escape(text, _WORDS)}, key)
+        return self._post(receipt.place, {"text": slack(text, _WORDS)}, key)
 
     def _post(self, target: str, said: Mapping[str, object], key: str) -> Answer:
         url = _named.address(_URL, self.urls, target)

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from dq.cli.checking.backtested import UntestedPast, listed
 from dq.cli.checking.selection import Pair
+from dq.contracts.escaping.markdown import code, escaped
 from dq.contracts.shared.counts import counted
 from dq.contracts.shared.outcome import CheckResult, Finding, Severity, Status
 from dq.dataquality.backtest.report import Backtest, RuleHistory
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.model.run_context import Partition
-from dq.validators.reports.markdown import code, escaped, table
+from dq.validators.reports.markdown import table
 
 RULE = "backtest"
 # The first line of the comment, by which the next run finds it again.

@@ -22,7 +22,8 @@ def _cells(one: GroupStanding) -> list[str]:
 
 def as_markdown(standings: Iterable[Standing], groups: Sequence[GroupStanding], incidents: int) -> str:
     """The same as a table of Markdown; of groups where there are any."""
-    from dq.validators.reports.markdown import escaped, table
+    from dq.contracts.escaping.markdown import escaped
+    from dq.validators.reports.markdown import table
 
     if groups:
         header = ["", "products", "promises", "in time", "cycles", "budgets exhausted"]

@@ -13,6 +13,7 @@ from dq.cli.terminal import output
 from dq.cli.world.environment import here, registry_root
 from dq.contracts.access.discovery import YAML
 from dq.contracts.access.files import Absent, FileRefused, listed, read
+from dq.contracts.escaping.markdown import code, escaped
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.shared.outcome import Finding
@@ -24,7 +25,6 @@ from dq.validators.compat.findings import asked, summary
 from dq.validators.compat.judged import Aspect
 from dq.validators.compat.judgement.setting import DEFAULT_ENGINES
 from dq.validators.git.base import at
-from dq.validators.reports.markdown import code, escaped
 
 _COLORS = {Verdict.BREAK: "red", Verdict.WARN: "yellow", Verdict.OK: "green"}
 

@@ -109,7 +109,8 @@ def _show_one(one: Incident, steps: Sequence[PastStep], now: datetime, form: out
 
 
 def _one_as_markdown(one: Incident, facts: Sequence[tuple[str, str]], steps: Sequence[PastStep]) -> str:
-    from dq.validators.reports.markdown import escaped, table
+    from dq.contracts.escaping.markdown import escaped
+    from dq.validators.reports.markdown import table
 
     known = table(["", ""], [[label, escaped(value)] for label, value in facts])
     past = table(
@@ -120,7 +121,8 @@ def _one_as_markdown(one: Incident, facts: Sequence[tuple[str, str]], steps: Seq
 
 
 def _as_markdown(found: Sequence[Incident], holding: Sequence[AlertSilence], now: datetime) -> str:
-    from dq.validators.reports.markdown import escaped, table
+    from dq.contracts.escaping.markdown import escaped
+    from dq.validators.reports.markdown import table
 
     rows = [[escaped(cell) for cell in _cells(one, now)] for one in found]
     silent = [

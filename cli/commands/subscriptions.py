@@ -13,10 +13,11 @@ from dq.cli.loading.subscriptions import load_subscriptions
 from dq.cli.terminal import output
 from dq.cli.world.environment import elapsed, here, registry_root
 from dq.contracts.access.discovery import below, told
+from dq.contracts.escaping.markdown import escaped
 from dq.contracts.shared.document_kind import ASIDE
 from dq.contracts.shared.values import picked
 from dq.contracts.subscriptions.subscription import Subscription
-from dq.validators.reports.markdown import escaped, table
+from dq.validators.reports.markdown import table
 
 _HEADER = ("contract", "consumer", "columns", "since", "until", "state")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dq.contracts.escaping.markdown import code, escaped
 from dq.validators.compat import Comparison, Verdict
 from dq.validators.compat.findings import summary
 from dq.validators.compat.judged import Aspect
-from dq.validators.reports.markdown import code, escaped, table
+from dq.validators.reports.markdown import table
 
 _HEADER = ("verdict", "change", "where", "what")
 _TITLES = {Aspect.COMPATIBILITY: "Compatibility", Aspect.VERSION_POLICY: "Version policy"}

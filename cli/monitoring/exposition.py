@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 from dq.cli.monitoring.table import BUCKETS, TABLE, MetricKind, MetricRow
+from dq.contracts.escaping.lines import prometheus_label
 
 PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -68,12 +69,8 @@ def _lines(row: MetricRow, one: MetricSample) -> Iterator[str]:
 
 
 def _labels(names: Sequence[str], values: Sequence[str]) -> str:
-    pairs = ",".join(f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True))
+    pairs = ",".join(f'{name}="{prometheus_label(value)}"' for name, value in zip(names, values, strict=True))
     return f"{{{pairs}}}" if pairs else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def _help(text: str) -> str:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from dq.cli.registering.governed import Governed, governed_lines
 from dq.cli.terminal import output
+from dq.contracts.escaping.markdown import code, escaped
 from dq.contracts.shared.outcome import Finding
 from dq.contracts.shared.values import picked
 from dq.registry.action import Action, ActionKind, CatalogPlan
 from dq.registry.apply import Ending, Result
 from dq.registry.render import change_lines, render
 from dq.registry.run_log import Logged
-from dq.validators.reports.markdown import code, escaped, table
+from dq.validators.reports.markdown import table
 
 # The first line of the comment, by which the next run finds it again.
 MARKER = "<!-- dq register -->"

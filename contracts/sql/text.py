@@ -26,7 +26,8 @@ def text(value: str) -> str:
     """
     if value.isprintable() and not any(sign in value for sign in "\\'$"):
         return f"'{value}'"
-    return f"CAST(X'{value.encode('utf-8').hex().upper()}' AS STRING)"
+    # Half a character, which JSON can hold, becomes bytes that no text of Spark's equals.
+    return f"CAST(X'{value.encode('utf-8', 'surrogatepass').hex().upper()}' AS STRING)"
 
 
 def number(value: int | float | Decimal) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from dq.contracts.escaping.lines import github_data, github_property
 from dq.contracts.shared.outcome import Finding, Severity
-from dq.contracts.shared.printable import block, inert, one_line
+from dq.contracts.shared.printable import one_line
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat, Screen, gravest_first, said, told
 
@@ -21,9 +22,6 @@ _LEVELS = {
     Severity.WARNING: "warning",
     Severity.INFO: "notice",
 }
-# "%" comes first, so that it does not escape what the others wrote.
-_DATA = (("%", "%25"), ("\r", "%0D"), ("\n", "%0A"))
-_PROPERTY = (*_DATA, (":", "%3A"), (",", "%2C"))
 
 
 def render(linted: Linted, _screen: Screen) -> str:
@@ -63,15 +61,8 @@ def _rest(level: str, findings: list[Finding]) -> str:
 
 
 def _command(level: str, properties: dict[str, str], message: str) -> str:
-    written = ",".join(f"{key}={_escaped(value, _PROPERTY)}" for key, value in properties.items())
-    return f"::{level} {written}::{_escaped(message, _DATA)}"
-
-
-def _escaped(text: str, table: tuple[tuple[str, str], ...]) -> str:
-    for character, code in table:
-        text = text.replace(character, code)
-    # What is left of the characters that steer cannot be sent in any other way.
-    return inert(block(text))
+    written = ",".join(f"{key}={github_property(value)}" for key, value in properties.items())
+    return f"::{level} {written}::{github_data(message)}"
 
 
 REPORT = ReportFormat("github", render, From.REPOSITORY, steers=True)

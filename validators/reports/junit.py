@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from html import escape
 
-from dq.contracts.shared import printable
+from dq.contracts.escaping.markup import xml, xml_attribute
 from dq.contracts.shared.outcome import Finding
 from dq.validators.lint import Linted
 from dq.validators.lint.report import From, ReportFormat, Screen
@@ -44,10 +43,11 @@ def _suite(file: str, findings: list[Finding]) -> tuple[list[str], tuple[int, in
         by_rule[finding.rule].append(finding)
     cases = [_case(file, rule, found) for rule, found in by_rule.items()]
     if not cases:
-        cases = [[f'    <testcase classname="{_text(file)}" name="no findings" file="{_text(file)}"/>']]
+        named = xml_attribute(file)
+        cases = [[f'    <testcase classname="{named}" name="no findings" file="{named}"/>']]
     failures = sum(_blocks(found) for found in by_rule.values())
     contract = next((finding.contract for finding in findings if finding.contract), file)
-    head = f'name="{_text(contract)}" tests="{len(cases)}" failures="{failures}" errors="0"'
+    head = f'name="{xml_attribute(contract)}" tests="{len(cases)}" failures="{failures}" errors="0"'
     lines = [f"  <testsuite {head}>", *(line for case in cases for line in case), "  </testsuite>"]
     return lines, (len(cases), failures)
 
@@ -55,25 +55,20 @@ def _suite(file: str, findings: list[Finding]) -> tuple[list[str], tuple[int, in
 def _case(file: str, rule: str, findings: list[Finding]) -> list[str]:
     first = findings[0]
     listed = (f"{one.at}: {one.severity}: {one.message} {one.mend}".rstrip() for one in findings)
-    told = _text("\n".join(listed), quote=False)
-    head = f'classname="{_text(file)}" name="{_text(rule)}" file="{_text(file)}" line="{first.at.line}"'
+    told = xml("\n".join(listed))
+    named = xml_attribute(file)
+    head = f'classname="{named}" name="{xml_attribute(rule)}" file="{named}" line="{first.at.line}"'
     body = f"      <system-out>{told}</system-out>"
     if _blocks(findings):
         worst = next(one for one in findings if one.severity.blocks)
         more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-        message = _text(f"{worst.message}{more}")
+        message = xml_attribute(f"{worst.message}{more}")
         body = f'      <failure message="{message}" type="{worst.severity}">{told}</failure>'
     return [f"    <testcase {head}>", body, "    </testcase>"]
 
 
 def _blocks(findings: Iterable[Finding]) -> bool:
     return any(finding.severity.blocks for finding in findings)
-
-
-def _text(text: str, quote: bool = True) -> str:
-    held = printable.in_xml(escape(text, quote))
-    # A parser makes a blank of what breaks a line inside of an attribute.
-    return held.replace("\n", "&#10;").replace("\t", "&#9;") if quote else held
 
 
 REPORT = ReportFormat("junit", render, From.REPOSITORY)

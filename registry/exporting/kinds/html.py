@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from html import escape
 
 from dq.contracts.access.web_address import WEB, web_address
 from dq.contracts.columns import catalog_type
+from dq.contracts.escaping.markup import html
 from dq.contracts.model import Contract, Property, Quality, SchemaObject
 from dq.contracts.yaml.writing import commented
 from dq.registry.exporting.exported import Exported, ExportKind
@@ -36,7 +36,7 @@ def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
     title = contract.name or contract.id
     lines = [
         "<!doctype html>", '<html lang="en">', "<head>", '<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{html(_POLICY)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="referrer" content="no-referrer">',
         f"<title>{_text(title)}</title>", f"<style>{_STYLE}</style>", "</head>", "<body>",
@@ -51,12 +51,12 @@ def write(contract: Contract, objects: list[SchemaObject]) -> Exported:
 
 def _text(value: object) -> str:
     """A text that is nothing but a text: signs that steer the direction of reading are taken out."""
-    return escape("\n".join(commented(line) for line in str(value).splitlines()))
+    return html("\n".join(commented(line) for line in str(value).splitlines()))
 
 
 def _linked(value: str) -> str:
     if web_address(value, WEB) or _MAIL.fullmatch(value):
-        return f'<a href="{escape(value)}" rel="noopener noreferrer">{_text(value)}</a>'
+        return f'<a href="{html(value)}" rel="noopener noreferrer">{_text(value)}</a>'
     return _text(value)
 
 
