@@ -12,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dq.contracts.sql.dialects.column_types import column_type
 from dq.contracts.types import DataType, NotAType, parse
 
 
@@ -31,6 +32,7 @@ class DdlPart:
 class DdlColumn:
     """A column. `type` is None where Spark has no such type; `written` is the type as it stands there.
 
+    `notes` say what is in doubt of the type, `logical` is its logical type where that is not the usual one.
     `inside` is what is said of the parts of a nested type, by their path in the column, such as `city` or
     `lines[].sku`.
     """
@@ -41,6 +43,62 @@ class DdlColumn:
     comment: str
     required: bool
     inside: Mapping[str, DdlPart] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    logical: str = ""
+
+
+@dataclass(slots=True)
+class DialectTypes:
+    """Reads types of one dialect; gathers what is in doubt, and what is said of the parts of nested ones."""
+
+    dialect: str
+    notes: list[str] = field(default_factory=list)
+    inside: dict[str, DdlPart] = field(default_factory=dict)
+    logical: str = ""
+
+    def read(self, kind: exp.DataType, path: str = "") -> DataType | None:
+        """The type of Spark, None where Spark has none. `path` is where it stands in its column."""
+        parts = kind.expressions
+        name = kind.this.name if isinstance(kind.this, exp.DataType.Type) else ""
+        if name == "STRUCT" and parts and all(isinstance(part, exp.ColumnDef) for part in parts):
+            return self._struct(parts, path)
+        places = {"ARRAY": ("[]",), "MAP": (".^", ".*"), "LOWCARDINALITY": ("",)}.get(name, ())
+        if places and len(places) == len(parts) and all(isinstance(part, exp.DataType) for part in parts):
+            inner = [self.read(part, f"{path}{sign}") for part, sign in zip(parts, places, strict=True)]
+            known = tuple(part for part in inner if part is not None)
+            if len(known) < len(inner):
+                return None
+            return known[0] if name == "LOWCARDINALITY" else DataType(name.lower(), (), known)
+        row = column_type(self.dialect, name, [part.name for part in parts])
+        if row is None:
+            return _parsed(kind.sql(dialect="spark"))
+        if row.note:
+            self.notes.append(f"{path.lstrip('.')}: {row.note}" if path else row.note)
+        if not path:
+            self.logical = row.logical
+        return None if row.spark is None else _parsed(row.spark)
+
+    def _struct(self, fields: list[exp.ColumnDef], path: str) -> DataType | None:
+        names, parts = [field.name for field in fields], []
+        for each in fields:
+            below = f"{path}.{each.name}"
+            part = self.read(each.args["kind"], below) if each.args.get("kind") is not None else None
+            if part is None:
+                return None
+            parts.append(part)
+            described, _, _ = _constraints(each, "spark")
+            if described.comment or described.required:
+                self.inside[below.lstrip(".")] = described
+        if len({name.lower() for name in names}) < len(names):
+            return None
+        return DataType("struct", (), tuple(parts), tuple(names))
+
+
+def _parsed(text: str) -> DataType | None:
+    try:
+        return parse(text)
+    except NotAType:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +121,15 @@ def dialects() -> list[str]:
     return sorted(name for name in sqlglot.Dialects.__members__.values() if name)
 
 
-def data_type(text: str, dialect: str) -> DataType | None:
-    """The type of Spark that a type of this dialect is; None where Spark has none, or it is no type."""
+def data_type(text: str, dialect: str) -> tuple[DataType | None, DialectTypes]:
+    """The type of Spark that a type of this dialect is, None where Spark has none or it is no type; and
+    what is in doubt of it."""
+    types = DialectTypes(dialect)
     try:
         with _quiet():
-            return _type(exp.DataType.build(text, dialect=dialect or None, udt=True), "", {})
+            return types.read(exp.DataType.build(text, dialect=dialect or None, udt=True)), types
     except (SqlglotError, RecursionError):
-        return None
+        return None, types
 
 
 def tables(text: str, dialect: str) -> tuple[list[DdlTable], list[str]]:
@@ -155,10 +215,20 @@ def _table(one: exp.Create, dialect: str) -> DdlTable:
 def _column(part: exp.ColumnDef, dialect: str) -> tuple[DdlColumn, bool, list[str]]:
     kind: exp.DataType | None = part.args.get("kind")
     written = kind.sql(dialect=dialect) if kind is not None else ""
-    inside: dict[str, DdlPart] = {}
-    made = _type(kind, "", inside) if kind is not None else None
+    types = DialectTypes(dialect)
+    made = types.read(kind) if isinstance(kind, exp.DataType) else None
     said, is_key, unsaid = _constraints(part, dialect)
-    return DdlColumn(part.name, made, written, said.comment, said.required, inside), is_key, unsaid
+    column = DdlColumn(
+        part.name,
+        made,
+        written,
+        said.comment,
+        said.required,
+        types.inside,
+        tuple(types.notes),
+        types.logical,
+    )
+    return column, is_key, unsaid
 
 
 def _constraints(part: exp.ColumnDef, dialect: str) -> tuple[DdlPart, bool, list[str]]:
@@ -175,39 +245,3 @@ def _constraints(part: exp.ColumnDef, dialect: str) -> tuple[DdlPart, bool, list
         else:
             unsaid.append(f"{part.name}: {constraint.sql(dialect=dialect)}")
     return DdlPart(comment, required), is_key, unsaid
-
-
-def _type(kind: exp.DataType, path: str, inside: dict[str, DdlPart]) -> DataType | None:
-    """The type, None where Spark has none; what is said of its fields goes to `inside`."""
-    parts = kind.expressions
-    if (
-        kind.this is exp.DataType.Type.STRUCT
-        and parts
-        and all(isinstance(one, exp.ColumnDef) for one in parts)
-    ):
-        return _struct(parts, path, inside)
-    places = {exp.DataType.Type.ARRAY: ("[]",), exp.DataType.Type.MAP: (".^", ".*")}.get(kind.this, ())
-    if places and len(places) == len(parts) and all(isinstance(one, exp.DataType) for one in parts):
-        made = [_type(one, f"{path}{sign}", inside) for one, sign in zip(parts, places, strict=True)]
-        known = tuple(one for one in made if one is not None)
-        return DataType(kind.this.name.lower(), (), known) if len(known) == len(made) else None
-    try:
-        return parse(kind.sql(dialect="spark"))
-    except NotAType:
-        return None
-
-
-def _struct(fields: list[exp.ColumnDef], path: str, inside: dict[str, DdlPart]) -> DataType | None:
-    names, parts = [one.name for one in fields], []
-    for one in fields:
-        below = f"{path}.{one.name}"
-        part = _type(one.args["kind"], below, inside) if one.args.get("kind") is not None else None
-        if part is None:
-            return None
-        parts.append(part)
-        said, _, _ = _constraints(one, "spark")
-        if said.comment or said.required:
-            inside[below.lstrip(".")] = said
-    if len({name.lower() for name in names}) < len(names):
-        return None
-    return DataType("struct", (), tuple(parts), tuple(names))

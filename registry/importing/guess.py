@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dq.contracts.shared.counts import counted
@@ -16,6 +16,9 @@ GUESS = "a guess"
 
 STRING, BIGINT, DOUBLE = DataType("string"), DataType("bigint"), DataType("double")
 BOOLEAN, DATE, TIMESTAMP = DataType("boolean"), DataType("date"), DataType("timestamp")
+
+DOUBT = "in doubt"
+"""How each evidence begins of a declared type that may hold less, or more, than the source means."""
 
 # A zero in front is part of a code and not of a number: `007` stays a text.
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)", re.ASCII)
@@ -30,6 +33,14 @@ _NULLS = frozenset({"NA", "N/A", "n/a", "NULL", "null", "None", r"\N", "-"})
 _BIGINT_DIGITS = 18
 # More digits after the point than money has are a measurement.
 _MOST_SCALE = 6
+
+
+def declared(kind: DataType | None, written: str, notes: Iterable[str]) -> tuple[DataType, str]:
+    """A type that a source declares and Spark may not have, and what is in doubt of it."""
+    if kind is None:
+        return STRING, f"declared as {written}, which Spark does not have"
+    doubts = "; ".join(dict.fromkeys(notes))
+    return kind, f"{DOUBT}, declared as {written}: {doubts}" if doubts else ""
 
 
 def _exists(day: str) -> bool:
@@ -151,6 +162,15 @@ class ValueGuess:
         """Takes the fields of an object in."""
         for name, inner in value.items():
             self.fields.setdefault(name, ValueGuess()).add(inner)
+
+    def unseen(self, path: str = "") -> Iterator[str]:
+        """The places, from here on, for which there was no value: `` itself, `who.city`, `lines[].sku`."""
+        if not self.kinds:
+            yield path.lstrip(".")
+        for name, inner in self.fields.items():
+            yield from inner.unseen(f"{path}.{name}")
+        if "list" in self.kinds:
+            yield from (self.items or ValueGuess()).unseen(f"{path}[]")
 
     def made(self) -> tuple[DataType, str]:
         """The type that holds every value, and on what that stands."""

@@ -640,3 +640,14 @@ def test_t21_a_link_to_a_file_of_the_same_folder_is_read(dq, folder):
     (folder / "linked").symlink_to("lake")
 
     assert dq("import", "csv", "linked", "-o", "made.odcs.yaml").code == 0
+
+
+def test_sql_notes_at_the_column_what_a_type_leaves_open(dq, folder):
+    (folder / "t.sql").write_text("CREATE TABLE t (a NUMERIC, b TIME, c TIMESTAMP)")
+
+    made = imported(dq, folder, "sql", "t.sql@postgres")
+
+    assert types(made) == {"a": "decimal(38,18)", "b": "string", "c": "timestamp_ntz"}
+    text = made.read_text()
+    assert "# In doubt, declared as DECIMAL: numbers of any scale; write the precision and scale" in text
+    assert parse(made.read_bytes(), made.name).contract.objects[0].properties[1].logical_type == "time"

@@ -12,7 +12,7 @@ from dq.registry.importing.dbt.relation import DbtTable
 from dq.registry.importing.dbt.tests import Named, TestedColumn, promised
 from dq.registry.importing.documents import Mapped, listed, mapped, shown, text, told
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, SourceSays
-from dq.registry.importing.guess import GUESS, STRING, ValueGuess
+from dq.registry.importing.guess import GUESS, STRING, ValueGuess, declared
 from dq.registry.importing.lake_files import exists
 
 # How sqlglot calls the dialect of an adapter of dbt, where that differs.
@@ -166,8 +166,8 @@ def _type(written: str, project: _Project, tests: TestedColumn) -> tuple[DataTyp
             kind, evidence = values.made()
             return kind, f"{evidence}, by the test accepted_values"
         return STRING, f"{GUESS}: dbt says no type; 'dbt docs generate' asks the warehouse"
-    made = ddl.data_type(written, project.dialect)
-    return (made, "") if made else (STRING, f"declared as {written}, which Spark does not have")
+    declared_type, types = ddl.data_type(written, project.dialect)
+    return declared(declared_type, written, types.notes)
 
 
 def _described(tags: object, meta: object) -> dict[str, object]:

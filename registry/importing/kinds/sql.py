@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said
-from dq.registry.importing.guess import STRING
+from dq.registry.importing.guess import declared
 from dq.registry.importing.lake_files import content
 
 if TYPE_CHECKING:
-    from dq.contracts.sql.ddl import DdlPart, DdlTable
+    from dq.contracts.sql.ddl import DdlColumn, DdlPart, DdlTable
 
 _MOST_BYTES = 16 << 20
 _SPARK = "spark"
@@ -44,17 +45,7 @@ def read(source: str) -> list[FoundTable]:
 
 
 def _table(one: DdlTable) -> FoundTable:
-    columns = [
-        FoundColumn(
-            each.name,
-            each.type or STRING,
-            each.comment,
-            each.required or each.name in one.keys,
-            "" if each.type else f"declared as {each.written or 'nothing'}, which Spark does not have",
-            {path: _said(part) for path, part in each.inside.items()} if each.type else {},
-        )
-        for each in one.columns
-    ]
+    columns = [_column(column, one.keys) for column in one.columns]
     by_name = {column.name.lower(): column for column in columns}
     partitions = tuple(by_name[name.lower()] for name in one.partitions if name.lower() in by_name)
     return FoundTable(
@@ -67,6 +58,14 @@ def _table(one: DdlTable) -> FoundTable:
         one.keys,
         lost=one.unsaid,
     )
+
+
+def _column(column: DdlColumn, keys: tuple[str, ...]) -> FoundColumn:
+    kind, evidence = declared(column.type, column.written or "nothing", column.notes)
+    parts = {path: _said(part) for path, part in column.inside.items()} if column.type else {}
+    own: Mapping[str, Said] = {"": {"logicalType": column.logical}} if column.logical else {}
+    required = column.required or column.name in keys
+    return FoundColumn(column.name, kind, column.comment, required, evidence, {**parts, **own})
 
 
 def _said(part: DdlPart) -> Said:

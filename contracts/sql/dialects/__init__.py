@@ -1,0 +1,1 @@
+"""What words mean in the dialects of SQL."""
