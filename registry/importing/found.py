@@ -22,7 +22,8 @@ class FoundColumn:
     `required`: the source itself sees to it that no row is without a value. `evidence` says from what the
     type was guessed; "" where the source declares it. `said` are further keys of ODCS with their values, by
     where they stand: "" for the column itself, `city` and `lines[].sku` for what is inside, `*` for the
-    values of a map and `^` for its keys.
+    values of a map and `^` for its keys. `unseen` are the places, in the same words, whose type is a guess
+    from no value.
     """
 
     name: str
@@ -31,6 +32,7 @@ class FoundColumn:
     required: bool = False
     evidence: str = ""
     said: Mapping[str, Said] = field(default_factory=dict)
+    unseen: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

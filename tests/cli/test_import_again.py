@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -190,3 +191,91 @@ def test_a_disk_that_is_full_leaves_no_half_of_a_file(folder):
 
     assert (ran.returncode, "Traceback" in ran.stderr) == (3, False)
     assert sorted(path.name for path in folder.iterdir()) == ["orders.odcs.yaml", "wide.odcs.yaml"]
+
+
+PROMISED = {
+    "id": "bigint",
+    "day": "date",
+    "who": "struct<name:string,age:int>",
+    "tags": "array<string>",
+    "more": "map<string,int>",
+}
+WHO_NOW = "who: struct<name:string,age:int> → "
+ROW = {"id": 1, "day": "2026-05-01", "who": {"name": "Ana", "age": 4}, "tags": ["x"], "more": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    ("changed", "shown"),
+    [
+        ({}, ""),
+        ({"who": {"NAME": "Ana", "age": 4}}, ""),
+        ({"who": {"age": 4, "name": None}}, ""),
+        ({"who": None, "tags": None, "id": None}, ""),
+        ({"tags": []}, ""),
+        ({"more": {"b": 2, "c": 3}}, ""),
+        ({"day": 20260501}, ""),
+        ({"who": {"name": {"first": "Ana"}, "age": 4}}, ""),
+        ({"who": {"name": "Ana", "age": 4, "m": 1}}, f"{WHO_NOW}struct<name:string,age:bigint,m:bigint>"),
+        ({"who": {"name": "Ana"}}, f"{WHO_NOW}struct<name:string>"),
+        ({"who": {"name": "Ana", "age": [4]}}, f"{WHO_NOW}struct<name:string,age:array<bigint>>"),
+        ({"who": [{"name": "Ana", "age": 4}]}, f"{WHO_NOW}array<struct<name:string,age:bigint>>"),
+        ({"who": "Ana"}, f"{WHO_NOW}string"),
+        ({"tags": "x"}, "tags: array<string> → string"),
+        ({"tags": {"x": 1}}, "tags: array<string> → struct<x:bigint>"),
+        ({"more": {"a": {"b": 1}}}, "more: map<string,int> → struct<a:struct<b:bigint>>"),
+        ({"id": 1.5}, "id: bigint → double"),
+        ({"id": "one"}, "id: bigint → string"),
+        ({"id": {"a": 1}}, "id: bigint → struct<a:bigint>"),
+        ({"day": True}, "day: date → boolean"),
+    ],
+)  # fmt: skip
+def test_json_that_no_longer_fits_a_contract_is_told(dq, folder, changed, shown):
+    lines = "".join(f'      - {{name: {name}, physicalType: "{kind}"}}\n' for name, kind in PROMISED.items())
+    head = WRITTEN.partition("    properties:\n")[0]
+    (folder / "mine.odcs.yaml").write_text(f"{head}    properties:\n{lines}")
+    (folder / "t.json").write_text(json.dumps({**ROW, **changed}))
+
+    ran = dq("import", "json", "t.json", "-o", "mine.odcs.yaml")
+
+    told = [line.strip().partition(" (")[0] for line in ran.out.splitlines()[:-1]]
+    assert told == ([f"~ orders.{shown}"] if shown else []), ran.out + ran.err
+    assert ran.code == (1 if shown else 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "shown"),
+    [
+        ("a\n007\n", "int", ""),
+        ("a\n1\n", "double", ""),
+        ("a\n1.50\n", "int", "a: int → decimal(18,2)"),
+        ("a\ntrue\n", "date", "a: date → boolean"),
+        ("a\n20260501\n", "date", ""),
+        ("a\n\n", "int", ""),
+    ],
+)
+def test_csv_whose_values_cannot_be_what_is_promised_is_told(dq, folder, text, kind, shown):
+    head = WRITTEN.partition("    properties:\n")[0]
+    (folder / "mine.odcs.yaml").write_text(
+        f"{head}    properties:\n      - {{name: a, physicalType: {kind}}}\n"
+    )
+    (folder / "t.csv").write_text(text)
+
+    ran = dq("import", "csv", "t.csv", "-o", "mine.odcs.yaml")
+
+    told = [line.strip().partition(" (a guess")[0] for line in ran.out.splitlines()[:-1]]
+    assert told == ([f"~ orders.{shown}"] if shown else []), ran.out + ran.err
+    assert ran.code == (1 if shown else 0)
+
+
+@pytest.mark.parametrize(
+    ("promised", "declared", "code"),
+    [("bigint", "NUMERIC", 0), ("decimal(12,2)", "NUMERIC", 0), ("boolean", "NUMERIC", 1), ("int", "INT", 0)],
+)
+def test_a_type_in_doubt_is_settled_by_what_a_person_wrote(dq, folder, promised, declared, code):
+    head = WRITTEN.partition("    properties:\n")[0]
+    (folder / "mine.odcs.yaml").write_text(
+        f"{head}    properties:\n      - {{name: a, physicalType: '{promised}'}}\n"
+    )
+    (folder / "t.sql").write_text(f"CREATE TABLE orders (a {declared})")
+
+    assert dq("import", "sql", "t.sql@postgres", "-o", "mine.odcs.yaml").code == code
