@@ -17,13 +17,19 @@ import pyarrow as pa
 Asked = dict[str, Any]
 
 
+def _file(asked: Asked) -> str:
+    """The target where it is the name of a file, else a file of that number in the folder."""
+    target = str(asked["target"])
+    return target if target.endswith(".parquet") else f"{target}/part-{asked['number']}.parquet"
+
+
 def duckdb(rows: pa.Table, asked: Asked) -> None:
     import duckdb
 
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("source", rows)
-        place = f"{asked['target']}/part-{asked['number']}.parquet"
+        place = _file(asked).replace("'", "''")
         connection.execute(
             f"COPY (SELECT * FROM source) TO '{place}' (FORMAT parquet, ROW_GROUP_SIZE {asked['size']})"
         )
@@ -39,10 +45,15 @@ def fastparquet(rows: pa.Table, asked: Asked) -> None:
         if rows.schema.field(name).type == pa.string():
             frame[name] = pd.Series(rows[name].to_pylist(), dtype=object)
     texts = {name: "utf8" for name in rows.column_names if rows.schema.field(name).type == pa.string()}
-    place = f"{asked['target']}/part-{asked['number']}.parquet"
     fastparquet.write(
-        place, frame, row_group_offsets=asked["size"], object_encoding=texts or "infer", stats=True
+        _file(asked), frame, row_group_offsets=asked["size"], object_encoding=texts or "infer", stats=True
     )
+
+
+def arro3(rows: pa.Table, asked: Asked) -> None:
+    from arro3.io import write_parquet
+
+    write_parquet(rows, _file(asked))
 
 
 def deltalake(rows: pa.Table, asked: Asked) -> None:
@@ -71,6 +82,7 @@ def pyiceberg(rows: pa.Table, asked: Asked) -> None:
 
 
 WRITERS: dict[str, Callable[[pa.Table, Asked], None]] = {
+    "arro3": arro3,
     "duckdb": duckdb,
     "fastparquet": fastparquet,
     "deltalake": deltalake,

@@ -26,6 +26,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "fastparquet==2026.9.0",
         "deltalake==1.6.6",
         "pyiceberg[sql-sqlite,pyarrow]==0.12.0",
+        "arro3-io==0.9.1",
     ),
     "deequ": ("pydeequ==1.7.0", EARLIER_SPARK, "pandas<3", "setuptools"),
 }
