@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_VARIABLE = "${"
+_SUBSTITUTE = "spark.sql.variable.substitute"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
     """One object of a contract on its data.
@@ -169,13 +173,28 @@ def opened(
 ) -> DataFrame:
     """The data as a DataFrame; of a Dataset as `open_table` gives it.
 
-    Raises UsageError without a session, and for a streaming frame.
+    Raises UsageError without a session, for a streaming frame, and for names that the session would fill in.
     """
     if not isinstance(data, Dataset):
-        return whole(data)
+        return _with_plain_names(whole(data))
     if spark is None:
         raise UsageError("a Dataset needs a Spark session to be opened.", "Give spark=….")
-    return open_table(spark, data, scope)
+    return _with_plain_names(open_table(spark, data, scope))
+
+
+def _with_plain_names(frame: DataFrame) -> DataFrame:
+    """The frame. Raises UsageError where a name in it holds a variable that its session would fill in.
+
+    Spark substitutes `${env:…}` in back-quoted names too, so that a variable of this machine would stand in
+    what is said of the column.
+    """
+    if _VARIABLE in frame.schema.json() and str(frame.sparkSession.conf.get(_SUBSTITUTE, "true")) == "true":
+        name = next((name for name in frame.columns if _VARIABLE in name), "a field inside of a column")
+        raise UsageError(
+            f"{name!r} is a name in which this session of Spark fills in a variable.",
+            f"Set {_SUBSTITUTE} to false in the session, or rename it.",
+        )
+    return frame
 
 
 def others_of(request: Request, one: SchemaObject, table: DataFrame) -> Others:

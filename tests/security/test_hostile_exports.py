@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from fakes import dbt_build
+from fakes.browser import Ear, browser
 from fakes.canary import Canary
 from fakes.hostile_texts import Canaries, hostile_texts
 
@@ -157,3 +160,74 @@ def test_t12_the_shell_of_spark_evaluates_no_text_of_a_statement(canaries: Canar
     assert sorted(comments) == sorted(" ".join(text.split()) for text in texts.values())
     assert len(texts) == 60
     assert 0 < refused < 200
+
+
+def test_python_finds_nothing_but_literals_of_a_contract_in_the_module(
+    canaries: Canaries, tmp_path: Path
+) -> None:
+    shapes, modules = set(), 0
+    for _, document in variants(canaries):
+        code, text, err = exported("pandera", document, tmp_path)
+        if code:
+            assert "id-form" in err, err
+            continue
+        tree = ast.parse(text)
+        held = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+        assert document["schema"][0]["description"] in held
+        exec(compile(tree, "exported.py", "exec"), {"__name__": "exported"})
+        # The code is the same for all texts but for its literals, and for enums that pandera cannot ask for.
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant):
+                node.value = None
+            if isinstance(node, ast.Call):
+                node.args = [arg for arg in node.args if "isin" not in ast.dump(arg)]
+        shapes.add(ast.dump(tree))
+        modules += 1
+
+    assert canaries.disturbed() == []
+    assert modules > 250
+    assert len(shapes) < 10
+
+
+FOUND_IN_PAGE = """[
+    document.querySelector("h1").textContent.replace(/\\s+/g, " "),
+    document.querySelectorAll("[href], [src], script, img, iframe, svg, object").length,
+]"""
+
+
+def test_a_browser_runs_nothing_of_an_exported_page(canaries: Canaries, tmp_path: Path) -> None:
+    with browser() as running:
+        page = running.new_page()
+        ear = Ear(page, tmp_path.as_uri())
+        for name, document in variants(canaries):
+            if not name.endswith(("texts", "object")):
+                continue
+            code, text, err = exported("html", document, tmp_path)
+            if code:
+                assert "id-form" in err, err
+                continue
+            file = tmp_path / f"{name}.html"
+            file.write_text(text)
+            page.goto(file.as_uri())
+            assert page.evaluate(FOUND_IN_PAGE) == [" ".join(document["name"].split()), 0], name
+
+        assert ear.heard() == []
+    assert canaries.disturbed() == []
+
+
+@pytest.mark.parametrize("kind", ["jsonschema", "avro", "odcs"])
+def test_readers_of_json_and_yaml_get_the_texts_as_texts(
+    canaries: Canaries, tmp_path: Path, kind: str
+) -> None:
+    read = yaml.safe_load if kind == "odcs" else json.loads
+    for _, document in variants(canaries):
+        code, text, err = exported(kind, document, tmp_path)
+        if code:
+            assert "id-form" in err or "Avro takes no name such as" in err, err
+            continue
+        [table] = document["schema"]
+        made = read(text)
+        described = made["schema"][0] if kind == "odcs" else made
+        assert described.get("description", described.get("doc")) == table["description"]
+
+    assert canaries.disturbed() == []

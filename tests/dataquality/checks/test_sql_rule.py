@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import CheckResult, Status
 from dq.contracts.sql.guard import Guarded, guarded_predicate
 from dq.contracts.yaml.parse import parse
@@ -233,3 +234,23 @@ def test_t37_texts_that_are_taken_are_what_this_spark_reads_but_for_doubled_quot
 
     assert len(taken) > 100
     assert [one for at, one in enumerate(taken) if row[2 * at] != row[2 * at + 1]] == []
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("ddl", ["`${env:DQ_CANARY}` string", "id int, a struct<`${env:DQ_CANARY}`: int>"])
+def test_t12_a_name_that_the_users_session_would_fill_in_is_refused_and_shows_nothing(
+    spark: SparkSession, ddl: str
+) -> None:
+    frame = spark.createDataFrame([], ddl)
+    setting = "spark.sql.variable.substitute"
+    before = spark.conf.get(setting, "true")
+    try:
+        spark.conf.set(setting, "true")
+        with pytest.raises(UsageError, match="fills in a variable") as refused:
+            report(frame, [])
+        assert setting in refused.value.mend
+        spark.conf.set(setting, "false")
+        [counted] = sql_results(report(frame, [{"query": f"{COUNT} true", "mustBe": 0}]))
+        assert counted.status is Status.PASS
+    finally:
+        spark.conf.set(setting, before or "true")
