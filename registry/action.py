@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -88,9 +88,9 @@ class Obstacle:
     mend: str
 
 
-ColumnJudge = Callable[[str | None, str | None, str], tuple[Grade, str]]
-"""What a column's change means: (type before, type after, the table's format), None for a column that is not
-there, to its grade and the rule of `dq diff` that says so."""
+SchemaJudge = Callable[[TableSpec, TableSpec], Mapping[str, tuple[Grade, str]]]
+"""What becomes of the columns of a live table when it is made the wanted one: grades by column, and by "" for
+their order, each with the rule of `dq diff` that says so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import partial
 
 from dq.contracts.shared.errors import DqError
-from dq.registry.action import Action, ActionKind, CatalogPlan, ColumnJudge, Grade, LiveTable
+from dq.registry.action import Action, ActionKind, CatalogPlan, Grade, LiveTable, SchemaJudge
 from dq.registry.catalog import Catalog, StalePlan
 from dq.registry.diff import breaking, changes
 from dq.registry.memory import databases, recall, remember
@@ -48,7 +48,7 @@ def propose(
     *,
     adopt: bool = False,
     whole: WholeRegistry | None = None,
-    judge: ColumnJudge = breaking,
+    judge: SchemaJudge = breaking,
 ) -> CatalogPlan:
     """The plan for these tables against the catalog as it is now. Writes nothing.
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dq.registry.action import ChangedField, ColumnJudge, Grade, TableChange
+from dq.contracts.diff.formats import STRUCTURES, profile
+from dq.registry.action import ChangedField, Grade, SchemaJudge, TableChange
 from dq.registry.table import LIFECYCLE, OPEN_FORMATS, OWNED_KEYS, RETIRED, TableColumn, TableSpec
 
-# Files of these formats have no names inside: the order of the columns is the schema.
-_POSITIONAL = frozenset({"csv"})
 Formats = frozenset[str]
 
 _TERMS = frozenset({"delimiter", "quote", "escape", "header", "encoding", "null_text"})
@@ -21,16 +20,27 @@ REQUIRED_RULE = "required-removed"
 """What `dq diff` calls it when a column may be without a value."""
 
 
-def breaking(before: str | None, _after: str | None, _format: str) -> tuple[Grade, str]:
+def is_positional(format: str) -> bool:
+    """Whether readers find the columns of this format by their position, so that the order is the schema."""
+    row = STRUCTURES.get(profile(format))
+    return row is not None and not row.reorder
+
+
+def breaking(live: TableSpec, wanted: TableSpec) -> dict[str, tuple[Grade, str]]:
     """The judge who knows no more than that a new column hurts nobody, and every other change may."""
-    return (Grade.ADDITIVE if before is None else Grade.BREAKING), ""
+    grades: dict[str, tuple[Grade, str]] = {}
+    for column in (*live.columns, *wanted.columns):
+        before, after = live.column(column.name), wanted.column(column.name)
+        if before is None or after is None or before.type != after.type:
+            grades[column.name] = (Grade.ADDITIVE if before is None else Grade.BREAKING), ""
+    return grades
 
 
 def changes(
     live: TableSpec,
     wanted: TableSpec,
     base: TableSpec | None,
-    judge: ColumnJudge = breaking,
+    judge: SchemaJudge = breaking,
     own: Formats = frozenset(),
 ) -> tuple[TableChange, ...]:
     """How the live table must change to be the wanted one; `base` is what dq last applied, if known.
@@ -148,33 +158,41 @@ def only_properties(wanted: TableSpec, own: Formats) -> bool:
 
 
 def _columns(
-    live: TableSpec, wanted: TableSpec, base: TableSpec | None, judge: ColumnJudge
+    live: TableSpec, wanted: TableSpec, base: TableSpec | None, judge: SchemaJudge
 ) -> Iterator[TableChange]:
+    if [(column.name, column.type) for column in live.columns] == [
+        (column.name, column.type) for column in wanted.columns
+    ]:
+        return
+    grades = judge(live, wanted)
+    unchanged = (Grade.METADATA, "")
     for column in wanted.columns:
         there = live.column(column.name)
         was = base.column(column.name) if base else None
+        grade, rule = grades.get(column.name, unchanged)
         if there is None:
-            grade, rule = judge(None, column.type, wanted.format)
             yield TableChange(
                 ChangedField.COLUMN, column.name, None, column.type, grade, was is not None, rule=rule
             )
         elif there.type != column.type:
             drift = was is not None and was.type != there.type
-            grade, rule = judge(there.type, column.type, wanted.format)
             yield TableChange(
                 ChangedField.TYPE, column.name, there.type, column.type, grade, drift, rule=rule
             )
     keys = {column.name for column in wanted.partitions}
+    others = set()
     for column in live.columns:
         if wanted.column(column.name) is None and column.name not in keys:
             ours = base is not None and base.column(column.name) is not None
+            others |= set() if ours else {column.name}
             drift = base is not None and not ours
-            grade, rule = judge(column.type, None, wanted.format)
+            grade, rule = grades.get(column.name, unchanged)
             yield TableChange(
                 ChangedField.COLUMN, column.name, column.type, None, grade, drift, kept=not ours, rule=rule
             )
-    if wanted.format in _POSITIONAL and live.format == wanted.format:
-        yield from _order(live, wanted)
+    if is_positional(wanted.format) and live.format == wanted.format:
+        _, rule = grades.get("", unchanged)
+        yield from _order(live, wanted, others, rule)
 
 
 def _nulls(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:
@@ -200,12 +218,14 @@ def _named(spec: TableSpec, name: str) -> TableColumn | None:
     return next((column for column in (*spec.columns, *spec.partitions) if column.name == name), None)
 
 
-def _order(live: TableSpec, wanted: TableSpec) -> Iterator[TableChange]:
-    """New columns may only follow the ones that are there."""
+def _order(live: TableSpec, wanted: TableSpec, others: set[str], rule: str) -> Iterator[TableChange]:
+    """New columns may only follow the ones that are there, also those of `others` that stay."""
     should = [column.name for column in wanted.columns]
-    is_ = [column.name for column in live.columns if column.name in should]
-    if is_ != should[: len(is_)]:
-        yield TableChange(ChangedField.ORDER, "", ", ".join(is_), ", ".join(should), Grade.BREAKING)
+    is_ = [column.name for column in live.columns if column.name in should or column.name in others]
+    shared = min(len(is_), len(should))
+    if is_[:shared] != should[:shared]:
+        before, after = ", ".join(is_), ", ".join(should)
+        yield TableChange(ChangedField.ORDER, "", before, after, Grade.BREAKING, rule=rule)
 
 
 def _comments(live: TableSpec, wanted: TableSpec, base: TableSpec | None) -> Iterator[TableChange]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 
 from dq.contracts.identity import identity
-from dq.registry.action import Action, ActionKind, CatalogPlan, ColumnJudge, Grade, LiveTable
+from dq.registry.action import Action, ActionKind, CatalogPlan, Grade, LiveTable, SchemaJudge
 from dq.registry.diff import breaking, changes, merged
 from dq.registry.orphans import WholeRegistry, is_ours, orphans
 from dq.registry.renames import linked
@@ -45,7 +45,7 @@ def plan(
     creates: frozenset[str],
     adopt: bool = False,
     whole: WholeRegistry | None = None,
-    judge: ColumnJudge = breaking,
+    judge: SchemaJudge = breaking,
 ) -> CatalogPlan:
     """One action per wanted table, and with `whole` one per table of ours that nobody wants, by name.
 
@@ -96,7 +96,7 @@ class _PlanTerms:
     applied: Mapping[Key, TableSpec]
     creates: frozenset[str]
     adopt: bool
-    judge: ColumnJudge
+    judge: SchemaJudge
 
 
 def _decide(spec: TableSpec, live: LiveTable | None, terms: _PlanTerms) -> Action:

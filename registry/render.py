@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from dq.registry.action import Action, ActionKind, CatalogPlan, ChangedField, TableChange
 from dq.registry.table import OWNED_KEYS, SPEC_HASH, TableSpec
 
+# The digest of the contract's table differs, and nothing that the catalog has of it.
+_UNSEEN = "~ dq's own mark alone: what changed in the contract, e.g. the order of columns, is not kept here"
+
 _MARKS = {
     ActionKind.CREATE: "+",
     ActionKind.UPDATE: "~",
@@ -21,6 +24,8 @@ _MARKS = {
 # They follow from the rest; showing them would only be noise.
 _BOOKKEEPING = (SPEC_HASH, OWNED_KEYS)
 _SHOWN = 120
+# So many lines of one table are read.
+_MOST_LINES = 40
 
 
 def render(plan: CatalogPlan) -> list[str]:
@@ -43,12 +48,17 @@ def _action(action: Action) -> Iterator[str]:
 
 
 def change_lines(action: Action) -> Iterator[str]:
-    """What is made or changed of one table, a line for each part."""
-    if action.kind is ActionKind.CREATE and action.after is not None:
-        yield from _created(action.after)
-    for change in action.changes:
-        if change.name not in _BOOKKEEPING:
-            yield _change(change)
+    """What is made or changed of one table, a line for each part; of very many, the gravest."""
+    lines = list(_created(action.after)) if action.kind is ActionKind.CREATE and action.after else []
+    changes = [change for change in action.changes if change.name not in _BOOKKEEPING]
+    if len(changes) > _MOST_LINES:
+        changes.sort(key=lambda change: (change.kept, -change.grade.rank))
+    lines += [_change(change) for change in changes]
+    if action.changes and not lines:
+        lines.append(_UNSEEN)
+    yield from lines[:_MOST_LINES]
+    if len(lines) > _MOST_LINES:
+        yield f"… and {len(lines) - _MOST_LINES:,} more"
 
 
 def _created(spec: TableSpec) -> Iterator[str]:
@@ -56,7 +66,7 @@ def _created(spec: TableSpec) -> Iterator[str]:
     for name, text in spec.reader:
         yield f"+ reader's {name}: {text!r}"
     for column in spec.columns:
-        yield f"+ column {column.name}: {column.type}"
+        yield f"+ column {column.name}: {_cut(column.type)}"
     for column in spec.partitions:
         yield f"+ partition key {column.name}: {column.type}"
 
@@ -80,4 +90,8 @@ def _change(change: TableChange) -> str:
 
 
 def _shown(text: str | None) -> str:
-    return repr(text) if text is None or len(text) <= _SHOWN else repr(text[: _SHOWN - 1] + "…")
+    return repr(text if text is None else _cut(text))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

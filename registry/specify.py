@@ -130,7 +130,7 @@ def _column(prop: Property, format: str) -> TableColumn:
     # Of the tables that we make, these alone know columns that are never NULL.
     required = format == _ICEBERG and bool(prop.required)
     comment = prop.description or prop.business_name or ""
-    return TableColumn(prop.column.lower(), kind, comment, spelled, required)
+    return TableColumn(prop.column.lower(), kind, comment, spelled, required, bool(prop.required))
 
 
 def _refuse_names(one: SchemaObject) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from dq.contracts.shared.data_formats import LAKEHOUSE
 
@@ -42,7 +42,8 @@ class TableColumn:
     """A column: its name and its type as Spark DDL, both in lower case, and a comment of one line.
 
     `spelled` is both, with one space between, as the keys of JSON are written; "" where that is the same.
-    `required`: no row is without a value, and the table itself sees to it, as Iceberg's can.
+    `required`: no row is without a value, and the table itself sees to it, as Iceberg's can. `promised`: the
+    contract says so, whether the table can see to it or not; no catalog keeps it.
     """
 
     name: str
@@ -50,6 +51,7 @@ class TableColumn:
     comment: str = ""
     spelled: str = ""
     required: bool = False
+    promised: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class TableSpec:
             for silent in ("spelled", "required"):
                 if not column[silent]:
                     del column[silent]
+            del column["promised"]
         reader = made.pop("reader")
         return made | ({"reader": [list(pair) for pair in reader]} if reader else {})
 
@@ -123,7 +126,9 @@ def _fold_column(column: TableColumn) -> TableColumn:
     comment = clip(column.comment, COMMENT_BYTES)
     plain = column.spelled == column.spelled.lower()
     spelled = "" if plain else column.spelled
-    return TableColumn(column.name.lower(), column.type.lower(), comment, spelled, column.required)
+    return TableColumn(
+        column.name.lower(), column.type.lower(), comment, spelled, column.required, column.promised
+    )
 
 
 def clip(text: str, size: int) -> str:

@@ -15,7 +15,7 @@ from dq.cli.loading.contracts import PATHS, Loaded, load
 from dq.cli.loading.holding import settled
 from dq.cli.loading.subscriptions import AgreedSubscriptions
 from dq.cli.loading.whole import ServerOf, doubts, whole
-from dq.cli.registering.column_changes import column_judge
+from dq.cli.registering.column_changes import schema_judge
 from dq.cli.registering.governed import Governed, describe_governed, governed_as_dict
 from dq.cli.registering.hindrances import hindrances
 from dq.cli.registering.lake_formation import govern, kept_parts
@@ -129,7 +129,7 @@ def command(
     findings = [*loaded.findings, *refused]
     unclear = doubts(places, loaded, findings)
     all_of_it = None if unclear else whole(registry, loaded.contracts, server_of, specify)
-    judge = column_judge(world.now().date())
+    judge = schema_judge(world.now().date())
     if refresh_only:
         wanted, all_of_it = applied_last(wanted, store, target.id), None
     plan = propose(target, wanted, store, adopt=adopt, whole=all_of_it, judge=judge)
@@ -268,5 +268,5 @@ def run(world: World, root: Path, contracts: list[Contract], store: Store, catal
     """Plan, apply and show the tables of a registry in the embedded catalog, as the demonstration does."""
     specify = partial(specified, world, registry_name(root), "local", catalog)
     wanted, _ = tables(contracts, lambda _: None, specify)
-    plan = propose(catalog, wanted, store)
+    plan = propose(catalog, wanted, store, judge=schema_judge(world.now().date()))
     describe(plan, apply(catalog, plan, store), applied=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -304,3 +305,65 @@ def test_a_plan_alone_logs_nothing(registry):
     plan()
 
     assert len(plan("--log", "10", "--format", "json").json) == 1
+
+
+FIRST = "a:int b:string c:double"
+# After the change, how `dq diff --mode FULL` calls it, per way of reading: by position, by name.
+OPTIONAL, REQUIRED = "additive: column-added-optional", "additive: column-added-required"
+LAYOUTS = [
+    ("a:int new:int b:string c:double", ("breaking: column-added-middle", OPTIONAL)),
+    ("b:string a:int c:double", ("breaking: column-reordered", "")),
+    ("a:int b:string c:double new:int", (OPTIONAL, OPTIONAL)),
+    ("a:int c:double", ("breaking: column-removed", "breaking: column-removed")),
+    ("a:int b:string c:double new:int!", (REQUIRED, REQUIRED)),
+]
+
+
+def layout(columns, format):
+    head = CONTRACT.replace("format: parquet", f"format: {format}").partition("      - {name: id")[0]
+    pairs = [column.split(":") for column in columns.split()]
+    return head + "".join(
+        f"      - {{name: {name}, physicalType: {kind.rstrip('!')}, required: {json.dumps('!' in kind)}}}\n"
+        for name, kind in pairs
+    )
+
+
+@pytest.mark.parametrize("format", ["orc", "csv", "parquet", "json", "avro"])
+@pytest.mark.parametrize(("after", "expected"), LAYOUTS)
+def test_columns_are_graded_by_the_way_their_format_is_read(dq, folder, format, after, expected):
+    (folder / "orders.odcs.yaml").unlink()
+    (folder / "dq-policy.yaml").write_text("registry: shop\n")
+    file = folder / "t.odcs.yaml"
+    file.write_text(layout(FIRST, format))
+    assert dq("register", ".", "--apply").code == 0
+    (folder / "before.yaml").write_text(layout(FIRST, format))
+    file.write_text(layout(after, format))
+    (folder / "after.yaml").write_text(layout(after, format))
+
+    compared = dq("diff", "before.yaml", "after.yaml", "--mode", "FULL")
+    (folder / "before.yaml").unlink()
+    (folder / "after.yaml").unlink()
+    done = dq("register", ".", "--apply")
+
+    grade = expected[0 if format in ("orc", "csv") else 1]
+    if grade:
+        assert f"[{grade}" in done.out
+        assert grade.partition(": ")[2] in compared.out
+    assert done.code == (3 if grade.startswith("breaking") else 0)
+    shown = [line for line in done.out.splitlines() if line.startswith("    ")]
+    assert shown, "an update has a line that says what is updated"
+
+
+def test_a_plan_shows_wide_tables_in_part(dq, folder):
+    (folder / "orders.odcs.yaml").unlink()
+    (folder / "dq-policy.yaml").write_text("registry: shop\n")
+    fields = ",".join(f"field_{number}:int" for number in range(400))
+    wide = CONTRACT + f'      - {{name: deep, physicalType: "struct<{fields}>"}}\n'
+    wide += "".join(f"      - {{name: column_{number}, physicalType: int}}\n" for number in range(500))
+    (folder / "t.odcs.yaml").write_text(wide)
+
+    plan = dq("register", ".")
+
+    assert len(plan.out.splitlines()) < 50
+    assert max(map(len, plan.out.splitlines())) < 250
+    assert "… and 465 more" in plan.out

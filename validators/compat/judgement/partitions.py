@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dq.contracts.diff.element import Change
-from dq.validators.compat.judgement.formats import HIDDEN, HIDDEN_V1, STRUCTURES
+from dq.contracts.diff.formats import HIDDEN, HIDDEN_V1, STRUCTURES
 from dq.validators.compat.judgement.setting import Setting
 from dq.validators.compat.judgement.words import Judgement, Level, neutral, replace
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from dq.contracts.diff.element import FlatElement
+from dq.contracts.diff.formats import Structure, profile, structure
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract
-from dq.validators.compat.judgement.formats import Structure, profile, structure
 from dq.validators.compat.judgement.matrix import ENGINE_COLUMN
 
 DEFAULT_ENGINES = ("athena", "spark", "redshift-spectrum")

@@ -6,8 +6,8 @@ import math
 
 from dq.contracts.diff.canonical import Physical
 from dq.contracts.diff.element import Change, Motion
+from dq.contracts.diff.formats import STRUCTURES
 from dq.contracts.types import DataType
-from dq.validators.compat.judgement.formats import STRUCTURES
 from dq.validators.compat.judgement.matrix import narrows, readable
 from dq.validators.compat.judgement.setting import Setting
 from dq.validators.compat.judgement.words import (
