@@ -114,7 +114,9 @@ def report_of(
 
 def _shortcut(clauses: Sequence[Clause], prepared: Prepared, request: Request, rows: RowScope) -> Shortcut:
     """What is known without a scan of the rows: by statistics, by kept answers, and by Python tasks."""
-    source = request.data if isinstance(request.data, Dataset) else None
+    data = request.data
+    # The files below a table tell not all of one whose partitions lie elsewhere too.
+    source = data if isinstance(data, Dataset) and not data.placed else None
     parts = (request.partitions or ()) if rows is RowScope.PARTITION else ()
     metrics, table = metrics_of(clauses, prepared.kinds), prepared.table
     memory, now, levers = request.memory, request.now, request.levers

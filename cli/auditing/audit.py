@@ -154,7 +154,7 @@ class _Case:
                 spark=spark,
                 partitions=[partition] if partition else None,
                 now=world.now(),
-                others=others(world, contract, one, self.given.server, neighbours),
+                others=others(world, contract, one, self.given.server, neighbours, store=self.store),
                 history=earlier(self.store, contract, one),
                 levers=ALL if isinstance(data, Dataset) else NONE,
                 limit_seconds=world.settings.rule_seconds,

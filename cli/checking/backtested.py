@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dq.cli.checking.run import others
 from dq.cli.checking.selection import Pair
+from dq.cli.loading.placements import located_data
 from dq.cli.terminal import output
 from dq.cli.world.concurrency import together
 from dq.cli.world.environment import World
@@ -24,7 +25,6 @@ from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.delivery.sources.probe import label
 from dq.dataquality.model.run_context import Partition
 from dq.dataquality.request import Request
-from dq.dataquality.spark.readers.dataset import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +72,7 @@ def test(history: PastRequest, pair: Pair) -> Backtest | UntestedPast:
     try:
         request = Request(
             contract,
-            locate(contract, one, history.server, world.reach),
+            located_data(world, contract, one, history.server),
             one.name,
             spark=history.spark,
             now=world.now(),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dq.cli.checking.run import others as located_others
+from dq.cli.loading.placements import located_data
 from dq.cli.world.environment import World, here
 from dq.cli.world.spark import session
 from dq.contracts.model import Contract, SchemaObject
@@ -22,7 +23,7 @@ from dq.dataquality.backtest.run import backtest as run
 from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.frames import as_spark
 from dq.dataquality.request import Request, pick
-from dq.dataquality.spark.readers.dataset import Dataset, locate
+from dq.dataquality.spark.readers.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,7 +127,7 @@ def _placed(
     """The object where its contract says that it is, with a session that reads its format."""
     beside = Neighbours.of([known, *map(read, registry)])
     world = _world(known, folder)
-    data = _below(world, locate(known, one, server, world.reach))
+    data = _below(world, located_data(world, known, one, server))
     found = located_others(world, known, one, server, beside, note=lambda _: None)
     around = {name: _below(world, each) for name, each in found.items()}
     made = spark or session(world, formats={each.format or "" for each in (data, *around.values())})

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dq.cli.loading.placements import located_data
 from dq.cli.terminal import output
 from dq.cli.world.environment import World
 from dq.cli.world.spark import label
@@ -21,7 +22,6 @@ from dq.dataquality.frames import as_spark
 from dq.dataquality.proposal.propose import LAST, Proposed
 from dq.dataquality.proposal.propose import propose as learn_rules
 from dq.dataquality.request import Request, pick
-from dq.dataquality.spark.readers.dataset import locate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +79,7 @@ def with_rules(
         label(wanted.spark, what, what)
         # What was written for one object moves the places of the next.
         now = parsed(data, contract.file)
-        dataset = locate(now, now.object(name) or now.objects[0], wanted.server, wanted.world.reach)
+        dataset = located_data(wanted.world, now, now.object(name) or now.objects[0], wanted.server)
         request = Request(
             now,
             dataset,

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from dq.cli.checking.quarantining import set_apart
 from dq.cli.checking.selection import Partition, Task, name_of
+from dq.cli.loading.placements import located_data
 from dq.cli.terminal import output
 from dq.cli.terminal.progress import Progress
 from dq.cli.world.environment import World
@@ -31,7 +32,7 @@ from dq.dataquality.quarantine import Run
 from dq.dataquality.results import check_runs, earlier_runs, trials
 from dq.dataquality.shortcuts.kept.store import PartLedger
 from dq.dataquality.shortcuts.levers import ALL, Lever
-from dq.dataquality.spark.readers.dataset import Dataset, locate
+from dq.dataquality.spark.readers.dataset import Dataset
 from dq.store.engine import Store
 
 Tell = Callable[[Connection, Breach | Recovery], None]
@@ -87,12 +88,12 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
     begin = partial(given.spark.labelled, f"dq check {what}", f"dq check {what} {contract.version} {where}")
     request = Request(
         contract,
-        locate(contract, one, given.server, world.reach),
+        located_data(world, contract, one, given.server, given.store),
         one.name,
         spark=given.spark.begun,
         partitions=[scope] if scope else None,
         now=world.now(),
-        others=others(world, contract, one, given.server, given.neighbours),
+        others=others(world, contract, one, given.server, given.neighbours, store=given.store),
         history=earlier(given.store, contract, one),
         rules=given.rules,
         levers=given.levers,
@@ -155,7 +156,7 @@ def foresee(given: Setup, contract: Contract, one: SchemaObject, scope: Partitio
     what = f"dq check --dry-run {contract.id}/{one.name}"
     request = Request(
         contract,
-        locate(contract, one, given.server, given.world.reach),
+        located_data(given.world, contract, one, given.server, given.store),
         one.name,
         spark=given.spark.begun,
         partitions=[scope] if scope else None,
@@ -193,6 +194,7 @@ def others(
     server: str | None,
     neighbours: Neighbours,
     note: Callable[[str], None] = output.note,
+    store: Store | None = None,
 ) -> dict[str, Dataset]:
     """What the object's relationships refer to, where its data can be found, in other contracts too.
 
@@ -205,7 +207,7 @@ def others(
     for name, (holder, other) in {**wanted, **referred(contract, one, neighbours)}.items():
         try:
             place = server if holder is contract else server_beside(contract, server, holder)
-            found[name] = locate(holder, other, place, world.reach)
+            found[name] = located_data(world, holder, other, place, store)
         except UsageError as error:
             note(f"dq: {error.message} {error.mend}")
     return found

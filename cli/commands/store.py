@@ -13,7 +13,7 @@ from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.values import picked
 from dq.contracts.slo import HISTORY_KEPT
 from dq.dataquality.delivery.history import parquet, retention, soundness
-from dq.registry.publishing.retention import forget_publications
+from dq.registry.publishing.retention import forget_publications, placed_deliveries
 from dq.store import version
 from dq.store.engine import found_version
 
@@ -92,7 +92,7 @@ def prune(
     world = here(as_of)
     before = world.now() - length
     store = world.store()
-    done, alerts = retention.prune(store, before), forget(store, before)
+    done, alerts = retention.prune(store, before, placed_deliveries()), forget(store, before)
     published = forget_publications(store, before)
     if format is output.Format.JSON:
         output.as_json(

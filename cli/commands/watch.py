@@ -20,6 +20,7 @@ from dq.cli.alerting.sending import CHANNEL
 from dq.cli.commands import _ticks
 from dq.cli.loading.contracts import PATHS, slos
 from dq.cli.loading.holding import settled
+from dq.cli.loading.placements import with_folders
 from dq.cli.loading.placing import placed, resolved
 from dq.cli.loading.removal import load_watched
 from dq.cli.loading.resting import at_rest, lay_to_rest
@@ -153,6 +154,7 @@ def _once(world: World, orders: _Orders, lookout: Lookout, patience: timedelta |
     ended = withdrawals(loaded, promises, wrong)
     wrong += routing.refused(loaded.contracts, channel, world.settings)
     watching, refused = placed(promises, server, reach, files, lookout)
+    watching = with_folders(store, watching)
     findings = [*loaded.findings, *wrong, *refused]
     output.notes(findings)
     scope, now = orders.scope(world), world.now()

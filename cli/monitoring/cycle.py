@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
+from dq.cli.loading.placements import with_folders
 from dq.cli.loading.placing import placed, resolved
 from dq.cli.world.environment import World, here
 from dq.contracts import slo as promise
@@ -170,7 +171,7 @@ def _looked(
         raise Unreadable(
             f"{slo.contract.id}: its data cannot be looked at:", "Mend that.", [str(one) for one in refused]
         )
-    [one] = ready
+    [one] = with_folders(store, ready)
     with store.read() as tx:
         receipts = all_receipts(tx, {slo.key[0]: one.place.elsewhere})
         sight = Sight(watermarks.ever_delivered(tx))

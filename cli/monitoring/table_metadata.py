@@ -14,11 +14,14 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from dq.cli.loading.placements import Placements, placed_objects, placements
 from dq.cli.world.environment import World
+from dq.contracts.access.data_location import other_servers
 from dq.contracts.access.discovery import discover
 from dq.contracts.access.file_refusal import Found
 from dq.contracts.access.files import FileRefused, read
 from dq.contracts.access.filesystem import is_remote
+from dq.contracts.access.hive_path import PlacedPartition
 from dq.contracts.model import Contract
 from dq.contracts.shared.errors import DqError
 from dq.contracts.shared.outcome import Finding
@@ -116,7 +119,14 @@ def _group(
             contracts[digest] = parsed
         return contracts[digest]
 
-    seen = _looked(partial(_look, world.now(), storages, contract_of), tables)
+    placed: dict[tuple[str, str], tuple[PlacedPartition, ...]] = {}
+    with store.read() as tx:
+        candidates = placed_objects(tx)
+        for table in tables:
+            if (table.contract, table.object) in candidates:
+                elsewhere = {table.contract: other_servers(contract_of(table.digest), server)}
+                placed |= placements(tx, elsewhere, table.object)
+    seen = _looked(partial(_look, world.now(), storages, contract_of, placed), tables)
     found_anew = [
         TableLook(new, changed=new is not table or table.digest not in known)
         for new, table in zip(seen, tables, strict=True)
@@ -159,7 +169,11 @@ def _looked(look: Callable[[KnownTable], KnownTable], tables: Sequence[KnownTabl
 
 
 def _look(
-    now: datetime, storages: Storages, contract_of: Callable[[str], Contract], table: KnownTable
+    now: datetime,
+    storages: Storages,
+    contract_of: Callable[[str], Contract],
+    placed: Placements,
+    table: KnownTable,
 ) -> KnownTable:
     """The same table where nothing is new, else what it is now."""
     place = table.place
@@ -167,7 +181,7 @@ def _look(
         return table
     try:
         files = storages.of(place.path)
-        found = listed(files, place, now)
+        found = listed(files, place, now, placed.get((table.contract, table.object), ()))
         if found.print and found.print == table.print:
             return table
         contract = contract_of(table.digest)

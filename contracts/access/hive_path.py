@@ -6,7 +6,8 @@ Source: org.apache.hadoop.hive.common.FileUtils, and Spark's ExternalCatalogUtil
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 _UNSAFE = re.compile("[\x00-\x1f\"#%'*/:=?\\\\\x7f{\\[\\]^]")
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
@@ -32,3 +33,30 @@ def unescaped(text: str) -> str:
 
 def _escaped(text: str) -> str:
     return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", text)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPartition:
+    """A partition whose files lie in a folder of their own, not where Hive would put them."""
+
+    values: tuple[tuple[str, str], ...]
+    folder: str
+
+    def root(self, keys: Sequence[str]) -> str | None:
+        """The folder above, where this one is named as its partition by the table's keys; else None."""
+        order = {key.lower(): number for number, key in enumerate(keys)}
+        if {key.lower() for key, _ in self.values} != order.keys():
+            return None
+        below = f"/{partition_folder(sorted(self.values, key=lambda pair: order[pair[0].lower()]))}"
+        folder = self.folder.rstrip("/")
+        return folder.removesuffix(below) if folder.endswith(below) else None
+
+    def is_named_in(self, folders: Mapping[str, str]) -> bool:
+        """Whether a file's folders, as `named_folders` has them, are those of this partition."""
+        return {key.lower(): value for key, value in self.values}.items() <= folders.items()
+
+
+def named_folders(path: str) -> dict[str, str]:
+    """The values that the names of a file's folders say, by their columns in lower case."""
+    segments = [segment.partition("=") for segment in path.split("/")[:-1]]
+    return {unescaped(name).lower(): unescaped(text) for name, equals, text in segments if equals}

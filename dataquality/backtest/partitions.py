@@ -52,7 +52,7 @@ def partitions(
     or of the catalog. Nothing but names is read where folders or the catalog tell; else one pass reads these
     columns. Raises UsageError, with the way out, for a table without partitions.
     """
-    if isinstance(table, Dataset):
+    if isinstance(table, Dataset) and not table.placed:
         found = _of_folders(spark, table, columns) if table.format in FILES and table.path else None
         if found is not None:
             return found

@@ -179,7 +179,8 @@ def _known(
     group: Sequence[FoundPartition],
 ) -> dict[FoundPartition, dict[Metric, Answer]]:
     """What needs no scan by partition: what no row of all breaks, and what files tell of themselves."""
-    source = request.data if isinstance(request.data, Dataset) else None
+    data = request.data
+    source = data if isinstance(data, Dataset) and not data.placed else None
     levers, limit = request.levers, request.limit_seconds
     made = shortcut(metrics, table, source, parts, levers, request.tasks_from, limit)
     nothing: dict[Metric, Answer] = {

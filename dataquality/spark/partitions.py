@@ -24,12 +24,21 @@ def only(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> DataFrame
     The filter compares each column with a literal of its own type, so that Spark reads no other partition.
     Raises UsageError for a column that is not there or a text that cannot be a value of it.
     """
+    return frame.where(_any_of(frame, partitions))
+
+
+def without(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> DataFrame:
+    """The rows of all other partitions. Raises UsageError as `only`."""
+    return frame.where(f"NOT coalesce({_any_of(frame, partitions)}, FALSE)")
+
+
+def _any_of(frame: DataFrame, partitions: Sequence[Mapping[str, str]]) -> str:
     schema = data_type(frame.schema.jsonValue())
     wanted = [
         sql.all_of(*(_equals(schema, column, text) for column, text in partition.items()))
         for partition in partitions
     ]
-    return frame.where(sql.any_of(*wanted))
+    return sql.any_of(*wanted)
 
 
 # What Hive writes into the path for NULL.

@@ -29,13 +29,15 @@ STABLE_AFTER = timedelta(seconds=60)
 class DeliveryPlace:
     """Where an object's data lies: the folder or URI of the table, its format and its marker's name.
 
-    `elsewhere` are the contract's other servers: what was published there has not come here.
+    `elsewhere` are the contract's other servers: what was published there has not come here. `folders` are
+    those of partitions that were published beside the table, by their labels.
     """
 
     path: str
     format: str
     marker: str
     elsewhere: frozenset[str] = frozenset()
+    folders: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +212,10 @@ def _file(inside: Iterable[Seen], now: datetime) -> Evidence | None:
 
 
 def folder(slo: Slo, partition: Partition, place: DeliveryPlace) -> str:
-    """The folder that a partition is written to, its columns in the order of the table."""
+    """The folder of a partition: where it was published, else below the table, its columns in their order."""
+    own = dict(place.folders).get(label(partition)) if place.folders else None
+    if own is not None:
+        return own
     order = {key.column: number for number, key in enumerate(slo.object.partition_keys())}
     keys = sorted(partition, key=lambda pair: order.get(pair[0], len(order)))
     return f"{place.path.rstrip('/')}/{partition_folder(keys)}" if keys else place.path.rstrip("/")

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from dq.contracts.access.data_files import is_data_name
 from dq.contracts.access.filesystem import is_remote
+from dq.contracts.access.hive_path import PlacedPartition, named_folders
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.types import DataType
 from dq.dataquality.delivery.lake.commit import NOT_UNDERSTOOD
@@ -80,8 +81,9 @@ class Listed:
 Judge = Callable[[DataType], Sequence[str]]
 
 
-def listed(files: Files, place: TablePlace, now: datetime) -> Listed:
-    """What lies there. Raises Unreadable where that cannot be told."""
+def listed(files: Files, place: TablePlace, now: datetime, placed: Sequence[PlacedPartition] = ()) -> Listed:
+    """What lies there, and in the folders of the `placed` partitions. Raises Unreadable where that cannot be
+    told."""
     log = _LOGS.get(place.format)
     if log is None and place.format in _LOGS:
         raise unknown(place.path, f"is a table of {place.format}, whose log is not read here")
@@ -102,6 +104,12 @@ def listed(files: Files, place: TablePlace, now: datetime) -> Listed:
             seen = [(place.path, alone)]
         elif not files.holds(place.path):
             raise Unreadable(f"{place.path} is not there.", "Check the path, and what should write there.")
+    if placed:
+        seen = [
+            each
+            for each in seen
+            if not any(partition.is_named_in(named_folders(each[0])) for partition in placed)
+        ] + [(f"{each.folder}/{one.name}", one) for each in placed for one in _data_in(files, each.folder)]
     identities = sorted(f"{path}\n{one.identity}" for path, one in seen)
     young = any(now - one.modified_at < SETTLED_AFTER for _, one in seen)
     made = (
@@ -110,6 +118,13 @@ def listed(files: Files, place: TablePlace, now: datetime) -> Listed:
         else hashlib.sha256("\n\n".join(identities).encode("utf-8", "surrogateescape")).hexdigest()
     )
     return Listed(made, tuple(seen))
+
+
+def _data_in(files: Files, folder: str) -> list[Seen]:
+    found = [one for one in files.inside(folder) if is_data_name(one.name)]
+    if not found and not files.holds(folder):
+        raise Unreadable(f"{folder}, where a partition was published, is not there.", "Publish it anew.")
+    return found
 
 
 def _walk(files: Files, path: str, depth: int) -> Iterator[tuple[str, Seen]]:

@@ -87,6 +87,7 @@ def _left(request: Request, told: Callable[[Dataset], T]) -> T | None:
         not isinstance(data, Dataset)
         or Lever.SMALL_TABLES not in request.levers
         or request.partitions
+        or data.placed
         or not _usual(request.spark, data)
     ):
         return None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from dq.contracts.access.data_location import CATALOGS, resolve, server_of
+from dq.contracts.access.hive_path import PlacedPartition
 from dq.contracts.access.reach import Reach
 from dq.contracts.access.text_format import RFC_4180, TextFormat, text_format
 from dq.contracts.columns import row_type
@@ -23,8 +24,9 @@ from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.csv_reader import csv_frame
-from dq.dataquality.spark.readers.file_schemas import typed_by_files
+from dq.dataquality.spark.readers.file_schemas import named_folders, typed_by_files
 from dq.dataquality.spark.readers.json_reader import json_frame
+from dq.dataquality.spark.readers.placed_partitions import for_hadoop, united
 from dq.dataquality.spark.readers.text_files import base_of, listing, reader_of, within
 from dq.dataquality.spark.schema import ddl
 from dq.dataquality.text.text_types import carried, text_row_type
@@ -56,7 +58,8 @@ class Dataset:
     """A place in a file system with a format, or a table of Spark's catalog.
 
     `columns` are the contract's columns as a struct type, partition columns included; `partitions` names
-    those, in their order.
+    those, in their order. `placed` are partitions that lie elsewhere: what the files below the path tell is
+    not all then.
     """
 
     object: str
@@ -66,6 +69,7 @@ class Dataset:
     columns: DataType
     partitions: tuple[str, ...]
     text: TextFormat = RFC_4180
+    placed: tuple[PlacedPartition, ...] = ()
 
     def __str__(self) -> str:
         return self.table or f"{self.format} at {self.path}"
@@ -105,9 +109,7 @@ def locate(contract: Contract, one: SchemaObject, server_name: str | None, reach
     form = text_format(server)
     if place.format in TEXTS:
         columns = text_row_type(one)
-    # Hadoop's own client for S3 has the scheme s3a.
-    path = "s3a://" + place.path.removeprefix("s3://") if place.path.startswith("s3://") else place.path
-    return Dataset(one.name, path, place.format, None, columns, partitions, form)
+    return Dataset(one.name, for_hadoop(place.path), place.format, None, columns, partitions, form)
 
 
 def open_table(
@@ -120,6 +122,8 @@ def open_table(
     adds for itself are left out, unless the contract names them. Raises Unreadable when there is no such
     place, or it cannot be opened, and UsageError for partitions as `only` does.
     """
+    if dataset.placed:
+        return _with_placed(spark, dataset)
     frame = attempt(lambda: _read(spark, dataset, scope or ()))
     if isinstance(frame, Failure):
         if not any(sign in frame.message for sign in _WITHOUT_FILES):
@@ -134,6 +138,19 @@ def open_table(
 
 # What Spark says of a folder that is there and has no file.
 _WITHOUT_FILES = ("UNABLE_TO_INFER_SCHEMA", "No Avro files found")
+
+
+def _with_placed(spark: SparkSession, dataset: Dataset) -> DataFrame:
+    """All rows of a dataset of which some partitions lie elsewhere."""
+    below = replace(dataset, placed=())
+    folders = [named_folders(file) for file in files_of(spark, below)[0]]
+    others = any(not any(each.is_named_in(names) for each in dataset.placed) for names in folders)
+    rest = open_table(spark, below) if others else None
+    parts = (dataset.object, rest, dataset.placed, dataset.partitions)
+    frame = attempt(lambda: united(*parts, lambda root: open_table(spark, replace(below, path=root))))
+    if isinstance(frame, Failure):
+        raise _unopened(dataset, frame.message, spark)
+    return frame
 
 
 def files_of(spark: SparkSession, dataset: Dataset) -> tuple[tuple[str, ...], tuple[StructField, ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from dq.contracts.access.hive_path import unescaped
+from dq.contracts.access import hive_path
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.column_notes import of_files, unreadable
@@ -115,8 +115,7 @@ def _held(file: str, partition: Mapping[str, str], types: Mapping[str, StructFie
 def named_folders(file: str) -> dict[str, str]:
     """What the names of a file's folders say of columns, by their lower case."""
     # The address of a file escapes once more what the names of its folders escape.
-    segments = [segment.partition("=") for segment in unquote(urlsplit(file).path).split("/")[:-1]]
-    return {unescaped(name).lower(): unescaped(text) for name, equals, text in segments if equals}
+    return hive_path.named_folders(unquote(urlsplit(file).path))
 
 
 # Texts of which no other one means the same.
