@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from dq.cli.checking.delivered_rows import with_delivered_rows
 from dq.cli.checking.quarantining import set_apart
 from dq.cli.checking.selection import Partition, Task, name_of
 from dq.cli.loading.placements import located_data
@@ -103,7 +104,8 @@ def run(given: Setup, contract: Contract, one: SchemaObject, scope: Partition | 
         neighbours=given.neighbours,
         verify_statistics=given.verify_statistics,
     )
-    report = keep(given, small.check(request, begin), where)
+    report = with_delivered_rows(small.check(request, begin), request, given.store, given.server, begin)
+    report = keep(given, report, where)
     if given.quarantine:
         at = world.now()
         named = Run(f"{at:%Y-%m-%dT%H%M%SZ}", where, at)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Row, insert, select, update
 
+from dq.contracts.schedule.cycle import Partition
 from dq.dataquality.delivery.sources.probe import Receipt
 from dq.dataquality.delivery.state.keys import parts
 from dq.dataquality.delivery.state.tables import receipt
@@ -41,6 +44,48 @@ def all_receipts(
                 made = Receipt(row.delivered_at, row.rows, row.revision, server=row.server or "")
                 of[name] = first.then(made) if first else made
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class RowClaim:
+    """The number of rows that a producer gave for a partition, in the receipt of its newest revision.
+
+    `partition` is empty for an object without partitions.
+    """
+
+    partition: Partition
+    rows: int
+    revision: int
+    delivered_at: datetime
+    server: str
+
+
+def row_claims(
+    tx: Connection, contract: str, object: str, elsewhere: Collection[str], now: datetime
+) -> list[RowClaim]:
+    """The numbers of rows that stand as of `now`, a partition each.
+
+    A partition that brings several cycles has none: each number is of a part. Neither has one whose newest
+    revision came without a number. Those of the servers `elsewhere` are left out.
+    """
+    columns = receipt.c
+    here = (columns.contract == contract) & (columns.object == object) & (columns.delivered_at <= now)
+    newest: dict[str, Row[Any]] = {}
+    cycles: dict[str, set[datetime | None]] = {}
+    for row in tx.execute(select(receipt).where(here).order_by(columns.delivered_at, columns.revision)):
+        if row.server not in elsewhere:
+            newest[row.partition] = row
+            cycles.setdefault(row.partition, set()).add(row.due_at)
+    return [
+        RowClaim(_pairs(name), row.rows, row.revision, row.delivered_at, row.server or "")
+        for name, row in newest.items()
+        if row.rows is not None and (not name or len(cycles[name]) == 1)
+    ]
+
+
+def _pairs(name: str) -> Partition:
+    parts = [part.partition("=") for part in name.split("/") if part]
+    return tuple((key, value) for key, _, value in parts)
 
 
 def is_written(tx: Connection, id: str) -> bool:
