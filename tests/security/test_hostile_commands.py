@@ -11,16 +11,17 @@ from fakes.canary import Canary
 from fakes.hostile_texts import VARIABLE, Canaries, hostile_texts
 from fakes.strangers import contract, file_name, steering
 
-AT = "2026-05-30T09:20:00Z"
+BEFORE, AT, AFTER = "2026-05-29T09:00:00Z", "2026-05-30T09:20:00Z", "2026-05-31T09:20:00Z"
 COMMANDS = [
     ("validate", "registry", *(f"--report={form}=report.{form}" for form in ("sarif", "junit", "markdown"))),
     ("validate", "registry", "--format", "github"),
     ("validate", "registry", "--format", "json"),
     ("explain", "registry"),
+    ("watch", "registry", "--as-of", BEFORE, "--channel", "console"),
     ("watch", "registry", "--as-of", AT, "--channel", "console"),
-    ("watch", "registry", "--as-of", AT, "--channel", "file:alerts.jsonl"),
-    ("status", "registry", "--as-of", AT),
-    ("status", "registry", "--as-of", AT, "--format", "markdown"),
+    ("watch", "registry", "--as-of", AFTER, "--channel", "file:alerts.jsonl"),
+    ("status", "registry", "--as-of", AFTER),
+    ("status", "registry", "--as-of", AFTER, "--format", "markdown"),
     ("incidents", "--all"),
     ("incidents", "--all", "--format", "markdown"),
     ("schedule", "next", "registry"),
@@ -59,3 +60,7 @@ def test_no_command_evaluates_a_text_of_a_contract(tmp_path: Path) -> None:
         files = [file.read_bytes() for file in place.rglob("*") if file.is_file()]
         assert canaries.disturbed(*printed, *files) == []
         assert len("".join(printed)) > 100_000
+        # The strangers' deliveries were missing, and messages of it were written.
+        told = dict(zip(COMMANDS, printed[::2], strict=True))
+        assert sum(len(told[words]) for words in COMMANDS if words[0] == "watch") > 10_000
+        assert len(told["incidents", "--all"].splitlines()) > 20
