@@ -10,7 +10,7 @@ import json
 import math
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 from dq.contracts.types import DataType
@@ -77,10 +77,42 @@ def of_json(kind: DataType, value: object) -> object:
 
 
 def shown(value: object) -> str:
-    """A value of JSON as a text: texts as they are, all else as JSON."""
-    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    """Return a JSON value as the text that Spark reads into a column of texts.
+
+    Texts stay as they are, all else is JSON without spaces. Numbers with a point or exponent become doubles
+    as Java writes them: `1.50` is 1.5, and `1e7` is 1.0E7.
+    """
+    text = value if isinstance(value, str) else _json(value)
     # Half of a surrogate pair is no text that could be written anywhere.
     return text.encode(errors="replace").decode()
+
+
+def _json(value: object) -> str:
+    match value:
+        case Decimal() | float():
+            return _java_double(float(value))
+        case Mapping():
+            return f"{{{','.join(f'{_json(key)}:{_json(item)}' for key, item in value.items())}}}"
+        case list() | tuple():
+            return f"[{','.join(map(_json, value))}]"
+        case _:
+            return json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _java_double(number: float) -> str:
+    """Return what `Double.toString` of Java gives for a finite number: its shortest digits."""
+    sign, digits, exponent = Decimal(repr(number)).as_tuple()
+    if not isinstance(exponent, int):
+        return str(number)
+    text = "".join(map(str, digits)).rstrip("0") or "0"
+    # The number is 0.text × 10^point.
+    point = len(digits) + exponent if number else 1
+    minus = "-" * sign
+    if number and not 1e-3 <= abs(number) < 1e7:
+        return f"{minus}{text[0]}.{text[1:] or '0'}E{point - 1}"
+    if point <= 0:
+        return f"{minus}0.{'0' * -point}{text}"
+    return f"{minus}{text[:point].ljust(point, '0')}.{text[point:] or '0'}"
 
 
 def _base64(text: str) -> bytes:

@@ -12,13 +12,13 @@ from urllib.parse import quote
 from dq.contracts.access.data_files import is_data_name
 from dq.contracts.access.filesystem import is_remote
 from dq.contracts.access.hive_path import PlacedPartition, named_folders
+from dq.contracts.access.parquet_types import ParquetColumn, columns
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.types import DataType
 from dq.dataquality.delivery.lake.commit import NOT_UNDERSTOOD
 from dq.dataquality.delivery.lake.files import Files, Seen
 from dq.dataquality.local.metadata import delta_log, iceberg_log
 from dq.dataquality.local.metadata.logged import LoggedTable, unknown
-from dq.dataquality.spark.arrow import data_type
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, opened
 
 if TYPE_CHECKING:
@@ -77,8 +77,12 @@ class Listed:
     files: tuple[tuple[str, Seen], ...]
 
 
-# From the columns and types that some files have to the promises about them that are not kept.
-Judge = Callable[[DataType], Sequence[str]]
+Judge = Callable[[DataType, Mapping[str, str]], Sequence[str]]
+"""From the columns and types of some files to the broken promises about them.
+
+The mapping has the columns that Spark does not read, each with the reason. Raises Unreadable for one of them
+that is promised.
+"""
 
 
 def listed(files: Files, place: TablePlace, now: datetime, placed: Sequence[PlacedPartition] = ()) -> Listed:
@@ -143,7 +147,7 @@ def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> Metad
     if log := _LOGS.get(place.format):
         told = _logged(files, place, log[1])
         at = told.newest.isoformat() if told.newest else None
-        unkept = tuple(judge(told.schema))
+        unkept = tuple(judge(told.schema, {}))
         return MetadataFacts(told.files, told.bytes, at, told.rows, told.nulls, unkept, judged=True)
     newest = max((one.modified_at for _, one in found.files), default=None)
     seen = MetadataFacts(
@@ -151,7 +155,7 @@ def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> Metad
     )
     if place.format != "parquet":
         return seen
-    rows, nulls, schemas = 0, _Nulls(), dict[DataType, None]()
+    rows, nulls, schemas = 0, _Nulls(), dict[tuple[ParquetColumn, ...], None]()
     for path, one in found.files:
         # Readers pass over a file without a byte.
         if one.size:
@@ -159,7 +163,7 @@ def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> Metad
             rows += meta.num_rows
             nulls.add(meta)
             schemas[schema] = None
-    broken = dict.fromkeys(said for schema in schemas for said in judge(schema))
+    broken = dict.fromkeys(message for schema in schemas for message in _judged(schema, judge))
     return replace(seen, rows=rows, nulls=nulls.told(rows), broken=tuple(broken), judged=bool(schemas))
 
 
@@ -172,18 +176,22 @@ def _logged(files: Files, place: TablePlace, read: Callable[[Files, str], Logged
         raise unknown(place.path, f"has a log of {place.format} that cannot be understood") from error
 
 
-def _footer(path: str) -> tuple[FileMetaData, DataType]:
+def _judged(columns: Sequence[ParquetColumn], judge: Judge) -> Sequence[str]:
+    kinds = {column.name: column.type for column in columns if column.type is not None}
+    unread = {column.name: column.problem for column in columns if column.type is None}
+    return judge(DataType("struct", (), tuple(kinds.values()), tuple(kinds)), unread)
+
+
+def _footer(path: str) -> tuple[FileMetaData, tuple[ParquetColumn, ...]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with opened(path if is_remote(path) else quote(path.removeprefix("file://"))) as source:
             meta = pq.read_metadata(source)
-            fields = list(meta.schema.to_arrow_schema())
+            return meta, columns(meta.schema)
     except (*NOT_OPENED, pa.ArrowException) as error:
         raise Unreadable(f"{path} has no footer that can be read.", "Deliver this file again.") from error
-    kinds = tuple(data_type(one.type) for one in fields)
-    return meta, DataType("struct", (), kinds, tuple(one.name for one in fields))
 
 
 @dataclass(slots=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dq.contracts.columns import row_type
 from dq.contracts.model import Contract, SchemaObject
+from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.outcome import Status
 from dq.contracts.types import DataType
 from dq.dataquality.checks import built_in
@@ -21,7 +24,10 @@ def judge_of(contract: Contract, one: SchemaObject) -> Judge:
     promised = row_type(one)
     keys = [prop.column for prop in one.partition_keys()]
 
-    def broken(schema: DataType) -> list[str]:
+    def broken(schema: DataType, unread: Mapping[str, str]) -> list[str]:
+        for name, reason in unread.items():
+            if field(promised, name) is not None:
+                raise Unreadable(f"{one.name}.{name}: {reason}.", "Write this column with another type.")
         placed = {name: field(promised, name) for name in keys if field(schema, name) is None}
         more = {name: kind for name, kind in placed.items() if kind is not None}
         whole = DataType("struct", (), (*schema.parts, *more.values()), (*schema.names, *more))

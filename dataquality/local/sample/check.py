@@ -108,6 +108,9 @@ def _broken(
 def _judged(
     one: SchemaObject, clause: Clause, kinds: Shelf, sample: Sample, broken: Mapping[str, frozenset[int]]
 ) -> CheckResult:
+    for name in sorted(_roots(clause) & sample.unread_columns.keys()):
+        message = f"{clause.object}.{name}: {sample.unread_columns[name]}"
+        return result(clause, Status.ERROR, "not readable", message)
     if clause.check == "columns":
         own = [value for value in sample.unread if value.column.lower() == clause.property.lower()]
         if own:

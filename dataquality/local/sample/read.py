@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as field_of
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dq.contracts.access import files
+from dq.contracts.access.parquet_types import columns as parquet_columns
+from dq.contracts.access.parquet_types import unreadable_chunk
 from dq.contracts.access.text_format import RFC_4180, TextFormat
 from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
@@ -14,11 +18,16 @@ from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.types import DataType
 from dq.dataquality.local.offline.rows import Rows, of_arrow
 from dq.dataquality.model.column import field
+from dq.dataquality.spark.arrow import arrow_type
 from dq.dataquality.text.csv_rows import MARK, names_of
 from dq.dataquality.text.csv_rows import rows as csv_rows
 from dq.dataquality.text.json_objects import MalformedJson, SeenObjects, objects
 from dq.dataquality.text.text_types import STRING, carried, text_row_type
 from dq.dataquality.text.text_values import NoValue, of_json, of_text, shown
+
+if TYPE_CHECKING:
+    from pyarrow import ChunkedArray
+    from pyarrow.parquet import FileMetaData, ParquetFile
 
 # A pull request holds samples; whole tables are for Spark.
 MAX_BYTES = 64 << 20
@@ -36,13 +45,18 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The rows of a file. `places` are their lines, or in a Parquet file their numbers, from 1."""
+    """The rows of a file. `places` are their lines, or in a Parquet file their numbers, from 1.
+
+    `unread_columns` are those that Spark does not read, in lower case, each with the reason. They are NULL in
+    the rows.
+    """
 
     file: str
     rows: Rows
     places: tuple[int, ...]
     place: str
     unread: tuple[Unread, ...]
+    unread_columns: Mapping[str, str] = field_of(default_factory=dict)
 
 
 def read(path: Path, one: SchemaObject, form: TextFormat = RFC_4180) -> Sample:
@@ -111,12 +125,51 @@ def _parquet(path: str, data: bytes, one: SchemaObject, _form: TextFormat) -> Sa
     import pyarrow as pa
     from pyarrow import parquet
 
+    unread: dict[str, str] = {}
+    names, arrays = [], []
     try:
-        table = parquet.ParquetFile(pa.BufferReader(data)).read()
+        file = parquet.ParquetFile(pa.BufferReader(data))
+        for column in parquet_columns(file.schema):
+            reason = column.problem or _unreadable_chunks(file.metadata, column.name)
+            values = None if column.type is None or reason else _as_spark(file, column.name, column.type)
+            if values is None:
+                unread[column.name.lower()] = reason or f"its {column.type} cannot be read without Spark"
+                values = pa.nulls(file.metadata.num_rows, pa.binary())
+            names.append(column.name)
+            arrays.append(values)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise Unreadable(f"{path} is not a Parquet file.", "Write it again.") from error
-    rows = of_arrow(table, row_type(one))
-    return Sample(path, rows, tuple(range(1, len(rows.cells) + 1)), "row", ())
+    rows = of_arrow(pa.table(arrays, names=names), row_type(one))
+    return Sample(path, rows, tuple(range(1, len(rows.cells) + 1)), "row", (), unread_columns=unread)
+
+
+def _unreadable_chunks(meta: FileMetaData, column: str) -> str:
+    """Return why Spark reads no value of a column of these row groups, or an empty text."""
+    for group in map(meta.row_group, range(meta.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            inside = chunk.path_in_schema == column or chunk.path_in_schema.startswith(f"{column}.")
+            if inside and (reason := unreadable_chunk(chunk)):
+                return reason
+    return ""
+
+
+def _as_spark(file: ParquetFile, column: str, kind: DataType) -> ChunkedArray | None:
+    """Return the values of a column in Spark's type of it, or None where Arrow does not convert them."""
+    import pyarrow as pa
+
+    position = file.schema_arrow.names.index(column)
+    values = file.read(columns=[column]).column(0) if file.schema_arrow.names.count(column) == 1 else None
+    values = file.read().column(position) if values is None else values
+    if isinstance(values.type, pa.BaseExtensionType):
+        values = pa.chunked_array([chunk.storage for chunk in values.chunks], type=values.type.storage_type)
+    if pa.types.is_null(values.type):
+        # A column of nothing but NULL shows no type.
+        return values
+    try:
+        # Nanoseconds are cut off, as Spark does.
+        return values.cast(arrow_type(kind), safe=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
 
 
 ENDINGS: dict[str, Callable[[str, bytes, SchemaObject, TextFormat], Sample]] = {

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dq.contracts.access.data_files import is_data_name
 from dq.contracts.access.filesystem import is_remote, split
 from dq.contracts.access.filesystem import opened as file_system
+from dq.contracts.access.parquet_types import READABLE_ENCODINGS
 from dq.contracts.types import DataType
 from dq.dataquality.shortcuts.statistics.dictionary import CERTAIN_FROM
 from dq.dataquality.shortcuts.statistics.footer import leaf_type
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
 MOST_UNPACKED = 64 << 20
 # Both readers unpack and decode these alike.
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"})
-_ENCODINGS = frozenset({
-    "PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY",
-    "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY",
-})  # fmt: skip
 # Spark may take the columns of a table from these.
 _SUMMARIES = ("_metadata", "_common_metadata")
 _SPARKS_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
@@ -138,7 +135,9 @@ def _plain(meta: FileMetaData) -> None:
     if (
         sum(group.num_rows for group in groups) != meta.num_rows
         or sum(group.total_byte_size for group in groups) > MOST_UNPACKED
-        or not all(one.compression in _CODECS and _ENCODINGS.issuperset(one.encodings) for one in chunks)
+        or not all(
+            one.compression in _CODECS and READABLE_ENCODINGS.issuperset(one.encodings) for one in chunks
+        )
     ):
         raise LeftToSpark
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dq.contracts.access.parquet_types import unreadable_chunk
 from dq.contracts.types import DataType
 from dq.dataquality.shortcuts.kernels.codes import Keys, coded, run_of
 from dq.dataquality.shortcuts.kernels.condition import COMPARED, Condition
@@ -14,6 +15,9 @@ from dq.dataquality.shortcuts.kernels.keys import MOST_HELD, KeysOfFile, KeyTall
 from dq.dataquality.shortcuts.kernels.overlaps import ANYWHERE, Overlaps
 from dq.dataquality.spark.arrow import arrow_type
 from dq.dataquality.spark.readers.columnar import opened
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
 
 _BATCH = 131_072
 
@@ -187,9 +191,18 @@ def _batches(paths: Sequence[str], work: Work) -> Iterator[Batch]:
             if not wanted:
                 yield Batch(file.metadata.num_rows, {})
                 continue
+            _require_readable(file.metadata, wanted)
             for read in file.iter_batches(_BATCH, columns=wanted, use_threads=False):
                 cast = {name: read[name].cast(arrow.get(name, read[name].type)) for name in wanted}
                 yield Batch(read.num_rows, cast)
+
+
+def _require_readable(meta: FileMetaData, names: Sequence[str]) -> None:
+    """Raise ValueError for a column that Spark cannot read: it answers then, with its error."""
+    for group in map(meta.row_group, range(meta.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            if chunk.path_in_schema in names and (reason := unreadable_chunk(chunk)):
+                raise ValueError(reason)
 
 
 def _nothing(question: Question, work: Work) -> Part:

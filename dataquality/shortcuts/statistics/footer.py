@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from dq.contracts.access import parquet_types
 from dq.contracts.types import DataType
 from dq.dataquality.model.column import Column
 from dq.dataquality.shortcuts.statistics.dictionary import CERTAIN_FROM, chunks_of, values_of
@@ -45,7 +45,12 @@ def read(source: NativeFile, path: str, asked: tuple[Asked, ...]) -> File:
         raise ValueError(f"{path}: the footer and its row groups have different numbers of rows")
     writers = (meta.created_by or "",)
     wanted = {
-        one: leaves[one.column] for one in asked if _fits(meta.schema, leaves.get(one.column), one.type)
+        one: leaf
+        for one in asked
+        if (leaf := leaves.get(one.column)) is not None
+        and _fits(meta.schema, leaf, one.type)
+        # Spark fails where it cannot read the values, and so does whoever asks for them.
+        and not any(parquet_types.unreadable_chunk(group.column(leaf)) for group in groups)
     }
     chunks = chunks_of(source, meta) if any(one.values for one in wanted) else []
     facts = {}
@@ -85,35 +90,23 @@ def _fits(schema: ParquetSchema, leaf: int | None, kind: DataType) -> bool:
 
 
 def leaf_type(column: ColumnSchema) -> DataType | None:
-    """The type as which Spark reads a leaf without changing a value; None where that is not certain."""
+    """Return the type as which Spark reads a leaf without changing a value; None where that is uncertain."""
     logical = json.loads(column.logical_type.to_json())
     if logical["Type"] == "Decimal":
-        return DataType("decimal", (logical["precision"], logical["scale"]))
-    told = (logical["Type"], *(logical[name] for name in _NARROWED if name in logical))
-    found = _KINDS.get((*told, column.physical_type))
-    return None if found is None else DataType(found)
+        return parquet_types.leaf_type(column)
+    if (
+        logical["Type"] not in _UNCHANGED
+        or logical.get("isSigned") is False
+        or column.physical_type in ("INT96", "FIXED_LEN_BYTE_ARRAY")
+    ):
+        return None
+    kind = parquet_types.leaf_type(column)
+    # The zone of an older writer's instant is known to the converted type alone, and not to pyarrow.
+    instant = kind is not None and kind.name == "timestamp"
+    return None if instant and not logical["isAdjustedToUTC"] else kind
 
 
-# Of a leaf of Parquet: the logical type with what narrows it, and the physical one.
-_KINDS: Mapping[tuple[object, ...], str] = {
-    ("None", "BOOLEAN"): "boolean",
-    ("None", "INT32"): "int",
-    ("None", "INT64"): "bigint",
-    ("None", "FLOAT"): "float",
-    ("None", "DOUBLE"): "double",
-    ("None", "BYTE_ARRAY"): "binary",
-    ("String", "BYTE_ARRAY"): "string",
-    ("Date", "INT32"): "date",
-    ("Int", 8, True, "INT32"): "tinyint",
-    ("Int", 16, True, "INT32"): "smallint",
-    ("Int", 32, True, "INT32"): "int",
-    ("Int", 64, True, "INT64"): "bigint",
-    ("Timestamp", True, "milliseconds", "INT64"): "timestamp",
-    ("Timestamp", True, "microseconds", "INT64"): "timestamp",
-    ("Timestamp", False, "milliseconds", "INT64"): "timestamp_ntz",
-    ("Timestamp", False, "microseconds", "INT64"): "timestamp_ntz",
-}
-_NARROWED = ("bitWidth", "isSigned", "isAdjustedToUTC", "timeUnit")
+_UNCHANGED = frozenset({"None", "String", "Date", "Int", "Timestamp"})
 _PYTHON: dict[str, type] = {
     "boolean": bool,
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), int),

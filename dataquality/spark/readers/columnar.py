@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from dq.contracts.access.filesystem import is_remote, split
 from dq.contracts.access.filesystem import opened as file_system
+from dq.contracts.access.parquet_types import columns as parquet_columns
 from dq.contracts.shared.errors import MissingTool, Unreadable
 from dq.dataquality.delivery.lake.unpacking import header
 
@@ -69,20 +70,14 @@ def _columns_of(file: str, form: str) -> FileColumns | None:
                 return FileColumns(file, tuple(schema.names), tuple(map(str, schema.types)))
             if form == "avro":
                 return _avro_columns(file, source)
-            # Paths of leaves would not tell a dot in a name from the way into a struct.
-            stored = pq.read_metadata(source).schema
-            schema = stored.to_arrow_schema()
+            columns = parquet_columns(pq.read_metadata(source).schema)
     except NOT_OPENED as error:
         raise Unreadable(
             f"{file} cannot be looked at, and may hold any column.",
             "Write it anew, or take it away; a file that is no data has a name that begins with _ or a dot.",
         ) from error
-    types = tuple(map(str, schema.types))
-    # Two ways to store an instant, of which pyarrow makes one type.
-    if "timestamp[ns]" in types:
-        kinds = {leaf.path: leaf.physical_type for leaf in map(stored.column, range(len(stored)))}
-        types = tuple(f"{kind} {kinds.get(name, '')}" for name, kind in zip(schema.names, types, strict=True))
-    return FileColumns(file, tuple(schema.names), types)
+    types = tuple(str(column.type or column.problem) for column in columns)
+    return FileColumns(file, tuple(column.name for column in columns), types)
 
 
 def _avro_columns(file: str, source: BinaryIO) -> FileColumns:

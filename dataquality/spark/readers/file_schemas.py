@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from dq.contracts.access import hive_path
+from dq.contracts.access.parquet_types import columns as parquet_columns
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.column_notes import of_files, unreadable
@@ -19,13 +20,18 @@ from dq.dataquality.spark.schema import Leaf, data_type, holds, joined, spark_ty
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
-    from pyspark.sql.types import DataType, StructField, StructType
+    from pyspark.sql.types import StructField, StructType
 
 # More files than this are merged by Spark's own tasks, which do not say in how many a column stands.
 MOST_FILES = 2_000
 FORMATS = ("parquet", "orc", "avro")
 # What Spark says of a type that it does not read: up to 4.0, and of times in microseconds later on (4.3.0).
-ILLEGAL = ("Illegal Parquet type", "[UNSUPPORTED_TIME_TYPE]")
+ILLEGAL = (
+    "Illegal Parquet type",
+    "[UNSUPPORTED_TIME_TYPE]",
+    "[PARQUET_TYPE_NOT_SUPPORTED",
+    "Parquet type not yet supported",
+)
 
 
 def typed_by_files(
@@ -251,42 +257,14 @@ def without_illegal(file: str) -> StructType | None:
 
     try:
         with opened(file) as source:
-            schema = pq.ParquetFile(source).schema
-            known = schema.to_arrow_schema()
+            columns = parquet_columns(pq.ParquetFile(source).schema)
     except NOT_OPENED:
         return None
-    stored = {schema.column(at).path: schema.column(at).physical_type for at in range(len(schema))}
-    fields = []
-    for field in known:
-        kind = _spark_type(field.type, stored.get(field.name, ""))
-        if kind is not None:
-            fields.append(StructField(field.name, kind))
-        else:
-            note = unreadable(f"Spark does not read {stored.get(field.name, '')} as {field.type}")
-            fields.append(StructField(field.name, BinaryType(), nullable=True, metadata=note))
-    return StructType(fields)
-
-
-def _spark_type(kind: Any, stored: str) -> DataType | None:
-    """What Spark makes of a column of Parquet, by pyarrow's type of it; None for what it refuses."""
-    import pyarrow as pa
-    from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import from_arrow_type
-    from pyspark.sql.types import DecimalType, IntegerType, LongType, ShortType, TimestampType
-
-    unsigned = {pa.uint8(): ShortType(), pa.uint16(): IntegerType(), pa.uint32(): LongType()}
-    if kind in unsigned:
-        return unsigned[kind]
-    if kind == pa.uint64():
-        return DecimalType(20, 0)
-    if pa.types.is_time(kind) or pa.types.is_float16(kind):
-        return None
-    if pa.types.is_timestamp(kind):
-        if stored == "INT96":
-            return TimestampType()
-        if kind.unit == "ns":
-            return None
-    try:
-        return from_arrow_type(kind, prefer_timestamp_ntz=True)
-    except PySparkException:
-        return None
+    return StructType(
+        [
+            StructField(column.name, spark_type(column.type))
+            if column.type is not None
+            else StructField(column.name, BinaryType(), nullable=True, metadata=unreadable(column.problem))
+            for column in columns
+        ]
+    )

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+from dq.contracts.access.parquet_types import columns
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.install import needing
 from dq.contracts.types import DataType
-from dq.registry.importing.arrow_types import of_arrow
 from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
-from dq.registry.importing.guess import TIMESTAMP
+from dq.registry.importing.guess import STRING
 from dq.registry.importing.lake_files import folder, reading
-
-# How Spark and Impala wrote instants before Parquet had a type for them.
-_OLD = "INT96"
 
 
 def read(source: str) -> list[FoundTable]:
@@ -30,18 +27,16 @@ def read(source: str) -> list[FoundTable]:
     for one in sample:
         with reading(one.path) as file:
             try:
-                opened = parquet.ParquetFile(file)
-                schema, stored = opened.schema_arrow, opened.schema
+                found = columns(parquet.ParquetFile(file).schema)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
                 mend = "Deliver it again if it was cut off, or name a table's folder."
                 raise Unreadable(f"{one.path} is not a Parquet file.", mend) from error
-        old = {stored.column(at).path for at in range(len(stored)) if stored.column(at).physical_type == _OLD}
-        for column in schema:
-            made = (TIMESTAMP, "") if column.name in old else of_arrow(column.type)
-            said.setdefault(column.name, Counter())[made] += 1
+        for column in found:
+            note = column.problem or (f"stored as {column.stored}" if column.stored else "")
+            said.setdefault(column.name, Counter())[column.type or STRING, note] += 1
             if column.nullable:
                 nullable.add(column.name)
-    columns = []
+    made = []
     for name, kinds in said.items():
         if name.lower() in apart:
             continue
@@ -54,8 +49,8 @@ def read(source: str) -> list[FoundTable]:
         if not everywhere:
             evidence.append(f"in {kinds.total()} of {len(sample)} files")
         required = everywhere and name not in nullable
-        columns.append(FoundColumn(name, kind, required=required, evidence="; ".join(evidence)))
-    return [FoundTable(lake.name, tuple(columns), keys, lake.place, "parquet")]
+        made.append(FoundColumn(name, kind, required=required, evidence="; ".join(evidence)))
+    return [FoundTable(lake.name, tuple(made), keys, lake.place, "parquet")]
 
 
 KIND = ImportKind("parquet", "a file, or the folder of a table", read)

@@ -1,0 +1,157 @@
+"""TABLE: the types as which Spark reads the columns of a Parquet file, for every reader of footers.
+
+The physical and the logical type of each leaf decide, not the Arrow schema that some writers put into the
+footer: Spark does not look at it. Source: ParquetToSparkSchemaConverter of Spark 3.5 and 4.0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dq.contracts.types import DataType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow.parquet import ColumnChunkMetaData, ColumnSchema, ParquetSchema
+
+_BINARY, _STRING = DataType("binary"), DataType("string")
+# Logical type with what narrows it, and physical type -> Spark's type.
+_LEAVES: Mapping[tuple[object, ...], DataType] = {
+    ("None", "BOOLEAN"): DataType("boolean"),
+    ("None", "INT32"): DataType("int"),
+    ("None", "INT64"): DataType("bigint"),
+    # The only use of INT96 are timestamps of Spark, Hive and Impala.
+    ("None", "INT96"): DataType("timestamp"),
+    ("None", "FLOAT"): DataType("float"),
+    ("None", "DOUBLE"): DataType("double"),
+    ("None", "BYTE_ARRAY"): _BINARY,
+    ("None", "FIXED_LEN_BYTE_ARRAY"): _BINARY,
+    # A column of NULLs alone, as Arrow writes it.
+    ("Null", "INT32"): DataType("int"),
+    ("String", "BYTE_ARRAY"): _STRING,
+    ("Enum", "BYTE_ARRAY"): _STRING,
+    ("JSON", "BYTE_ARRAY"): _STRING,
+    ("BSON", "BYTE_ARRAY"): _BINARY,
+    ("Date", "INT32"): DataType("date"),
+    ("Int", 8, True, "INT32"): DataType("tinyint"),
+    ("Int", 16, True, "INT32"): DataType("smallint"),
+    ("Int", 32, True, "INT32"): DataType("int"),
+    ("Int", 64, True, "INT64"): DataType("bigint"),
+    # Unsigned integers are read as the next larger signed ones.
+    ("Int", 8, False, "INT32"): DataType("smallint"),
+    ("Int", 16, False, "INT32"): DataType("int"),
+    ("Int", 32, False, "INT32"): DataType("bigint"),
+    ("Int", 64, False, "INT64"): DataType("decimal", (20, 0)),
+    ("Timestamp", True, "milliseconds", "INT64"): DataType("timestamp"),
+    ("Timestamp", True, "microseconds", "INT64"): DataType("timestamp"),
+    ("Timestamp", False, "milliseconds", "INT64"): DataType("timestamp_ntz"),
+    ("Timestamp", False, "microseconds", "INT64"): DataType("timestamp_ntz"),
+}
+# What Spark unpacks and decodes without further jars; BYTE_STREAM_SPLIT and BROTLI are not among them.
+READABLE_CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
+READABLE_ENCODINGS = frozenset({
+    "PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY",
+    "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY",
+})  # fmt: skip
+_NARROWING = ("bitWidth", "isSigned", "isAdjustedToUTC", "timeUnit")
+# Converted types that say less than the logical ones which replaced them.
+_UTC_BY_CONVERTED_TYPE = ("TIMESTAMP_MILLIS", "TIMESTAMP_MICROS")
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetColumn:
+    """A top-level column of a file: Spark's type of it, or None and the reason why Spark does not read it.
+
+    `stored` names the physical types below it that Spark reads as another type, e.g. unsigned integers.
+    """
+
+    name: str
+    type: DataType | None
+    nullable: bool = True
+    problem: str = ""
+    stored: str = ""
+
+
+def columns(schema: ParquetSchema) -> tuple[ParquetColumn, ...]:
+    """Return the columns of a file by its footer."""
+    leaves = iter([schema.column(position) for position in range(len(schema))])
+    return tuple(_column(field, leaves) for field in schema.to_arrow_schema())
+
+
+def unreadable_chunk(chunk: ColumnChunkMetaData) -> str:
+    """Return why Spark reads no value of a column chunk, or an empty text."""
+    if chunk.compression not in READABLE_CODECS:
+        return f"Spark does not read the codec {chunk.compression}"
+    encodings = sorted({*chunk.encodings} - READABLE_ENCODINGS)
+    return f"Spark does not read the encoding {encodings[0]}" if encodings else ""
+
+
+def leaf_type(leaf: ColumnSchema) -> DataType | None:
+    """Return Spark's type of a leaf, or None if Spark does not read it."""
+    logical = json.loads(leaf.logical_type.to_json())
+    if logical["Type"] == "Decimal":
+        precision, scale = logical["precision"], logical["scale"]
+        return DataType("decimal", (precision, scale)) if 0 <= scale <= precision <= 38 else None
+    if leaf.converted_type == "INTERVAL":
+        return None
+    narrowing = {name: logical[name] for name in _NARROWING if name in logical}
+    if leaf.converted_type in _UTC_BY_CONVERTED_TYPE:
+        narrowing["isAdjustedToUTC"] = True
+    return _LEAVES.get((logical["Type"], *narrowing.values(), leaf.physical_type))
+
+
+def _column(field: pa.Field, leaves: Iterator[ColumnSchema]) -> ParquetColumn:
+    problems: list[str] = []
+    stored: list[str] = []
+    kind = _type(field.type, leaves, problems, stored)
+    if problems:
+        return ParquetColumn(field.name, None, field.nullable, "; ".join(dict.fromkeys(problems)))
+    return ParquetColumn(field.name, kind, field.nullable, stored="; ".join(dict.fromkeys(stored)))
+
+
+def _type(
+    kind: pa.DataType, leaves: Iterator[ColumnSchema], problems: list[str], stored: list[str]
+) -> DataType:
+    """Return Spark's type of a node whose nesting Arrow tells, taking its leaves in their order."""
+    import pyarrow as pa
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return _type(kind.storage_type, leaves, problems, stored)
+    if pa.types.is_struct(kind):
+        fields = [kind.field(position) for position in range(kind.num_fields)]
+        parts = tuple(_type(field.type, leaves, problems, stored) for field in fields)
+        return DataType("struct", (), parts, tuple(field.name for field in fields))
+    if pa.types.is_map(kind):
+        key = _type(kind.key_type, leaves, problems, stored)
+        return DataType("map", (), (key, _type(kind.item_type, leaves, problems, stored)))
+    if _is_list(kind):
+        return DataType("array", (), (_type(kind.value_type, leaves, problems, stored),))
+    leaf = next(leaves)
+    made = leaf_type(leaf)
+    if made is None:
+        problems.append(f"Spark does not read {described(leaf)}")
+        return _BINARY
+    logical = json.loads(leaf.logical_type.to_json())
+    if logical.get("isSigned") is False:
+        stored.append(f"uint{logical['bitWidth']}")
+    elif leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" and made == _BINARY:
+        stored.append(f"fixed_size_binary[{leaf.length}]")
+    return made
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    # Older releases of Arrow have no names for all of list, large_list, fixed_size_list and list_view.
+    return str(kind).partition("<")[0].endswith(("list", "list_view"))
+
+
+def described(leaf: ColumnSchema) -> str:
+    """Return the physical and the logical type of a leaf as Parquet's specification writes them."""
+    logical = json.loads(leaf.logical_type.to_json())
+    name = "INTERVAL" if leaf.converted_type == "INTERVAL" else logical["Type"].upper()
+    unit = {"milliseconds": "MILLIS", "microseconds": "MICROS", "nanoseconds": "NANOS"}.get(
+        logical.get("timeUnit", "")
+    )
+    return f"{leaf.physical_type} as {name}({unit})" if unit else f"{leaf.physical_type} as {name}"
