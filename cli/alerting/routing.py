@@ -13,6 +13,7 @@ from dq.cli.loading.contracts import NOT_IN_FORCE
 from dq.cli.world.settings import Settings
 from dq.contracts.access.alert_target import (
     FILES,
+    FOR_PEOPLE,
     UNSERVED,
     domain_allowed,
     hears,
@@ -71,6 +72,7 @@ def refused(contracts: Iterable[Contract], channel: str, settings: Settings) -> 
         for each in contracts
         if each.status not in NOT_IN_FORCE
         for one in each.support
+        if one.tool not in FOR_PEOPLE
         if (wrong := tool_fault(one) or _wrong(one, known, settings)) is not None
     ]
 

@@ -47,6 +47,8 @@ _FORMS: dict[str, tuple[str, str, str]] = {
     ),
 }
 UNSERVED = "ALERT_TOOL"
+# Tools that the standard names and dq sends nothing to: such an entry is there for people.
+FOR_PEOPLE = frozenset({"discord", "ticket", "googlechat", "other"})
 TOOLS = ("console", "file", *_FORMS)
 """Every tool that alerts go through; the shelf of channels holds one of each."""
 
@@ -84,6 +86,8 @@ def tool_fault(support: SupportChannel) -> TextFault | None:
     One without a scope may be there for people alone: it is at fault only where a tool of ours was meant.
     """
     if not hears(support) or support.tool is None or support.tool in TOOLS:
+        return None
+    if support.tool in FOR_PEOPLE and support.scope is None:
         return None
     near = nearest(support.tool, TOOLS)
     if support.scope is None and near is None:

@@ -100,6 +100,11 @@ def rules(listed: list[Quality], holder: str, column: str) -> Iterator[FlatEleme
         found = values(rule, ElementKind.QUALITY)
         name = metric(rule)
         allowed = valid_values(rule)
+        promise = _promise(rule)
+        if promise:
+            # In a rule of type text, the description is the rule.
+            del found["description"]
+            found["text"] = value(rule, "description", promise, str(rule.description))
         if name:
             key = "metric" if rule.metric else "rule" if rule.rule else "implementation"
             found["metric"] = value(rule, key, name)
@@ -127,13 +132,19 @@ def rules(listed: list[Quality], holder: str, column: str) -> Iterator[FlatEleme
             ("name", rule.name or ""),
             ("whole", repr((content, bounds))),
             ("content", repr(content)),
-            ("metric", f"{rule.type}|{name}|{rule.query or ''}"),
-            ("type", f"{rule.type}|{name}"),
+            ("metric", f"{rule.type}|{name}|{rule.query or promise}"),
+            # Two rules with other texts are two promises, although they are of one type.
+            ("type", "" if promise else f"{rule.type}|{name}"),
         )
         label = rule.id or rule.name or name or rule.type
         path = f"{holder}.quality.{label}"
         quiet = told_by_allowed_values(rule)
         yield element(rule, ElementKind.QUALITY, keys, name, path, found, object_name=column, quiet=quiet)
+
+
+def _promise(rule: Quality) -> str:
+    """Return what a rule of type text promises, without regard to case and white space."""
+    return " ".join((rule.description or "").casefold().split()) if rule.type == "text" else ""
 
 
 def _values_key(rule: Quality) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from yaml.events import ScalarEvent
+
 from dq.contracts.shared.outcome import Finding, Location, mistake
 from dq.contracts.shared.source_map import Place, Spot
 from dq.contracts.type_errors import read_as
@@ -48,3 +50,10 @@ class Frame:
     spots: list[Spot] = field(default_factory=list)
     merges: list[Any] = field(default_factory=list)
     size: int = 1
+
+
+def is_empty(event: Any) -> bool:
+    """Return whether an event of the parser is all that a document without content has."""
+    if event.__class__ is not ScalarEvent or event.tag or event.anchor:
+        return False
+    return bool(not event.value and event.implicit[0])

@@ -23,7 +23,7 @@ from yaml.events import (
 from dq.contracts.shared.outcome import Finding, Location
 from dq.contracts.shared.source_map import MAX_DEPTH, PLACE, Place, Spot
 from dq.contracts.type_errors import read_as
-from dq.contracts.yaml.frame import Frame, Refusal, odd_number, twin
+from dq.contracts.yaml.frame import Frame, Refusal, is_empty, odd_number, twin
 from dq.contracts.yaml.scalar import UnusableScalar, Value, other_number, value
 
 MAX_EXPANSION = 10_000
@@ -79,7 +79,8 @@ class Builder:
                 self._alias(event)
             elif kind is DocumentStartEvent:
                 documents += 1
-                if documents > 1:
+                # A separator at the end begins a document of nothing.
+                if documents > 1 and not is_empty(next_event()):
                     raise Refusal(
                         "the file holds several documents.", "Keep one contract per file.", _spot(event)
                     )

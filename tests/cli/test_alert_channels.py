@@ -183,21 +183,36 @@ def test_a_name_reaches_no_variable_but_its_own(desk, hooks, variables):
 @pytest.mark.parametrize(
     ("support", "says"),
     [
-        ({"channel": "x", "tool": "discord", "scope": "notifications"}, "Write one of console, file, slack"),
+        ({"channel": "x", "tool": "pigeon", "scope": "notifications"}, "Write one of console, file, slack"),
         ({"channel": "x", "tool": "slak", "scope": "issues"}, "Did you mean 'slack'?"),
         ({"channel": "x", "tool": "Slack"}, "Did you mean 'slack'?"),
     ],
 )
-def test_a_tool_that_nobody_serves_is_refused_by_the_gate_and_said_by_the_watcher(desk, support, says):
+def test_a_tool_that_nobody_serves_is_told_by_the_gate_and_by_the_watcher(desk, support, says):
     promise(desk, support)
 
     gate = desk.dq("validate", ".")
     watched = desk.dq(*WATCH)
 
-    assert (gate.code, watched.code) == (1, 3)
-    assert "alert-tool-unknown" in gate.out
+    assert (gate.code, watched.code) == (0, 3)
+    assert "warning alert-tool-unknown" in gate.out
     assert says in gate.out
     assert says in watched.err
+    assert "[!] " in watched.out
+
+
+@pytest.mark.parametrize("tool", ["ticket", "googlechat", "discord", "other"])
+@pytest.mark.parametrize("scope", [None, "issues"])
+def test_t60_a_tool_of_the_standard_that_dq_sends_nothing_to_stops_neither_gate_nor_watcher(
+    desk, tool, scope
+):
+    promise(desk, {"channel": "x", "tool": tool} | ({"scope": scope} if scope else {}))
+
+    gate = desk.dq("validate", ".")
+    watched = desk.dq(*WATCH)
+
+    assert (gate.code, "alert-tool-unknown" in gate.out) == (0, scope == "issues"), gate.out
+    assert (watched.code, watched.err) == (1, "")
     assert "[!] " in watched.out
 
 

@@ -164,13 +164,12 @@ def test_a4_a_product_that_flaps_for_twelve_hours_is_six_messages_in_its_thread(
     assert delivery["text"].startswith("RESOLVED")
 
 
-def test_a5_a_tool_that_nothing_serves_is_refused_at_the_gate(team: Team) -> None:
+def test_a5_a_tool_that_nothing_serves_is_told_at_the_gate(team: Team) -> None:
     team.product("orders", "#orders-alerts", **{"tool: slack": "tool: carrier-pigeon"})
 
     ran = team.dq("validate", "registry")
 
-    assert ran.code == 1
-    assert "alert-tool-unknown" in ran.out
+    assert (ran.code, "warning alert-tool-unknown" in ran.out) == (0, True)
 
 
 def test_a5_somebody_can_say_that_they_are_on_it(missed: Team, slack: FakeSlack) -> None:

@@ -81,7 +81,7 @@ def by_log(path: str, form: str) -> MetadataFacts:
     """What `dq tables` says of a table by its log alone; in the place of broken promises its columns."""
     files, place = LocalFiles(), TablePlace(path, form)
     found = listed(files, place, datetime.now(UTC))
-    return facts(files, found, place, lambda schema: [str(schema)])
+    return facts(files, found, place, lambda schema, _: [str(schema)])
 
 
 def compact(spark: SparkSession, name: str) -> None:

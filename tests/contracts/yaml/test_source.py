@@ -294,3 +294,17 @@ def test_places_are_left_out_of_plain_values() -> None:
     top, _ = read(b"a: [{b: 2026-01-31}]", "f")
 
     assert plain(top) == {"a": [{"b": dt.date(2026, 1, 31)}]}
+
+
+@pytest.mark.parametrize("end", ["---\n", "...\n---\n# the end\n", "---\n---\n"])
+def test_t66_a_separator_at_the_end_begins_no_other_document(end: str) -> None:
+    document, findings = read(f"a: 1\n{end}".encode(), "a.yaml")
+
+    assert (plain(document), findings) == ({"a": 1}, [])
+
+
+@pytest.mark.parametrize("more", ["~", "{}", '""', "&a", "!!str"])
+def test_what_stands_below_a_separator_is_another_document(more: str) -> None:
+    _, findings = read(f"a: 1\n---\n{more}\n".encode(), "a.yaml")
+
+    assert [finding.message for finding in findings] == ["the file holds several documents."]

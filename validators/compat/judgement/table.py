@@ -172,6 +172,7 @@ _QUALITY: Mapping[str, Comparator] = {
     "type": _RULE,
     "metric": _RULE,
     "query": _RULE,
+    "text": _RULE,
     "engine": _RULE,
     "implementation": _RULE,
     "arguments": _RULE,
