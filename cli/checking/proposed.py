@@ -106,6 +106,8 @@ def describe(one: Proposed) -> None:
     output.note(f"  {counted(len(one.proposals), 'rule')} proposed, each tested on the same data.")
     if one.empty:
         output.note(f"  Without any value, so that nothing is promised: {_names(one.empty)}.")
+    if one.unreadable:
+        output.note(f"  Not read by Spark, so that nothing is proposed: {_names(one.unreadable)}.")
     if one.hidden:
         output.note(
             f"  Sensitive by classification, name or form, so that no value is shown: {_names(one.hidden)}."

@@ -196,7 +196,7 @@ OUTPUTS: dict[str, Schema] = {
         "contract": TEXT, "object": TEXT, "rows": WHOLE, "partitions": WHOLE, "present": WHOLE,
         "proposals": many(row(dict(_PROPOSAL))),
         "dropped": many(row({**_PROPOSAL, "reason": TEXT})),
-        "empty": many(TEXT), "sensitive": many(TEXT),
+        "empty": many(TEXT), "sensitive": many(TEXT), "unreadable": many(TEXT),
     })),
     "publish": one_of(
         row({"event_id": TEXT, "event": TEXT, "contract": TEXT, "domain": TEXT, "major_version": TEXT,

@@ -26,6 +26,7 @@ from dq.dataquality.proposal.facts import ColumnFacts, TableFacts
 from dq.dataquality.proposal.questions import AskedColumn, aggregates, forms_of, of_forms, seen, shape_of
 from dq.dataquality.proposal.table_rules import NEARLY, keyed
 from dq.dataquality.request import opened
+from dq.dataquality.spark.column_notes import unreadable_columns
 from dq.dataquality.spark.error_redaction import answered
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.dataset import Dataset
@@ -52,10 +53,14 @@ Answers = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """The facts, and the partitions they are of: none where all of the table was read."""
+    """The facts, and the partitions they are of: none where all of the table was read.
+
+    Nothing is learnt of the columns that Spark does not read.
+    """
 
     table: TableFacts
     scope: tuple[dict[str, str], ...] = ()
+    unreadable: tuple[str, ...] = ()
 
 
 def learn(
@@ -69,7 +74,8 @@ def learn(
     chosen = [part for part in found[-last:] if part.key is not None]
     scope = tuple(dict(part.partition) for part in chosen) if len(chosen) < len(found) else ()
     table = opened(data, spark, scope or None)
-    rows = only(table, scope) if scope else table
+    unreadable = unreadable_columns(table)
+    rows = (only(table, scope) if scope else table).drop(*unreadable)
     schema = data_type(rows.schema.jsonValue())
     keys = tuple(name for name, _ in found[0].partition) if found else ()
     asked = _with_forms(rows, _columns(one, schema, keys), schema)
@@ -89,7 +95,7 @@ def learn(
     listed = _values(rows, asked, facts, grouped)
     columns = [replace(each, values=listed.get(at)) for at, each in enumerate(facts.columns)]
     facts = replace(facts, columns=tuple(columns))
-    return Learnt(replace(facts, pairs=_pairs(rows, asked, facts)), scope)
+    return Learnt(replace(facts, pairs=_pairs(rows, asked, facts)), scope, unreadable)
 
 
 def _partitions(

@@ -44,6 +44,7 @@ class Proposed:
     dropped: tuple[Dropped, ...] = ()
     empty: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
     def as_dict(self) -> JsonObject:
         """As JSON values."""
@@ -57,6 +58,7 @@ class Proposed:
             "dropped": [{**_entry(one.proposal), "reason": one.reason} for one in self.dropped],
             "empty": list(self.empty),
             "sensitive": list(self.hidden),
+            "unreadable": list(self.unreadable),
         }
 
 
@@ -117,6 +119,7 @@ def propose(request: Request, data: bytes, last: int = LAST) -> tuple[bytes, Pro
         dropped=tuple(dropped),
         empty=tuple(each.name for each in table.columns if table.rows and not each.filled),
         hidden=tuple(each.name for each in table.columns if each.sensitive),
+        unreadable=learnt.unreadable,
     )
 
 

@@ -53,6 +53,13 @@ def unreadable(reason: str) -> dict[str, Any]:
     return _metadata({"unreadable": reason})
 
 
+def unreadable_columns(frame: DataFrame) -> tuple[str, ...]:
+    """Return the names of the columns that Spark does not read."""
+    fields = frame.schema.jsonValue()["fields"]
+    notes = {str(field["name"]): field.get("metadata", {}).get(_KEY) for field in fields}
+    return tuple(name for name, note in notes.items() if note and "unreadable" in json.loads(note))
+
+
 def _metadata(note: dict[str, Any]) -> dict[str, Any]:
     # Spark knows no lists of lists there.
     return {_KEY: json.dumps(note)}

@@ -178,3 +178,35 @@ def test_rules_of_a_packaged_data_set_find_the_faults_that_people_meet(tmp_path,
     missed = [fault for fault, (verdict, _) in judged.verdicts.items() if verdict == MISSED]
     assert len(judged.verdicts) == 10
     assert len(missed) <= 1, json.dumps(judged.verdicts, indent=2)
+
+
+def test_a_column_that_spark_does_not_read_is_named_and_the_others_are_learnt(dq, folder, monkeypatch):
+    monkeypatch.setenv("DQ_LAKE", str(folder / "lake"))
+    monkeypatch.setenv("DQ_VARS", "DQ_LAKE")
+    (folder / "lake").mkdir()
+    table = pa.table({"id": list(range(40)), "at": pa.array(range(40), pa.time64("us"))})
+    pq.write_table(table, folder / "lake" / "a.parquet")
+    (folder / "orders.odcs.yaml").write_text("""\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+servers: [{server: lake, type: local, path: "${DQ_LAKE}", format: parquet}]
+schema:
+  - name: orders
+    properties:
+      - {name: id, logicalType: integer, physicalType: bigint}
+      - {name: at, logicalType: time}
+""")
+
+    told = dq("propose", "orders.odcs.yaml")
+    done = dq("propose", "orders.odcs.yaml", "--format", "json")
+
+    assert (told.code, done.code) == (0, 0), done.err
+    (proposed,) = done.json
+    Draft202012Validator(json_schema("propose")).validate(done.json)
+    assert (proposed["rows"], proposed["unreadable"]) == (40, ["at"])
+    assert {each["column"] for each in proposed["proposals"]} >= {"id"}
+    assert "at" not in {each["column"] for each in proposed["proposals"]}
+    assert "Not read by Spark, so that nothing is proposed: at." in told.err
