@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from dq.contracts.model import Property, SchemaObject
 from dq.contracts.types import CARRIERS, DataType, NotAType, parse
+
+# Oracle's and Snowflake's decimal.
+_FOREIGN_DECIMAL = re.compile(r"number\s*(\(\s*[0-9]+\s*(?:,\s*[0-9]+\s*)?\))", re.ASCII | re.IGNORECASE)
 
 
 def physical_type(prop: Property) -> DataType | None:
@@ -44,8 +49,16 @@ def catalog_type(prop: Property) -> DataType:
     if prop.logical_type == "object" and prop.properties:
         parts = tuple(catalog_type(inner) for inner in prop.properties)
         return DataType("struct", (), parts, tuple(inner.column for inner in prop.properties))
+    declared = _FOREIGN_DECIMAL.fullmatch(prop.physical_type or "")
+    if declared is not None and prop.logical_type in (None, "number", "integer"):
+        try:
+            return parse(f"decimal{declared[1]}")
+        except NotAType:
+            return DataType(CARRIERS[prop.logical_type or "string"][0])
     if prop.logical_type in ("array", "vector"):
-        item = catalog_type(prop.items) if prop.items is not None else DataType("string")
+        # The items of a vector are numbers, of embeddings 32 bits each.
+        usual = DataType("float" if prop.logical_type == "vector" else "string")
+        item = catalog_type(prop.items) if prop.items is not None else usual
         return DataType("array", (), (item,))
     if prop.logical_type == "map" and prop.map is not None:
         return DataType("map", (), (catalog_type(prop.map.key), catalog_type(prop.map.value)))

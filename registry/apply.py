@@ -183,6 +183,11 @@ class _Hand:
         except StalePlan as error:
             if not _arrived(self.catalog, action):
                 return Result(action, Ending.FAILED, error)
+            # Another run made the same change: it is that run's.
+            remember(self.store, self.catalog.id, action.key, action.wanted)
+            if self.run is not None:
+                record(self.store, self.run, self.catalog.id, action, Ending.UNCHANGED, "")
+            return Result(action, Ending.UNCHANGED)
         except DqError as error:
             return Result(action, Ending.FAILED, error)
         remember(self.store, self.catalog.id, action.key, action.wanted)
@@ -197,8 +202,15 @@ def _refusal(action: Action, allow: frozenset[Grade]) -> DqError | None:
     said = ", ".join(
         f"{change.field} {change.name}".rstrip() for change in action.changes if change.grade in needed
     )
+    message = f"{_name(action)}: {gravest} changes need your word ({said})."
+    if all(change.drift for change in action.changes if change.grade in needed and not change.kept):
+        # The contract is as it was: no version of it would help.
+        return DqError(
+            message,
+            f"Ask who changed the table, then put it back with {_FLAGS[gravest]}, or change the contract.",
+        )
     return DqError(
-        f"{_name(action)}: {gravest} changes need your word ({said}).",
+        message,
         f"Make a new major version of the contract with a table of its own, or apply with {_FLAGS[gravest]}.",
     )
 

@@ -32,8 +32,10 @@ def describe(plan: CatalogPlan, results: list[Result], *, applied: bool) -> None
             output.line(f"  {output.mark(False)} {one.error}")
     if applied:
         done = sum(one.ending is Ending.DONE for one in results)
-        output.line(f"Applied {done} of {sum(action.writes for action in plan.actions)} changes.")
-    elif any(action.writes for action in plan.actions):
+        # Orphans that were not to be pruned, and what another run has just done, are no changes of this one.
+        tried = sum(one.action.writes and one.ending is not Ending.UNCHANGED for one in results)
+        output.line(f"Applied {done} of {tried} changes.")
+    elif any(action.writes and action.kind is not ActionKind.ORPHAN for action in plan.actions):
         output.line("Nothing was written. Add --apply to make it so.")
 
 

@@ -25,6 +25,10 @@ _SET_UP = "Set region and credentials as for the AWS command line."
 _MENDS = {
     **dict.fromkeys(("AccessDeniedException", "AccessDenied", "AuthorizationError"), _PERMIT),
     **dict.fromkeys(("ExpiredTokenException", "ExpiredToken"), "Log in to AWS again."),
+    **dict.fromkeys(
+        ("Throttling", "ThrottlingException", "TooManyRequestsException", "RequestLimitExceeded"),
+        "Wait, then run again, with fewer runs at a time.",
+    ),
     **dict.fromkeys(("UnrecognizedClientException", "InvalidClientTokenId"), _CREDENTIALS),
 }
 _PAGE = re.compile(rb"\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
@@ -89,7 +93,7 @@ def explained(what: str) -> Iterator[None]:
     except _SETTINGS as error:
         raise UsageError(f"AWS cannot be asked to {what}: {_line(error)}", _SET_UP) from error
     except aws.ClientError as error:
-        mend = _MENDS.get(code_of(error), "Mend that, then run again.")
+        mend = _MENDS.get(code_of(error), "Fix that, then run again.")
         raise Unreadable(f"AWS refused to {what}: {_line(error)}", mend) from error
     except (aws.BotoCoreError, aws.HTTPClientError, ResponseParserError) as error:
         raise Unreadable(
@@ -110,4 +114,5 @@ def opening(what: str) -> Iterator[None]:
 def _line(error: BaseException) -> str:
     # A refused signature comes with the whole request, headers included, on the lines below.
     line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return line[:_SHOWN]
+    shown = line[:_SHOWN]
+    return shown if shown.endswith((".", "!", "?")) else f"{shown}."

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -367,3 +370,46 @@ def test_a_plan_shows_wide_tables_in_part(dq, folder):
     assert len(plan.out.splitlines()) < 50
     assert max(map(len, plan.out.splitlines())) < 250
     assert "… and 465 more" in plan.out
+
+
+def test_a_vector_and_a_number_of_another_engine_keep_their_values(dq, folder):
+    (folder / "orders.odcs.yaml").unlink()
+    (folder / "dq-policy.yaml").write_text("registry: shop\n")
+    more = (
+        "      - {name: embedding, logicalType: vector}\n"
+        "      - {name: amount, logicalType: number, physicalType: 'NUMBER(10,2)'}\n"
+    )
+    (folder / "t.odcs.yaml").write_text(CONTRACT + more)
+
+    plan = dq("register", ".").out
+
+    assert "+ column embedding: array<float>" in plan
+    assert "+ column amount: decimal(10,2)" in plan
+
+
+def test_an_orphan_that_stays_is_no_change_that_was_tried(registry):
+    plan = registry(("name: orders\n", "name: orders\n    physicalName: sales_orders\n"))
+    plan("--apply")
+
+    again = plan("--apply")
+
+    assert "Applied 0 of 0 changes." in again.out
+    assert (again.code, "--prune" in again.out) == (0, True)
+    assert "Add --apply" not in plan().out
+
+
+def test_runs_at_the_same_time_claim_each_change_once(registry, folder):
+    names = [f"table_{number}" for number in range(12)]
+    for name in names:
+        registry(
+            ("id: orders", f"id: {name}"), ("name: orders\n", f"name: {name}\n"), name=f"{name}.odcs.yaml"
+        )
+    command = [sys.executable, "-m", "dq", "register", ".", "--apply"]
+    runs = [
+        subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for _ in range(5)
+    ]
+    outputs = [run.communicate(timeout=300)[0] for run in runs]
+
+    claimed = [int(re.search(r"Applied (\d+) of", output)[1]) for output in outputs]
+    assert (sum(claimed), [run.returncode for run in runs]) == (12, [0] * 5), outputs

@@ -415,13 +415,13 @@ def test_a_plan_is_stale_when_the_table_moved(place: Place) -> None:
     assert place.live(spec).spec.columns[0].comment == "Theirs."
 
 
-def test_a_plan_that_another_process_has_carried_out_is_done(place: Place) -> None:
+def test_a_plan_that_another_process_has_carried_out_is_not_claimed(place: Place) -> None:
     made = propose(place.catalog, [place.flights()], place.store)
     place.register(place.flights())
 
     results = apply(place.catalog, made, place.store)
 
-    assert [result.ending for result in results] == [Ending.DONE]
+    assert [result.ending for result in results] == [Ending.UNCHANGED]
 
 
 def test_an_orphan_is_shown_and_only_removed_when_asked(place: Place) -> None:
