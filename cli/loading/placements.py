@@ -14,7 +14,7 @@ from dq.cli.world.environment import World
 from dq.contracts.access.data_location import other_servers
 from dq.contracts.access.hive_path import PlacedPartition
 from dq.contracts.model import Contract, SchemaObject
-from dq.dataquality.delivery.sources.probe import label
+from dq.dataquality.delivery.sources.probe import label, partition_of
 from dq.dataquality.delivery.state.tables import receipt
 from dq.dataquality.delivery.watch import Watched
 from dq.dataquality.spark.readers.dataset import FILES, Dataset, locate
@@ -71,7 +71,7 @@ def placements(
             folders[row.contract, row.object][row.partition] = row.folder
     return {
         key: tuple(
-            PlacedPartition(tuple(_pair(part) for part in name.split("/")), folder)
+            PlacedPartition(partition_of(name), folder)
             for name, folder in sorted(by_label.items())
             if folder is not None
         )
@@ -102,8 +102,3 @@ def placed_objects(tx: Connection) -> set[tuple[str, str]]:
         .distinct()
     )
     return {(row.contract, row.object) for row in tx.execute(asked)}
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, _, value = text.partition("=")
-    return key, value

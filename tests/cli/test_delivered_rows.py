@@ -118,3 +118,14 @@ def test_a_small_table_without_partitions_is_compared_without_spark(desk):
         assert ran.code == 0, ran.all
 
     assert compared(desk, "--all") == (1, [("fail", "orders: 3 rows, and its receipt says 4")])
+
+
+@pytest.mark.spark
+def test_a_value_with_a_slash_is_compared(spark, desk):
+    key = KEY.replace("day", "region").replace("date", "string")
+    desk.write("orders.odcs.yaml", CONTRACT.replace("FOLDER", str(desk.folder)).replace("KEYS", key))
+    write(desk.folder / "lake" / "region=a%2Fb", 2)
+    assert desk.dq("register", "orders.odcs.yaml", "--apply").code == 0
+    publish(desk, "region=a/b", "9")
+
+    assert compared(desk, "--all") == (1, [("fail", "orders: region=a/b has 2 rows, and its receipt says 9")])

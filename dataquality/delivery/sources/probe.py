@@ -77,6 +77,18 @@ def label(partition: Partition) -> str:
     return "/".join(f"{column}={value}" for column, value in sorted(partition))
 
 
+def partition_of(text: str) -> Partition:
+    """The partition of a label. A value may hold slashes; what follows one without `=` belongs to it."""
+    parts: list[str] = []
+    for part in text.split("/"):
+        if parts and "=" not in part:
+            parts[-1] += f"/{part}"
+        else:
+            parts.append(part)
+    pairs = (part.partition("=") for part in parts if part)
+    return tuple((column, value) for column, _, value in pairs)
+
+
 def look(
     slo: Slo,
     cycle: Cycle,

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from dq.contracts.schedule.cycle import Partition
-from dq.dataquality.delivery.sources.probe import Receipt
+from dq.dataquality.delivery.sources.probe import Receipt, partition_of
 from dq.dataquality.delivery.state.keys import parts
 from dq.dataquality.delivery.state.tables import receipt
 
@@ -77,15 +77,10 @@ def row_claims(
             newest[row.partition] = row
             cycles.setdefault(row.partition, set()).add(row.due_at)
     return [
-        RowClaim(_pairs(name), row.rows, row.revision, row.delivered_at, row.server or "")
+        RowClaim(partition_of(name), row.rows, row.revision, row.delivered_at, row.server or "")
         for name, row in newest.items()
         if row.rows is not None and (not name or len(cycles[name]) == 1)
     ]
-
-
-def _pairs(name: str) -> Partition:
-    parts = [part.partition("=") for part in name.split("/") if part]
-    return tuple((key, value) for key, _, value in parts)
 
 
 def is_written(tx: Connection, id: str) -> bool:
