@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,7 +66,10 @@ def written(root: Path, file: Path | None) -> tuple[str, bytes] | None:
 
 
 def policy_of(written: tuple[str, bytes] | None, rules: Rules) -> Policy:
-    """The policy in a named text; the default where there is none. Raises UsageError for its mistakes."""
+    """The policy in a named text; the default where there is none. Raises UsageError for its mistakes.
+
+    A schema of custom properties that cannot be used is left out: its finding is one of every run.
+    """
     if written is None:
         return DEFAULT
     # Imported here: many registries have no policy, and its forms take time to make.
@@ -74,9 +77,11 @@ def policy_of(written: tuple[str, bytes] | None, rules: Rules) -> Policy:
 
     name, data = written
     policy, wrong = read(data, name, rules, _rules_of_changes() if b"waivers" in data else ())
-    if wrong:
-        raise UsageError("the policy cannot be understood:", details=[str(one) for one in wrong])
-    return policy
+    schemas = tuple(one for one in wrong if one.path.startswith("customProperties."))
+    others = [one for one in wrong if one not in schemas]
+    if others:
+        raise UsageError("the policy cannot be understood:", details=[str(one) for one in others])
+    return replace(policy, unusable_schemas=schemas) if schemas else policy
 
 
 def _rules_of_changes() -> Collection[str]:

@@ -50,9 +50,13 @@ ASSERTION = Fragment(free=False)
 class Automaton:
     """The positions of a pattern, made part by part as it is read."""
 
-    def __init__(self, most_copied: int) -> None:
-        """A repetition stands as copies of so many positions at most, else as a loop."""
+    def __init__(self, most_copied: int, text: int = TEXT) -> None:
+        """A repetition stands as copies of so many positions at most, else as a loop.
+
+        `text` is the number of characters of the text that is searched.
+        """
         self.most_copied = most_copied
+        self.text = text
         self.letters: list[Ranges] = []
         self.spots: list[int] = []
         # How many characters of a text a position may take, one loop counted with another.
@@ -115,7 +119,7 @@ class Automaton:
         ):
             return self._counted(part, since, low, high)
         self._linked(part, part, 2 if part.empty and low > 1 else 1)
-        taken = TEXT if high is None else min(TEXT, high * sum(self.takes[since:]))
+        taken = self.text if high is None else min(self.text, high * sum(self.takes[since:]))
         self.takes[since:] = [taken] * size
         return Fragment(
             part.first,

@@ -28,10 +28,16 @@ Follow = list[Mapping[int, int]]
 def judge(automaton: Automaton, whole: Fragment) -> None:
     """Raises TooAmbiguous where a search for the pattern may take too long on some text."""
     graph = _Graph(automaton, whole)
-    for loop in graph.loops(graph.follow):
-        graph.refuse_two_ways_round(loop)
-    # Where the pattern has ended, the search has: nothing is tried behind it.
-    graph.refuse_steps([{} if one in whole.sure else to for one, to in enumerate(graph.follow)])
+    graph.refuse_steps(*graph.shares())
+
+
+def steps(automaton: Automaton, whole: Fragment) -> int:
+    """Return the most steps that a search for the pattern takes in a text of the automaton's length.
+
+    Raises TooAmbiguous where they grow exponentially with the text.
+    """
+    length, ways, straight, _ = _Graph(automaton, whole).shares()
+    return length * ways * straight
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +54,10 @@ class _Graph:
 
     def __init__(self, automaton: Automaton, whole: Fragment) -> None:
         self.automaton = automaton
+        self.whole = whole
         self.start = len(automaton.letters)
         self.letters = masks([*automaton.letters, ANY])
-        self.takes = [*automaton.takes, TEXT]
+        self.takes = [*automaton.takes, automaton.text]
         begin = dict(whole.first) if whole.begins else {**whole.first, self.start: 1}
         self.follow: Follow = [*automaton.follow, begin]
 
@@ -93,12 +100,22 @@ class _Graph:
             "what is repeated there can match one text in ever more ways", *self.spots(*positions)
         )
 
-    def refuse_steps(self, follow: Follow) -> None:
-        """The ways that a text can be shared out among loops, times those that no loop multiplies."""
+    def shares(self) -> tuple[int, int, int, tuple[_Loop, ...]]:
+        """Return the factors of a search's steps, and the loops that share the text out.
+
+        They are the text's length, the ways to share it out among loops, and the ways that no loop
+        multiplies. Raises TooAmbiguous.
+        """
+        for loop in self.loops(self.follow):
+            self.refuse_two_ways_round(loop)
+        # Where the pattern has ended, the search has: nothing is tried behind it.
+        follow: Follow = [{} if one in self.whole.sure else to for one, to in enumerate(self.follow)]
         loops = self.loops(follow)
         ways, sharing = self._shared_out(follow, loops)
-        straight = self._straight(follow)
-        length = max((one.takes for one in loops), default=1)
+        return max((one.takes for one in loops), default=1), ways, self._straight(follow), sharing
+
+    def refuse_steps(self, length: int, ways: int, straight: int, sharing: tuple[_Loop, ...]) -> None:
+        """Raises TooAmbiguous where the steps are too many."""
         if length * ways * straight <= MAX_STEPS:
             return
         if ways == 1:

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 from dq.contracts.patterns.automaton import TooAmbiguous
-from dq.contracts.patterns.backtracking import judge
+from dq.contracts.patterns.backtracking import judge, steps
 from dq.contracts.patterns.code_points import Ranges, either_case
 from dq.contracts.patterns.syntax import Misread, Scan
 from dq.contracts.shared.fault import TextFault
@@ -92,6 +92,26 @@ def slow(pattern: str, *, folded: bool = False) -> TooAmbiguous | None:
         else:
             return None
     return reasons[0]
+
+
+@lru_cache(4096)
+def most_steps(pattern: str, length: int) -> int | None:
+    """Return the most steps that a matcher takes to search a text of `length` characters for a pattern.
+
+    None if they grow exponentially. The pattern is one that `refused_in_sql` lets pass.
+    """
+    text = pattern.removeprefix(_FOLDED)
+    bounds: list[int] = []
+    for most_copied in _READINGS:
+        scan = Scan(text, most_copied, length)
+        try:
+            whole = scan.run()
+            if text != pattern:
+                scan.automaton.letters = [either_case(one) for one in scan.automaton.letters]
+            bounds.append(steps(scan.automaton, whole))
+        except TooAmbiguous:
+            continue
+    return min(bounds, default=None)
 
 
 _ATOM = re.compile(r"(?:\.|\\[dDwWsS]|\[(?:\\.|[^\]\\])*\])(?P<more>[*+])\??")

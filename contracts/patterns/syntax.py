@@ -9,7 +9,7 @@ import re
 from typing import NoReturn
 
 from dq.contracts.patterns import code_points
-from dq.contracts.patterns.automaton import ASSERTION, BEGIN, NOTHING, Automaton, Fragment
+from dq.contracts.patterns.automaton import ASSERTION, BEGIN, NOTHING, TEXT, Automaton, Fragment
 from dq.contracts.patterns.code_points import Ranges
 from dq.contracts.patterns.groups import GroupTurns, OpenGroup
 
@@ -32,10 +32,10 @@ class Misread(ValueError):
 class Scan:
     """A pattern read from left to right: linear in its length, and without recursion."""
 
-    def __init__(self, pattern: str, most_copied: int) -> None:
+    def __init__(self, pattern: str, most_copied: int, length: int = TEXT) -> None:
         self.text = pattern
         self.at = 0
-        self.automaton = Automaton(most_copied)
+        self.automaton = Automaton(most_copied, length)
         self.open = [OpenGroup(0, "", 0)]
         self.groups = 0
         self.names: set[str] = set()

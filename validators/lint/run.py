@@ -129,6 +129,7 @@ def _linted(gate: Gate, judged: Iterable[JudgedFile], subscriptions: Gather) -> 
     every = list(judged)
     found = [finding for one in every for finding in one.findings]
     found += among_others(gate, every)
+    found += gate.policy.unusable_schemas
     ids = {one.entry.identity[0] for one in every if one.entry is not None}
     subscribed = subscriptions(ids)
     found += judge_subscriptions(gate, subscribed, ids)

@@ -2,27 +2,27 @@
 
 A level's custom properties are judged as one JSON object of names and values, so that a schema can ask for
 some, close the set, and describe each value. Schemas are JSON Schema 2020-12 (`jsonschema`), whose `$ref`
-stays within the schema: nothing is ever fetched.
+stays within the schema: nothing is ever fetched. Their size and the work that they take are limited.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dq.contracts.extension import VENDOR
 from dq.contracts.model import Contract, CustomProperty, Extensible
-from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Location
 from dq.contracts.shared.source_map import PLACE, Place
 from dq.validators.context import Walk
+from dq.validators.policy import bounded_schema
 from dq.validators.policy.own_rules import SELECTIONS
+from dq.validators.policy.schema_vetting import UnusableSchema, vet
 from dq.validators.rule import Fault
 
 if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema import ValidationError
 
 Schemas = Mapping[str, object]
 """JSON Schemas by the name of the level, as plain values."""
@@ -31,84 +31,51 @@ Way = tuple[str | int, ...]
 
 LEVELS = ("contract", "object", "property", "slaProperty", "server")
 
-_REFERENCES = ("$ref", "$dynamicRef")
 _SHOWN = 200
 
 
 def wrong_schema(schema: Any) -> tuple[str, Way] | None:
     """Why this is no JSON Schema that can be used, and the way to the part that is wrong; None if it can."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-    from referencing.jsonschema import DRAFT202012
-
     try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        return _brief(error.message), tuple(error.absolute_path)
-    resolver = Registry[Any]().with_resource("", DRAFT202012.create_resource(schema)).resolver()
-    for key, value, way in _walk(schema, ()):
-        if key in _REFERENCES and not value.startswith("#"):
-            return f"{key} {value!r} leaves the schema, and nothing is fetched", way
-        try:
-            if key in _REFERENCES:
-                resolver.lookup(value)
-            elif key == "pattern":
-                re.compile(value)
-        except Unresolvable:
-            return f"{key} {value!r} names nothing", way
-        except re.error as error:
-            return f"{value!r} is not a regular expression: {error}", way
+        vet(schema)
+    except UnusableSchema as error:
+        return _brief(str(error)), error.path
     return None
-
-
-def _walk(part: object, way: Way) -> Iterator[tuple[str, str, Way]]:
-    """Every key with a text in the schema, and the way to it."""
-    if isinstance(part, list):
-        for index, inner in enumerate(part):
-            yield from _walk(inner, (*way, index))
-    elif isinstance(part, dict):
-        for key, inner in part.items():
-            if isinstance(inner, str):
-                yield key, inner, (*way, key)
-            yield from _walk(inner, (*way, key))
 
 
 def faults(schemas: Schemas, contract: Contract, walk: Walk) -> Iterator[Fault]:
     """What the contract's custom properties lack of these schemas, at the line of each value.
 
-    Raises UsageError for a schema that refers to itself without end.
+    Where that costs more than a contract may, the last fault says so, and the rest is not judged.
     """
+    budget = bounded_schema.WorkBudget()
     for level, schema in schemas.items():
-        validator = _validator(schema)
         selection = SELECTIONS[level]
         for node in selection.of(contract, walk):
             given = _given(node)
             name = getattr(node, selection.label, None)
             subject = f"{level} {name!r}" if name else level
-            for error in _errors(validator, {key: _json(custom.value) for key, custom in given.items()}):
+            try:
+                with bounded_schema.within(budget):
+                    errors = bounded_schema.errors(
+                        schema, {key: _json(custom.value) for key, custom in given.items()}
+                    )
+            except bounded_schema.WorkLimitExceeded:
+                yield _not_evaluated(node, subject, "the policy's schema takes too much work for its values")
+                return
+            except Exception as error:  # noqa: BLE001  # one guard per contract: the others are judged
+                yield _not_evaluated(node, subject, _brief(str(error)))
+                continue
+            for wrong in errors:
                 yield from (
-                    _of_value(error, given) if error.absolute_path else _of_set(error, node, given, subject)
+                    _of_value(wrong, given) if wrong.absolute_path else _of_set(wrong, node, given, subject)
                 )
 
 
-def _validator(schema: Any) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator
-    from referencing import Registry
-
-    # With a registry of its own, which holds nothing, jsonschema fetches nothing.
-    return Draft202012Validator(schema, registry=Registry())
-
-
-def _errors(validator: Draft202012Validator, given: object) -> list[ValidationError]:
-    try:
-        return sorted(validator.iter_errors(given), key=lambda one: [str(step) for step in one.absolute_path])
-    except RecursionError:
-        raise UsageError(
-            "the policy cannot be understood: a schema of its customProperties refers to itself without end.",
-            "Let each $ref lead one level deeper into the value.",
-        ) from None
+def _not_evaluated(node: Extensible, subject: str, reason: str) -> Fault:
+    message = f"{subject}: its custom properties were not evaluated: {reason}."
+    hint = "Shorten the values, or simplify the schema in the policy."
+    return Fault(node.at("customProperties"), message, hint, node.path("customProperties"))
 
 
 def _given(node: Extensible) -> dict[str, CustomProperty]:

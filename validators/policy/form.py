@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from dq.contracts.node import Node, Open
-from dq.contracts.patterns import pattern
 from dq.contracts.shared.extension_values import Date, Filled
 from dq.contracts.shared_nodes import Scalar
+from dq.validators.policy.schema_vetting import pattern_problem
 
 OFF = "off"
-# Python's flags of a whole expression.
-_FLAGS = re.compile(r"^\(\?[aimsux]+\)")
 
 
 def _off(value: object) -> object:
@@ -23,14 +20,9 @@ def _off(value: object) -> object:
 
 
 def _pattern(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
-    wrong = pattern.refused(_FLAGS.sub("", text))
-    # Python reads more than ECMA-262 does, and what it takes long for cannot be told then.
-    if wrong is not None and wrong.code == "PATTERN_AMBIGUOUS":
-        raise ValueError(f"{text!r}: {wrong.message}. {wrong.mend}")
+    problem = pattern_problem(text)
+    if problem is not None:
+        raise ValueError(problem)
     return text
 
 

@@ -25,6 +25,7 @@ from dq.contracts.model import (
     SupportChannel,
 )
 from dq.contracts.node import Node
+from dq.contracts.patterns.pattern import most_steps
 from dq.contracts.servers import SERVER_TYPES
 from dq.contracts.shared.outcome import Severity
 from dq.contracts.shared.source_map import PLACE
@@ -82,7 +83,7 @@ OPERATORS: dict[str, Operator] = {
         lambda one: f"be none of {', '.join(shown(each) for each in one)}",
     ),
     "matches": Operator(
-        lambda value, wanted: isinstance(value, str) and re.search(wanted, value) is not None,
+        lambda value, wanted: isinstance(value, str) and _matches(wanted, value),
         lambda one: f"match {one}",
     ),
     "contains": Operator(
@@ -98,6 +99,16 @@ OPERATORS: dict[str, Operator] = {
         lambda value, wanted: _number(value) and value <= wanted, lambda one: f"be {one:g} at most"
     ),
 }
+
+
+# What a search may take in a text of a contract: Python's matcher takes about 50 million steps a second.
+_MAX_MATCHER_STEPS = 10_000_000
+
+
+def _matches(pattern: str, value: str) -> bool:
+    """Whether a pattern is in a text; in one that would take too long it is not."""
+    steps = most_steps(pattern, 1 << max(len(value) - 1, 1).bit_length())
+    return steps is not None and steps <= _MAX_MATCHER_STEPS and re.search(pattern, value) is not None
 
 
 def _same(value: object, wanted: object) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from dq.contracts.shared.outcome import Severity
+from dq.contracts.shared.outcome import Finding, Severity
 from dq.validators.policy.waivers import PolicyWaiver
 from dq.validators.rule import Rule
 
@@ -64,7 +64,8 @@ class Policy:
 
     `schemas` are JSON Schemas of custom properties by level, see `custom_schemas.py`. `registry` is what the
     registry is called in catalogs, "" where the policy does not say. `servers` are names of servers by
-    environment and contract.
+    environment and contract. `unusable_schemas` are findings about schemas that are not used: the contracts
+    are judged by the rest of the policy.
     """
 
     profile: Profile = "default"
@@ -75,6 +76,7 @@ class Policy:
     schemas: Mapping[str, object] = field(default_factory=dict)
     registry: str = ""
     servers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    unusable_schemas: tuple[Finding, ...] = ()
 
     def severity(self, rule: Rule) -> Severity | None:
         """How much the rule's fault matters here; None when it is off."""

@@ -6,7 +6,6 @@ from datetime import date
 
 import pytest
 
-from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.outcome import Severity
 from dq.validators import rule_page
 from dq.validators.lint import lint
@@ -135,8 +134,10 @@ def test_a_reference_within_the_schema_that_names_nothing_is_a_finding_of_the_po
     assert [one.path for one in wrong] == ["customProperties.contract.properties.a.$ref"]
 
 
-def test_a_schema_that_refers_to_itself_for_ever_is_a_mistake_of_the_policy(rules):
-    given = GIVEN.format("x").replace("costCentre", "a")
+def test_a_schema_that_refers_to_itself_is_a_finding_of_the_policy(rules):
+    schemas = "contract: {properties: {a: {$ref: '#/properties/a'}}}"
 
-    with pytest.raises(UsageError, match="refers to itself"):
-        _found(rules, "contract: {properties: {a: {$ref: '#/properties/a'}}}", given)
+    policy, wrong = read(f"customProperties:\n  {schemas}\n".encode(), "dq-policy.yaml", rules)
+
+    assert [one.path for one in wrong] == ["customProperties.contract.properties.a.$ref"]
+    assert policy.schemas == {}
