@@ -126,15 +126,17 @@ def rules(listed: list[Quality], holder: str, column: str) -> Iterator[FlatEleme
             found["implementation"] = value(rule, "implementation", canonical(unfolded(rule)), name)
         terms_, _ = extension.scope(rule)
         found.update(terms(terms_, "scope"))
+        # Rules of two engines are two promises too.
+        subject = f"{rule.type}|{name or rule.engine or ''}"
         content = canonical({key: one.normal for key, one in found.items() if key != "threshold"})
         keys = (
             ("id", rule.id or ""),
             ("name", rule.name or ""),
             ("whole", repr((content, bounds))),
             ("content", repr(content)),
-            ("metric", f"{rule.type}|{name}|{rule.query or promise}"),
+            ("metric", f"{subject}|{rule.query or promise}"),
             # Two rules with other texts are two promises, although they are of one type.
-            ("type", "" if promise else f"{rule.type}|{name}"),
+            ("type", "" if promise else subject),
         )
         label = rule.id or rule.name or name or rule.type
         path = f"{holder}.quality.{label}"

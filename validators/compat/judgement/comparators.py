@@ -188,6 +188,13 @@ def quality_presence(change: Change, _: Setting) -> Judgement:
     return weaken("quality-removed", quality_level(change))
 
 
+def quality_subject(change: Change, _: Setting) -> Judgement:
+    """Return the judgement of a rule that measures something else under its old id or name."""
+    if quality_level(change) is Level.ERROR:
+        return weaken("quality-removed", Level.ERROR, "Another rule has its id or name.")
+    return replace("quality-changed", Level.WARN)
+
+
 def threshold(change: Change, _: Setting) -> Judgement:
     """What a quality rule's metric may be, as an interval."""
     if change.action is Motion.ADDED:
