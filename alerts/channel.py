@@ -162,7 +162,8 @@ class Capabilities:
 
     A channel without threads says a reply as a message of its own. `folds`: people read it, so that many
     new incidents for one target become one digest. `pace_seconds` is the least time between two messages
-    to one target; 0 where the channel does not mind.
+    to one target; 0 where the channel does not mind. `whole_replies`: a reply carries the whole state as an
+    update does, so that only the later of both is sent.
     """
 
     thread: bool
@@ -170,6 +171,7 @@ class Capabilities:
     reconcile: bool
     folds: bool = False
     pace_seconds: float = 0.0
+    whole_replies: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dq.alerts.incident import CLOSED_AS, Facts, Incident
+from dq.alerts.incident import CLOSED_AS, Facts, Incident, Subject
 from dq.alerts.words.titles import TITLE
 from dq.contracts.shared.outcome import End
 
@@ -28,15 +28,17 @@ def title(incidents: int) -> str:
 def listing(incident: Incident) -> Facts:
     """The members that are still open, oldest first, as (promise, title); when none is, all of them."""
     shown = incident.open_subjects or tuple(incident.subjects)
-    lines = [fact for name in shown[:LISTED] for fact in _told(incident, name)[:1]]
+    lines = [fact for name in shown[:LISTED] for fact in _line(incident.subjects[name])]
     more = [("and", f"{len(shown) - LISTED} more; see 'dq incidents'")] if len(shown) > LISTED else []
     over = len(incident.subjects) - len(incident.open_subjects)
     left = [("over", f"{over} of {len(incident.subjects)}")] if over and incident.open_subjects else []
     return (*left, *lines, *more)
 
 
-def _told(incident: Incident, name: str) -> Facts:
-    return tuple(fact for fact in incident.subjects[name].facts if fact[0] != TITLE)
+def _line(subject: Subject) -> Facts:
+    """Return its promise and its title, which is that of its end once it is over."""
+    facts = (subject.closing_facts if subject.closed_at else ()) or subject.facts
+    return tuple(fact for fact in facts if fact[0] != TITLE)[:1]
 
 
 def closing(incident: Incident) -> str:

@@ -32,6 +32,7 @@ class IncidentState(StrEnum):
     EXCUSED = "excused"
     WITHDRAWN = "withdrawn"
     GIVEN_UP = "given_up"
+    HANDED_OVER = "handed_over"
     PAST = "past"
 
     @property
@@ -44,6 +45,7 @@ CLOSED_AS: Mapping[End, IncidentState] = {
     End.KEPT: IncidentState.RESOLVED,
     End.EXCUSED: IncidentState.EXCUSED,
     End.WITHDRAWN: IncidentState.WITHDRAWN,
+    End.HANDED_OVER: IncidentState.HANDED_OVER,
     End.GIVEN_UP: IncidentState.GIVEN_UP,
 }
 """An incident of several ends has the one that stands last here."""
@@ -266,7 +268,8 @@ def _changed(incident: Incident, event: Event, state: IncidentState, now: dateti
         subjects = {**incident.subjects, event.subject: closed}
         after = replace(after, subjects=MappingProxyType(subjects))
         title = title_after(after.title, event.title, [subjects[name].facts for name in after.open_subjects])
-        return replace(after, title=title, state=_end(subjects) if state.closed else state)
+        state = _end(subjects) if state.closed else state
+        return replace(after, title=title, state=state, severity=event.severity or after.severity)
     reopened = incident.state.closed
     return replace(
         after,

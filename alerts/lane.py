@@ -106,6 +106,13 @@ def _below(
         shown = [entry for entry in replies if entry.operation not in _OF_A_MEMBER]
         moot += _all(shown, "the message shows it in the digest's thread")
         replies = [entry for entry in replies if entry not in shown]
+    if can.whole_replies:
+        shown = [entry for entry in replies if entry.revision <= held.revision and entry.wait != Wait.REMINDER]
+        moot += _all(shown, "an update showed it already")
+        replies = [entry for entry in replies if entry not in shown]
+        if replies:
+            moot += _all(updates, "the reply shows it")
+            updates = ()
     moot += _all([*updates[:-1], *replies[:-1]], "superseded")
     head = next(iter([*updates[-1:], *replies[-1:]]), None)
     return Next(head, tuple(moot))

@@ -261,6 +261,7 @@ _ENDS: Mapping[IncidentState, str] = {
     IncidentState.GIVEN_UP: "Given up at {at}, after {after}: it was not mended, and nobody waits any more.",
     IncidentState.WITHDRAWN: "Withdrawn at {at}, after {after}: what was promised is promised no more.",
     IncidentState.EXCUSED: "Excused at {at}, after {after}.",
+    IncidentState.HANDED_OVER: "Handed over at {at}, after {after}: not resolved.",
 }
 # Somebody's word, which a channel that shows no facts at the end would keep to itself.
 _EXPLAINED = (IncidentState.WITHDRAWN, IncidentState.EXCUSED)

@@ -42,9 +42,9 @@ def follow(tx: Connection, incident: Incident, now: datetime) -> None:
 def _news(incident: Incident, digest: Incident, now: datetime) -> Breach | Recovery | None:
     if incident.id not in digest.subjects:
         return None
+    facts = ((str(incident.key), incident.title),)
     if incident.state.closed:
         end = _ENDS.get(incident.state)
-        return Recovery(digest.key, incident.id, now, end=end) if end else None
-    facts = ((str(incident.key), incident.title),)
+        return Recovery(digest.key, incident.id, now, facts, end) if end else None
     name = title(len(digest.subjects))
     return Breach(digest.key, incident.severity, incident.id, name, now, facts)

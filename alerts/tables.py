@@ -19,6 +19,8 @@ from sqlalchemy import (
 from dq.store.schema import Json, UtcDateTime, metadata
 
 _OPEN = text("resolved_at IS NULL")
+# SQLite does not enforce lengths, so that its column stays as the first release made it.
+_END = String(9).with_variant(String(16), "postgresql")
 
 incident = Table(
     "incident",
@@ -29,7 +31,7 @@ incident = Table(
     Column("group_id", Text, nullable=False),
     Column("severity", String(8), nullable=False),
     Column("title", Text, nullable=False),
-    Column("state", String(9), nullable=False),
+    Column("state", _END, nullable=False),
     # Grows by one with every change that a reader may see.
     Column("revision", Integer, nullable=False),
     # How many breaches it has seen; subjects that broke twice count twice.
@@ -75,8 +77,8 @@ incident_subject = Table(
     # Lists of [label, value].
     Column("facts", Json, nullable=False),
     Column("closing_facts", Json, nullable=False),
-    # How it was closed: kept, excused, withdrawn, given_up.
-    Column("ended", String(9)),
+    # How it was closed: kept, excused, withdrawn, given_up, handed_over.
+    Column("ended", _END),
 )
 
 incident_event = Table(

@@ -16,6 +16,7 @@ _STATES: Mapping[IncidentState, str] = {
     IncidentState.EXCUSED: _GREY,
     IncidentState.WITHDRAWN: _GREY,
     IncidentState.GIVEN_UP: _GREY,
+    IncidentState.HANDED_OVER: _GREY,
     IncidentState.PAST: _GREY,
 }
 _SEVERITIES: Mapping[Severity, str] = {

@@ -129,7 +129,7 @@ _KEY = ChannelSetting(
 CHANNEL = Channel(
     id="pagerduty",
     summary="An alert in PagerDuty for each incident, which acknowledges and ends with it.",
-    can=Capabilities(thread=True, update=True, reconcile=False),
+    can=Capabilities(thread=True, update=True, reconcile=False, whole_replies=True),
     make=open_pagerduty,
     settings=(
         _KEY,

@@ -37,7 +37,8 @@ _KEYS: Mapping[str, Any] = {
     "id": {**_TEXT, "description": "Of this request; the same when it is sent again."},
     "event": {
         "enum": ["created", "updated", "step"],
-        "description": "`created` comes first, `updated` has the newest state, `step` has news in `note`.",
+        "description": "`created` comes first, `updated` and `step` have the newest state, `step` has news "
+        "in `note` too. Of one change, only one of both is sent.",
     },
     "incident": {**_TEXT, "description": "The id that all of an incident's requests share."},
     "revision": {"type": "integer", "description": "Grows with the incident. Of two, the higher is right."},
@@ -45,7 +46,7 @@ _KEYS: Mapping[str, Any] = {
     "object": {**_TEXT, "description": "The object that is promised."},
     "group": {**_TEXT, "description": "The id of the SLO, or `quality`."},
     "state": {"enum": [str(state) for state in IncidentState], "description": "Of the incident."},
-    "severity": {"enum": [str(severity) for severity in Severity], "description": "The worst so far."},
+    "severity": {"enum": [str(severity) for severity in Severity], "description": "The worst of what is broken, or was."},
     "title": {**_TEXT, "description": "What is broken, in a line."},
     "facts": {
         "type": "array",
@@ -164,7 +165,7 @@ _OWN_SECRET = ChannelSetting(
 CHANNEL = Channel(
     id="webhook",
     summary="Signed JSON, posted to an address of yours. At least once; a repeat has the same id.",
-    can=Capabilities(thread=True, update=True, reconcile=False),
+    can=Capabilities(thread=True, update=True, reconcile=False, whole_replies=True),
     make=open_webhook,
     settings=(
         ChannelSetting("secret", "DQ_WEBHOOK_SECRET", "Signs what webhooks are sent.", secret=True),

@@ -14,6 +14,7 @@ _NAMED = 3
 _ENDED: Mapping[End, str] = {
     End.KEPT: "mended",
     End.GIVEN_UP: "given up",
+    End.HANDED_OVER: "handed over",
     End.EXCUSED: "excused",
     End.WITHDRAWN: "withdrawn",
 }

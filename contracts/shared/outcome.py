@@ -216,12 +216,16 @@ class Breach:
 
 
 class End(StrEnum):
-    """How a broken promise ended. Only what is kept again is good news."""
+    """How a broken promise ended. Only what is kept again is good news.
+
+    `HANDED_OVER`: it is broken still, and incidents of their own tell of it.
+    """
 
     KEPT = "kept"
     GIVEN_UP = "given_up"
     WITHDRAWN = "withdrawn"
     EXCUSED = "excused"
+    HANDED_OVER = "handed_over"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +233,7 @@ class Recovery:
     """A broken promise that is over for one subject, and how; the incident closes with its last subject.
 
     `title` says the end in words; where it is empty, what was broken keeps the title that it has.
+    `severity` is that of what is still broken; None: as it was.
     """
 
     key: IncidentKey
@@ -237,3 +242,4 @@ class Recovery:
     facts: tuple[tuple[str, str], ...] = field(default=())
     end: End = End.KEPT
     title: str = ""
+    severity: Severity | None = None

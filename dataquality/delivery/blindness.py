@@ -7,13 +7,13 @@ doubles nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from dq.contracts.shared.counts import first_of
-from dq.contracts.shared.outcome import Breach, CycleStatus, IncidentKey, Recovery, Severity
+from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, Severity
 
 if TYPE_CHECKING:
     from dq.dataquality.delivery.judgement import CycleJudgement
@@ -51,6 +51,9 @@ def events(judged: Iterable[CycleJudgement], now: datetime, settle: timedelta) -
     for name, cause in sorted(causes.items()):
         yield _breach(IncidentKey(PLATFORM, name, GROUP), cause, now)
 
+# How a delivery ends without a look at it.
+_UNSEEN_ENDS = {CycleStatus.EXCUSED: End.EXCUSED, CycleStatus.WITHDRAWN: End.WITHDRAWN}
+
 
 def cause_of(judged: CycleJudgement) -> str | None:
     """What keeps a delivery from being seen: the root that its data lies under, or the format whose commits
@@ -64,9 +67,20 @@ def cause_of(judged: CycleJudgement) -> str | None:
     return f"commits of {one.place.format}" if evidence.source == "commit" else root_of(one)
 
 
-def returned(cause: str, now: datetime) -> Recovery:
-    """What is told when no delivery is unknown for a cause any more."""
+def returned(cause: str, after: Collection[CycleStatus], now: datetime) -> Recovery:
+    """Return the end of an incident behind which no delivery is unknown any more.
+
+    Args:
+        cause: What could not be read.
+        after: The statuses of the last deliveries that were unknown for it. Only what was seen shows that
+            the cause is gone.
+        now: When it ended.
+    """
     key = IncidentKey(PLATFORM, cause, GROUP)
+    if after and all(status in _UNSEEN_ENDS for status in after):
+        end = _UNSEEN_ENDS[max(after, key=list(_UNSEEN_ENDS).index)]
+        reason = f"no delivery that still counts needs {cause}, which was not read again"
+        return Recovery(key, _SUBJECT, now, ((end.value, reason),), end, f"deliveries under {cause} do not count")
     facts = (("seen", "no delivery is unknown for it any more"),)
     return Recovery(key, _SUBJECT, now, facts, title=f"deliveries under {cause} can be seen again")
 

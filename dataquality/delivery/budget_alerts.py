@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from operator import attrgetter
 
 from sqlalchemy import Connection
 
@@ -20,14 +21,18 @@ from dq.dataquality.delivery.state.keys import Key
 from dq.dataquality.delivery.turn import Tell
 
 HALF, EXHAUSTED = "half", "exhausted"
-# What is broken when so much was told, before the `+` and the first letters of burn rules.
-_BROKEN: Mapping[str, tuple[str, ...]] = {"": (), HALF: (HALF,), EXHAUSTED: (HALF, EXHAUSTED)}
+# Subjects of the incident by how much of the budget is used, before the `+` and the first letters of burn
+# rules. One level is broken at a time, so that title and figures are those of the present one.
+_LEVELS: Mapping[str, tuple[str, ...]] = {"": (), HALF: (HALF,), EXHAUSTED: (EXHAUSTED,)}
+# A store of an earlier release may have both levels open where the budget is exhausted.
+_POSSIBLY_OPEN: Mapping[str, tuple[str, ...]] = {**_LEVELS, EXHAUSTED: (EXHAUSTED, HALF)}
+_RANK = attrgetter("rank")
 _BURNS = {rule.name[0]: rule.name for rule in RULES}
 
 
-def _broken(told: str | None) -> tuple[str, ...]:
-    used, _, letters = (told or "").partition("+")
-    return (*_BROKEN[used], *(_BURNS[letter] for letter in letters))
+def _subjects(usage: str | None, levels: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    used, _, letters = (usage or "").partition("+")
+    return (*levels[used], *(_BURNS[letter] for letter in letters))
 
 
 def budgets(tx: Connection, slos: Iterable[Slo], now: datetime) -> dict[Key, Budget]:
@@ -54,14 +59,16 @@ def tell_budgets(
         before, after = told.get(slo.key), _used(found[slo.key])
         if before == after:
             continue
-        for subject in _broken(after):
-            if subject not in _broken(before):
+        broken = _subjects(after, _LEVELS)
+        for subject in broken:
+            if subject not in _subjects(before, _LEVELS):
                 tell(tx, _breach(slo, subject, found[slo.key], now))
-        for subject in _broken(before):
-            if subject not in _broken(after):
+        severity = max((_severity(slo, subject) for subject in broken), key=_RANK, default=None)
+        for subject in _subjects(before, _POSSIBLY_OPEN):
+            if subject not in broken:
                 facts = (("budget", found[slo.key].line()),)
                 title = f"the error budget of {slo.object.name} has recovered"
-                tell(tx, Recovery(_incident(slo.key), subject, now, facts, title=title))
+                tell(tx, Recovery(_incident(slo.key), subject, now, facts, title=title, severity=severity))
         watermarks.note_budget(tx, slo.key, after)
 
 
@@ -69,7 +76,7 @@ def withdraw_budget(
     tx: Connection, key: Key, told: str | None, reason: str, now: datetime, tell: Tell
 ) -> None:
     """Ends what was told of the budget of a promise that is no more."""
-    for subject in _broken(told):
+    for subject in _subjects(told, _POSSIBLY_OPEN):
         facts = (("withdrawn", reason),)
         title = f"the error budget of {key[1]} is promised no more"
         tell(tx, Recovery(_incident(key), subject, now, facts, End.WITHDRAWN, title))
@@ -88,14 +95,19 @@ def _incident(key: Key) -> IncidentKey:
     return IncidentKey(contract, one, f"{slo}:budget")
 
 
+def _severity(slo: Slo, subject: str) -> Severity:
+    # What burns fast is over before anybody has looked.
+    return slo.severity if subject in (EXHAUSTED, "fast") else Severity.WARNING
+
+
 def _breach(slo: Slo, subject: str, found: Budget, now: datetime) -> Breach:
-    said = {HALF: "is half used", EXHAUSTED: "is exhausted"}.get(subject, f"burns too fast ({subject})")
+    half = "is used up" if found.bad == found.allowed else "is half used"
+    state = {HALF: half, EXHAUSTED: "is exhausted"}.get(subject, f"burns too fast ({subject})")
     return Breach(
         key=_incident(slo.key),
-        # What burns fast is over before anybody has looked.
-        severity=slo.severity if subject in (EXHAUSTED, "fast") else Severity.WARNING,
+        severity=_severity(slo, subject),
         subject=subject,
-        title=f"the error budget of {slo.object.name} {said}",
+        title=f"the error budget of {slo.object.name} {state}",
         at=now,
         facts=(
             ("promised", f"{slo.delivery.objective} of the deliveries in {slo.delivery.window} in time"),

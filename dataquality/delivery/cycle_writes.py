@@ -126,6 +126,11 @@ def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
     return standing
 
 
+def release_held(tx: Connection, root: str) -> None:
+    """Forget which cycles were held back under a root, once its incident has ended."""
+    tx.execute(update(cycles_table).where(cycles_table.c.held == root).values(held=None))
+
+
 def _values(one: Move) -> dict[str, object]:
     before, evidence = one.before, one.evidence
     arriving = evidence.arriving if evidence else None
@@ -147,7 +152,8 @@ def _values(one: Move) -> dict[str, object]:
         "anew_at": one.anew_at or before.anew_at,
         "told": one.told,
         "blind": one.blind,
-        "held": one.held[0] if one.held else None,
+        # Until nothing under the root waits any more, all that was held there is counted.
+        "held": one.held[0] if one.held else before.held,
         # When it was held stays known, so that it is held once.
         "held_until": one.held[1] if one.held else before.held_until,
     }

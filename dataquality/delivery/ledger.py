@@ -116,9 +116,17 @@ def any_blind(tx: Connection, cause: str) -> bool:
 
 
 def any_held(tx: Connection, root: str) -> bool:
-    """Whether a delivery under this root is still held back."""
+    """Return whether an alert of a delivery under this root still waits."""
     columns = cycles_table.c
-    return tx.execute(select(columns.id).where(columns.held == root).limit(1)).first() is not None
+    waiting = and_(columns.held == root, columns.status == CycleStatus.MISSING, not_(columns.told))
+    return tx.execute(select(columns.id).where(waiting).limit(1)).first() is not None
+
+
+def held_statuses(tx: Connection, root: str) -> dict[CycleStatus, int]:
+    """Return how many of the deliveries that were held back under this root have each status."""
+    columns = cycles_table.c
+    asked = select(columns.status, func.count()).where(columns.held == root).group_by(columns.status)
+    return {CycleStatus(status): number for status, number in tx.execute(asked.order_by(columns.status))}
 
 
 def promises_due(tx: Connection, root: str, first: datetime, last: datetime) -> int:

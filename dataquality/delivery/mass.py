@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from dq.contracts.shared.counts import first_of
-from dq.contracts.shared.outcome import Breach, IncidentKey, Recovery, Severity
+from dq.contracts.shared.counts import counted, first_of
+from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery, Severity
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM, root_of
 
@@ -79,8 +79,36 @@ def breach(mass: MassMiss, now: datetime) -> Breach:
     )
 
 
-def over(root: str, now: datetime) -> Recovery:
-    """What is told when nothing under the root is held back any more."""
-    facts = (("seen", "all of it has come, or its owners have been told"),)
-    title = f"nothing under {root} is held back any more"
-    return Recovery(IncidentKey(PLATFORM, root, GROUP), _SUBJECT, now, facts, title=title)
+def over(root: str, ends: Mapping[CycleStatus, int], now: datetime) -> Recovery:
+    """Return the end of the incident of a root under which no alert waits any more.
+
+    Args:
+        root: The lake root or bucket.
+        ends: How many of the deliveries that were missing there have each status now.
+        now: When it ended.
+    """
+    total = sum(ends.values())
+    came = sum(ends.get(status, 0) for status in _DELIVERED)
+    facts = (("now", ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in ends.items())),)
+    key = IncidentKey(PLATFORM, root, GROUP)
+    if came == total:
+        title = f"all {counted(total, 'delivery', 'deliveries')} under {root} came"
+        return Recovery(key, _SUBJECT, now, facts, title=title)
+    for status, end, state in _OTHER_ENDS:
+        if number := ends.get(status, 0):
+            title = f"{number} of {total} under {root} {state}"
+            return Recovery(key, _SUBJECT, now, facts, end, title)
+    raise AssertionError(f"no end for {dict(ends)}")
+
+
+_DELIVERED = (CycleStatus.ON_TIME, CycleStatus.ON_TIME_IN_GRACE, CycleStatus.LATE)
+# The first that is there decides. Alerts of a cause upstream stand for those of the products below it, so
+# that nothing here claims who was notified.
+_OTHER_ENDS = (
+    (CycleStatus.MISSING, End.HANDED_OVER, "still missing; incidents of their own tell of them"),
+    (CycleStatus.UNKNOWN, End.HANDED_OVER, "cannot be seen; another incident tells of them"),
+    (CycleStatus.PENDING, End.HANDED_OVER, "not due yet"),
+    (CycleStatus.NEVER, End.GIVEN_UP, "never came"),
+    (CycleStatus.WITHDRAWN, End.WITHDRAWN, "withdrawn"),
+    (CycleStatus.EXCUSED, End.EXCUSED, "excused"),
+)

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from dq.contracts.shared.outcome import Breach, CycleStatus, End, IncidentKey, Recovery
 from dq.dataquality.delivery import blindness, ledger, mass
+from dq.dataquality.delivery.cycle_writes import release_held
 from dq.dataquality.delivery.ledger import Kept
 from dq.dataquality.delivery.status import CycleVerdict
 from dq.dataquality.delivery.wording import both_clocks, came, looked, promised, seen, wanted
@@ -42,10 +43,13 @@ def tell_platform(tx: Connection, turns: Iterable[Turn], now: datetime, tell: Te
     turned = list(turns)
     for cause in sorted({turn.kept.blind for turn in turned if turn.kept.blind}):
         if not ledger.any_blind(tx, cause):
-            tell(tx, blindness.returned(cause, now))
+            after = [turn.after for turn in turned if turn.kept.blind == cause]
+            tell(tx, blindness.returned(cause, after, now))
     for root in sorted({turn.kept.held for turn in turned if turn.kept.held}):
-        if not ledger.any_held(tx, root):
-            tell(tx, mass.over(root, now))
+        # Another watcher may have ended it meanwhile.
+        if not ledger.any_held(tx, root) and (ends := ledger.held_statuses(tx, root)):
+            tell(tx, mass.over(root, ends, now))
+            release_held(tx, root)
 
 
 def event(one: CycleJudgement, now: datetime) -> Breach | Recovery | None:

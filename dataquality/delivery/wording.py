@@ -90,8 +90,7 @@ def background(
         if usual is not None:
             last = f"the latest of the last {len(delays)} came {_to_due(delays[-1])}"
             facts.append(("usually", f"{_to_due(usual)}; {last}"))
-        good = next((kept for kept in lately if kept.status.good), None)
-        facts.append(("last good", _last(slo, good) if good else "none that is known"))
+        facts.append(("last good", _last(slo, lately[0]) if lately else "none that is known"))
         if budget.in_a_row > 1:
             facts.append(("in a row", f"{budget.in_a_row} deliveries missed one after another"))
     return (*facts, ("budget", budget.line()))
@@ -104,7 +103,10 @@ def _to_due(delay: timedelta) -> str:
 
 
 def _last(slo: Slo, kept: Kept) -> str:
-    return f"{wanted(kept.cycle)}, {local(slo, kept.delivered_at)}" if kept.delivered_at else ""
+    if kept.delivered_at is None:
+        return ""
+    late = "" if kept.status.good else f", {span(kept.delivered_at - kept.cycle.due_at)} late"
+    return f"{wanted(kept.cycle)}, {local(slo, kept.delivered_at)}{late}"
 
 
 def seen(slo: Slo, cycle: Cycle, judged: CycleVerdict) -> str:

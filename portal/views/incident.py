@@ -21,6 +21,7 @@ _KINDS = {
     "excused": "It was excused",
     "withdrawn": "The promise was withdrawn",
     "given_up": "It was given up",
+    "handed_over": "It is still broken, and incidents of its products tell of it",
     "silenced": "It was silenced",
     "flapping": "It breaks and recovers again and again",
     "past": "It was over before it was known",

@@ -224,6 +224,7 @@ def test_an_end_of_its_own_is_not_called_resolved():
         End.GIVEN_UP: "GIVEN UP",
         End.WITHDRAWN: "WITHDRAWN",
         End.EXCUSED: "EXCUSED",
+        End.HANDED_OVER: "HANDED OVER",
     }
     assert after(missing(1), came(1, End.GIVEN_UP)).state is IncidentState.GIVEN_UP
 

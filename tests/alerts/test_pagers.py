@@ -136,3 +136,17 @@ def test_what_a_webhook_of_slack_cannot_show_arrives_as_plain_text(places, hooks
 
     assert answer.note == "sent as plain text, because Slack said invalid_blocks"
     assert hooks.posts["slack"][0].body["blocks"] == []
+
+
+@pytest.mark.parametrize("channel", ["pagerduty", "webhook"])
+def test_t32_a_receiver_of_whole_states_is_told_the_end_once(places, hooks, store, tell, clock, channel):
+    opened = CHANNELS[channel].open(places[channel].settings, print)
+    tell(breach(1), routes=(AlertRoute(channel, "sales-data"),))
+    drain(store, {channel: opened}, clock)
+
+    tell(recovery(1))
+    drain(store, {channel: opened}, clock)
+
+    bodies = [post.body for post in hooks.posts[channel]]
+    assert [body.get("event_action", body.get("event")) for body in bodies][1:] in (["resolve"], ["step"])
+    assert len(bodies) == 2

@@ -346,3 +346,16 @@ def test_a_storm_is_folded_once_by_two_senders(tell, store, channels, slack, clo
             .where(tables.outbox.c.state != OutboxStatus.SENT, tables.outbox.c.wait == "")
         ).scalar_one()
     assert (len(slack.roots), len(slack.replies), left) == (1, 12, 0)
+
+
+def test_t32_a_digest_that_is_over_says_how_each_ended(tell, send, slack):
+    names = [f"p{number}" for number in range(7)]
+    keys = [IncidentKey(name, name, "daily") for name in names]
+    tell(*(replace(breach(key=key), title=f"{key.object} is missing") for key in keys))
+    send()
+
+    tell(*(replace(recovery(key=key), title=f"{key.object} came 2 h late") for key in keys))
+    send()
+
+    digest = next(str(root) for root in slack.roots)
+    assert ("is missing" in digest, digest.count("came 2 h late") >= 7) == (False, True)

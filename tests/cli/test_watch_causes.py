@@ -15,6 +15,7 @@ from fakes.mesh import CHANNELS, Mesh
 from fakes.slack import TOKEN, FakeSlack
 
 BELOW = 100
+GREEN = "#2eb67d"
 HELD, CAME, DONE, AFTER = (f"2026-05-11T{hour}Z" for hour in ("07:28:00", "09:00:00", "09:05:00", "09:21:00"))
 
 
@@ -60,7 +61,10 @@ def test_all_products_below_one_that_is_missing_are_one_message(mesh: Mesh, slac
     assert str(BELOW) in of_raw, "it says how many wait"
     assert held[1:] == [("#raw", "ERROR: raw is missing: day=2026-05-10")]
     assert texts(slack) == [
-        ("#platform", "RESOLVED: nothing under the watcher's folder is held back any more"),
+        (
+            "#platform",
+            "HANDED OVER: 101 of 101 under the watcher's folder still missing; incidents of their own tell of them",
+        ),
         ("#raw", "RESOLVED: raw came 3 h late: day=2026-05-10"),
     ]
 
@@ -78,3 +82,40 @@ def test_what_came_before_its_owners_were_told_is_said_of_the_cause_alone(
 
     assert [channel for channel, _ in texts(slack)] == ["#platform", "#raw"]
     assert texts(slack)[1][1] == "PAST: deliveries that nobody was told of: 1 came late"
+
+
+def test_t31_many_misses_at_once_are_green_only_where_all_came(mesh: Mesh, slack: FakeSlack) -> None:
+    names = ["raw", *mesh.made_from_raw(7)]
+    mesh.watch(BEGIN)
+    mesh.watch(MISSED)
+    mesh.came(names[0], "2026-05-10", "2026-05-11T07:15:00Z")
+    mesh.watch("2026-05-11T07:20:00Z")
+    for name in names[1:4]:
+        mesh.came(name, "2026-05-10", "2026-05-11T07:22:00Z")
+
+    mesh.watch(HELD)
+
+    text = dict(texts(slack))["#platform"]
+    assert text == (
+        "HANDED OVER: 4 of 8 under the watcher's folder still missing; incidents of their own tell of them"
+    )
+    (root,) = [one for one in slack.roots if one["channel"] == CHANNELS["#platform"]]
+    assert GREEN not in str(root)
+    for name in names:
+        mesh.came(name, "2026-05-10", CAME)
+    mesh.watch(DONE)
+    assert dict(texts(slack))["#platform"] == text, "it has ended, and stays as it was said"
+
+
+def test_t31_many_misses_that_all_came_in_the_time_of_grace_are_resolved(mesh: Mesh, slack: FakeSlack) -> None:
+    names = ["raw", *mesh.made_from_raw(7)]
+    mesh.watch(BEGIN)
+    mesh.watch(MISSED)
+    for name in names:
+        mesh.came(name, "2026-05-10", "2026-05-11T07:15:00Z")
+
+    mesh.watch("2026-05-11T07:20:00Z")
+
+    assert dict(texts(slack))["#platform"] == "RESOLVED: all 8 deliveries under the watcher's folder came"
+    (root,) = [one for one in slack.roots if one["channel"] == CHANNELS["#platform"]]
+    assert GREEN in str(root)

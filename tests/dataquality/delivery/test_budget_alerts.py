@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fakes.watcher import TableWatcher, at
 
-from dq.contracts.shared.outcome import Breach, End, Recovery
+from dq.contracts.shared.outcome import Breach, End, Recovery, Severity
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.watch import tick
 from dq.store.engine import Store, open_store
@@ -66,8 +66,9 @@ def test_half_and_exhausted_are_told_once_and_their_end_too(store: Store, tmp_pa
 
     assert one == []
     assert two_of_three == [("Breach", "half")]
-    assert exhausted == [("Breach", "half"), ("Breach", "exhausted")]
-    assert days.told[2:] == [("Recovery", "exhausted"), ("Recovery", "half")]
+    assert exhausted == [("Breach", "half"), ("Breach", "exhausted"), ("Recovery", "half")]
+    assert [event for event in days.told[3:] if event[0] == "Breach"] == [("Breach", "half")]
+    assert days.told[-1] == ("Recovery", "half")
 
 
 def test_a_product_too_young_for_one_miss_has_no_budget_to_be_told_of(store: Store, tmp_path: Path) -> None:
@@ -123,3 +124,36 @@ def test_a_set_that_is_not_whole_says_how_much_of_it_came(store: Store, tmp_path
     with store.read() as tx:
         (kept,) = ledger.history(tx, ("orders", "orders", "daily"))
     assert "So far: 2 of 3 partitions." in kept.reason
+
+
+def test_t32_a_budget_without_a_miss_left_is_not_called_half_used(store: Store, tmp_path: Path) -> None:
+    days = Days(store, tmp_path / "t", window="10d")
+    days.pass_(1, 10, good=True)
+    days.pass_(11, 13, good=False)
+    days.pass_(14, 21, good=True)
+
+    events = [event for event in days.watcher.told if event.key.group == "daily:budget"]
+    titles = [
+        (event.title, event.severity, dict(event.facts)["budget"].split(",")[0])
+        for event in events
+        if isinstance(event, Breach)
+    ]
+    assert ("the error budget of orders is used up", Severity.WARNING, "2 of 2 misses used") in titles
+    assert not [title for title, _, line in titles if line == "2 of 2 misses used" and "half" in title]
+    severities = [event.severity for event in events if isinstance(event, Recovery)]
+    assert Severity.WARNING in severities, "what is left of an exhausted budget is a warning"
+
+
+def test_t9_an_alert_after_a_late_delivery_names_it(store: Store, tmp_path: Path) -> None:
+    watcher = TableWatcher(store, tmp_path / "t", TERMS)
+    watcher.tick("2026-05-10T12:00")
+    place = tmp_path / "t" / "day=2026-05-11"
+    place.mkdir(parents=True)
+    (place / "_SUCCESS").touch()
+    os.utime(place / "_SUCCESS", (at("2026-05-11T07:00").timestamp(),) * 2)
+    watcher.tick("2026-05-11T08:00")
+
+    watcher.tick("2026-05-12T04:32")
+
+    breach = [event for event in watcher.told if isinstance(event, Breach) and event.key.group == "daily"][-1]
+    assert dict(breach.facts)["last good"] == "day=2026-05-11, 2026-05-11 09:00 CEST, 3 h late"
