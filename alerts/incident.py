@@ -245,12 +245,8 @@ def past(breach: Breach) -> Incident:
     """An incident that was over before it was known."""
     opened = _opened(breach)
     subject = Subject(breach.at, breach.at, facts=breach.facts, end=End.KEPT)
-    return replace(
-        opened,
-        state=IncidentState.PAST,
-        resolved_at=breach.at,
-        subjects=MappingProxyType({breach.subject: subject}),
-    )
+    subjects = MappingProxyType({breach.subject: subject})
+    return replace(opened, state=IncidentState.PAST, resolved_at=breach.at, subjects=subjects)
 
 
 def _changed(incident: Incident, event: Event, state: IncidentState, now: datetime) -> Incident:

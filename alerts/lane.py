@@ -107,7 +107,9 @@ def _below(
         moot += _all(shown, "the message shows it in the digest's thread")
         replies = [entry for entry in replies if entry not in shown]
     if can.whole_replies:
-        shown = [entry for entry in replies if entry.revision <= held.revision and entry.wait != Wait.REMINDER]
+        shown = [
+            entry for entry in replies if entry.revision <= held.revision and entry.wait != Wait.REMINDER
+        ]
         moot += _all(shown, "an update showed it already")
         replies = [entry for entry in replies if entry not in shown]
         if replies:

@@ -65,7 +65,11 @@ def active(tx: Connection, now: datetime) -> list[AlertSilence]:
     """The silences that hold at `now`, those that last longest first."""
     rows = tx.execute(
         select(silences)
-        .where(silences.c.until > now, silences.c.ended_at.is_(None))
+        .where(
+            silences.c.at <= now,
+            silences.c.until > now,
+            silences.c.ended_at.is_(None) | (silences.c.ended_at > now),
+        )
         .order_by(silences.c.until.desc(), silences.c.id)
     )
     return [_silence(row) for row in rows]

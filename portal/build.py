@@ -58,7 +58,7 @@ def _build(held: Site, crew: Crew, request: PortalRequest) -> PortalSummary:
         told = histories(held, request, read.files, read.cards, crew)
         with request.store.read() as tx:
             watcher = watching.watcher(tx, request.now, request.tick)
-            incidents = incident_facts.incidents(tx, request.now - KEPT_FOR)
+            incidents = incident_facts.incidents(tx, request.now - KEPT_FOR, request.as_of)
             marks = touched.marks(tx)
             moved = touched.touched(tx, before.marks, marks)
         made = plan(held, read, incidents, moved, before, request, told.of)
@@ -102,7 +102,9 @@ def _written(
     """The rows of all products, once the pages of those that changed are there."""
     held.keep(made.kept_paths)
     summaries, changed = dict(made.kept), dict[str, Problem]()
-    for some in products.write(held, made.jobs, request.store_url, request.now, request.tick, crew):
+    for some in products.write(
+        held, made.jobs, request.store_url, request.now, request.as_of, request.tick, crew
+    ):
         summaries |= some.rows
         changed |= some.changed
         request.progress("pages of products", len(summaries) - len(made.kept), len(made.jobs))

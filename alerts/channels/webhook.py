@@ -46,7 +46,10 @@ _KEYS: Mapping[str, Any] = {
     "object": {**_TEXT, "description": "The object that is promised."},
     "group": {**_TEXT, "description": "The id of the SLO, or `quality`."},
     "state": {"enum": [str(state) for state in IncidentState], "description": "Of the incident."},
-    "severity": {"enum": [str(severity) for severity in Severity], "description": "The worst of what is broken, or was."},
+    "severity": {
+        "enum": [str(severity) for severity in Severity],
+        "description": "The worst of what is broken, or was.",
+    },
     "title": {**_TEXT, "description": "What is broken, in a line."},
     "facts": {
         "type": "array",

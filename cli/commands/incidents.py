@@ -8,6 +8,7 @@ from datetime import datetime
 import typer
 
 from dq.alerts import ledger, silences
+from dq.alerts.handling.rewind import rewound, standing, steps_until
 from dq.alerts.incident import Incident
 from dq.alerts.ledger import PastStep
 from dq.alerts.silences import AlertSilence
@@ -35,15 +36,17 @@ def command(
     Example: dq incidents 3f2a91c0
     """
     world = here(as_of)
-    now = world.now()
+    now, at = world.now(), world.as_of
     with world.store().read() as tx:
         if incident is not None:
-            found = choosing.named(tx, incident)
+            found = rewound(tx, choosing.named(tx, incident), at)
             if len(found) == 1:
-                _show_one(found[0], ledger.history(tx, found[0].id), now, format)
+                steps = steps_until(ledger.history(tx, found[0].id), at)
+                _show_one(found[0], steps, now, format)
                 return
         else:
-            found = ledger.newest_of_all(tx, _MOST, contract) if all_ else ledger.standing(tx)
+            newest = rewound(tx, ledger.newest_of_all(tx, _MOST, contract), at) if all_ else []
+            found = newest if all_ else standing(tx, at)
         holding = silences.active(tx, now)
     found = [one for one in found if contract is None or choosing.is_of(one, contract)]
     if format is output.PageFormat.JSON:

@@ -106,6 +106,7 @@ def build_site(world: World, out: Path, places: list[Path], tick: timedelta) -> 
         _waivers(world),
         workers=processors(),
         progress=shown,
+        as_of=world.as_of,
     )
     try:
         return build_portal(request)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from dq.alerts.handling.rewind import standing as incidents_at
 from dq.alerts.handling.summary import incident_as_row
 from dq.alerts.incident import Incident
-from dq.alerts.ledger import unresolved
 from dq.alerts.sending import outstanding
 from dq.alerts.sending.outstanding import Outstanding
 from dq.cli.alerting import sending
@@ -28,6 +28,7 @@ from dq.contracts.shared.values import picked
 from dq.contracts.slo import Slo
 from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.blindness import PLATFORM
+from dq.dataquality.delivery.history.rewind import rewound
 from dq.dataquality.delivery.history.standing import GroupStanding, Standing, grouped, standing
 from dq.dataquality.delivery.history.standing_facts import cycle_as_dict, group_as_dict, promise_as_dict
 from dq.dataquality.delivery.ledger import Kept
@@ -174,18 +175,19 @@ def _read(
         raise UsageError("no contract here is of that product or domain.", "See 'dq status --by domain'.")
     loaded = replace(loaded, contracts=chosen)
     promises, wrong = slos(loaded)
-    now = world.now()
+    now, at = world.now(), world.as_of
     pairs = [(contract.key, one.name) for contract in chosen for one in contract.objects]
     with store.read() as tx:
-        deliveries = [standing(slo, ledger.history(tx, slo.key), now) for slo in promises]
+        deliveries = [standing(slo, rewound(tx, ledger.history(tx, slo.key), at), now) for slo in promises]
+        mine = {PLATFORM, *(contract.key for contract in chosen)}
         return PromisesStanding(
             at=now,
             contracts=tuple(chosen),
             deliveries=tuple(deliveries),
             groups=tuple(grouped(deliveries, _NAMED[by])) if by is not Grouping.PROMISE else (),
-            checks={pair: check_runs.latest(tx, *pair) for pair in pairs},
-            audited=tuple(audit for pair in pairs for audit in audits.newest(tx, *pair)),
-            incidents=tuple(unresolved(tx, [PLATFORM, *(contract.key for contract in chosen)])),
+            checks={pair: check_runs.latest(tx, *pair, at) for pair in pairs},
+            audited=tuple(audit for pair in pairs for audit in audits.newest(tx, *pair, at)),
+            incidents=tuple(one for one in incidents_at(tx, at) if one.key.contract in mine),
             withdrawn=tuple(_withdrawn(tx, loaded, now)),
             outstanding=tuple(outstanding.all_of(tx, now)),
             findings=(*loaded.findings, *wrong),
@@ -195,5 +197,5 @@ def _read(
 def _withdrawn(tx: Connection, loaded: Loaded, now: datetime) -> list[Kept]:
     """What was withdrawn lately of these contracts, and of those that are no more."""
     here, held = {contract.key for contract in loaded.contracts}, remembered(tx)
-    recent = ledger.withdrawn(tx, now - _TOLD_FOR)
+    recent = ledger.withdrawn(tx, now - _TOLD_FOR, now)
     return [one for one in recent if one.cycle.contract in here or one.cycle.contract not in held]

@@ -51,6 +51,7 @@ def events(judged: Iterable[CycleJudgement], now: datetime, settle: timedelta) -
     for name, cause in sorted(causes.items()):
         yield _breach(IncidentKey(PLATFORM, name, GROUP), cause, now)
 
+
 # How a delivery ends without a look at it.
 _UNSEEN_ENDS = {CycleStatus.EXCUSED: End.EXCUSED, CycleStatus.WITHDRAWN: End.WITHDRAWN}
 
@@ -80,7 +81,9 @@ def returned(cause: str, after: Collection[CycleStatus], now: datetime) -> Recov
     if after and all(status in _UNSEEN_ENDS for status in after):
         end = _UNSEEN_ENDS[max(after, key=list(_UNSEEN_ENDS).index)]
         reason = f"no delivery that still counts needs {cause}, which was not read again"
-        return Recovery(key, _SUBJECT, now, ((end.value, reason),), end, f"deliveries under {cause} do not count")
+        return Recovery(
+            key, _SUBJECT, now, ((end.value, reason),), end, f"deliveries under {cause} do not count"
+        )
     facts = (("seen", "no delivery is unknown for it any more"),)
     return Recovery(key, _SUBJECT, now, facts, title=f"deliveries under {cause} can be seen again")
 

@@ -138,10 +138,10 @@ def promises_due(tx: Connection, root: str, first: datetime, last: datetime) -> 
     return tx.scalar(select(func.count()).select_from(due.subquery())) or 0
 
 
-def withdrawn(tx: Connection, since: datetime) -> list[Kept]:
-    """The cycles that were withdrawn at this instant or later, oldest first."""
+def withdrawn(tx: Connection, since: datetime, until: datetime) -> list[Kept]:
+    """The cycles that were withdrawn between two instants, both in, oldest first."""
     ended = cycle_event.c.cycle_id == cycles_table.c.id
-    recent = and_(cycle_event.c.after == CycleStatus.WITHDRAWN, cycle_event.c.at >= since)
+    recent = and_(cycle_event.c.after == CycleStatus.WITHDRAWN, cycle_event.c.at.between(since, until))
     found = select(cycles_table).join(cycle_event, ended).where(recent).order_by(cycles_table.c.due_at)
     return [kept(row) for row in tx.execute(found)]
 

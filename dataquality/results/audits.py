@@ -33,9 +33,14 @@ class StagedRun:
     broken: tuple[tuple[str, str], ...]
 
 
-def newest(tx: Connection, contract: str, object: str) -> list[StagedRun]:
-    """The newest audit of each scope of an object, by scope; `contract` is the contract's key."""
+def newest(tx: Connection, contract: str, object: str, at: datetime | None = None) -> list[StagedRun]:
+    """The newest audit of each scope of an object, by scope; `contract` is the contract's key.
+
+    Only of audits until `at`, if given.
+    """
     here = (check_run.c.contract == contract) & (check_run.c.object == object)
+    if at is not None:
+        here &= check_run.c.at <= at
     last = (
         select(func.max(check_run.c.id))
         .where(here, check_run.c.staged.is_not(None))

@@ -172,13 +172,13 @@ def _told(result: CheckResult) -> str:
     return f"{said}; {', '.join(rows)}{' …' if len(result.samples) > _SHOWN else ''}" if rows else said
 
 
-def latest(tx: Connection, contract: str, object: str) -> list[Line]:
-    """The standing results of each scope of an object, by scope and clause.
+def latest(tx: Connection, contract: str, object: str, at: datetime | None = None) -> list[Line]:
+    """The standing results of each scope of an object, by scope and clause; of runs until `at`, if given.
 
     They are those of the newest run of all clauses, each replaced by the newest answer of a later run of
     some clauses, where that was of the same version of the contract.
     """
-    return [line for _, line in _standing(tx, contract, object)]
+    return [line for _, line in _standing(tx, contract, object, at)]
 
 
 def unasked(tx: Connection, run: int, contract: str, object: str, scope: str) -> list[Line]:
@@ -187,8 +187,12 @@ def unasked(tx: Connection, run: int, contract: str, object: str, scope: str) ->
     return [line for made_by, line in found if line.scope == scope and made_by != run]
 
 
-def _standing(tx: Connection, contract: str, object: str) -> list[tuple[int, Line]]:
+def _standing(
+    tx: Connection, contract: str, object: str, at: datetime | None = None
+) -> list[tuple[int, Line]]:
     here = _of_readers(contract, object)
+    if at is not None:
+        here = and_(here, check_run.c.at <= at)
     whole = (
         select(func.max(check_run.c.id).label("id"), check_run.c.scope)
         .where(here, check_run.c.rules.is_(None))

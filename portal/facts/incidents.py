@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select
 
 from dq.alerts import ledger
 from dq.alerts.digest import STORM
+from dq.alerts.handling.rewind import rewound, steps_until
 from dq.alerts.incident import Incident
 from dq.alerts.ledger import PastStep
 from dq.alerts.record import PAST
@@ -44,13 +45,14 @@ class IncidentFacts:
         return self.incident.key.contract == PLATFORM
 
 
-def incidents(tx: Connection, since: datetime) -> list[IncidentFacts]:
+def incidents(tx: Connection, since: datetime, as_of: datetime | None = None) -> list[IncidentFacts]:
     """The incidents that are open, or were resolved at this instant or later; newest first."""
-    found = ledger.open_or_since(tx, since, (STORM, PAST))
+    found = rewound(tx, ledger.open_or_since(tx, since, (STORM, PAST)), as_of)
     ids = [one.id for one in found]
     steps, messages = ledger.histories(tx, ids), _messages(tx, ids)
     return [
-        IncidentFacts(one, tuple(steps.get(one.id, ())), tuple(messages.get(one.id, ()))) for one in found
+        IncidentFacts(one, tuple(steps_until(steps.get(one.id, ()), as_of)), tuple(messages.get(one.id, ())))
+        for one in found
     ]
 
 

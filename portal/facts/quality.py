@@ -47,12 +47,12 @@ NOTHING = ObjectQuality()
 
 
 def quality(
-    tx: Connection, contracts: Collection[str], now: datetime
+    tx: Connection, contracts: Collection[str], now: datetime, as_of: datetime | None = None
 ) -> dict[tuple[str, str], ObjectQuality]:
     """What is known of each object that was ever checked, by its contract's key and its name."""
     found = {}
     for contract, one in _checked(tx, contracts):
-        lines = tuple(check_runs.latest(tx, contract, one))
+        lines = tuple(check_runs.latest(tx, contract, one, as_of))
         at = max((line.at for line in lines), default=None)
         found[contract, one] = ObjectQuality(lines, _rows(tx, contract, one, now), at)
     return found

@@ -16,6 +16,7 @@ from dq.contracts.model import Contract
 from dq.contracts.shared.printable import in_json
 from dq.contracts.subscriptions.subscription import Subscription
 from dq.dataquality.clauses.foreign_key import Neighbours
+from dq.dataquality.delivery.history.rewind import rewound
 from dq.portal.facts import registry
 from dq.portal.facts.card import Card, Problem
 from dq.portal.facts.deliveries import histories
@@ -71,23 +72,36 @@ def paths_of(card: Card) -> tuple[str, ...]:
 
 
 def write(
-    site: Site, jobs: Sequence[PageJob], store_url: str, now: datetime, tick: timedelta, crew: Crew
+    site: Site,
+    jobs: Sequence[PageJob],
+    store_url: str,
+    now: datetime,
+    as_of: datetime | None,
+    tick: timedelta,
+    crew: Crew,
 ) -> Iterator[Made]:
     """Writes the pages of these products; gives what came of some of them at a time."""
     batches = [jobs[start : start + _BATCH] for start in range(0, len(jobs), _BATCH)]
-    for made in crew.each(partial(_batch, site.root, store_url, now, tick), batches):
+    for made in crew.each(partial(_batch, site.root, store_url, now, as_of, tick), batches):
         site.paths |= made.paths
         site.written += made.written
         site.same += made.same
         yield made
 
 
-def _batch(root: Path, store_url: str, now: datetime, tick: timedelta, jobs: Sequence[PageJob]) -> Made:
+def _batch(
+    root: Path,
+    store_url: str,
+    now: datetime,
+    as_of: datetime | None,
+    tick: timedelta,
+    jobs: Sequence[PageJob],
+) -> Made:
     site, rows, changed = Site(root), {}, {}
     store = open_as_it_is(store_url)
     try:
         with store.read() as tx:
-            known = _known(tx, jobs, now)
+            known = _known(tx, jobs, now, as_of)
     finally:
         store.close()
     for one in jobs:
@@ -127,10 +141,11 @@ def _read(job: PageJob) -> tuple[Contract | None, list[Contract], PageJob]:
     return None, [], replace(job, card=card.refused(problem))
 
 
-def _known(tx: Connection, jobs: Sequence[PageJob], now: datetime) -> Known:
+def _known(tx: Connection, jobs: Sequence[PageJob], now: datetime, as_of: datetime | None) -> Known:
     keys = [job.card.key for job in jobs if job.card.readable]
     mine = {job.card.key: job.incidents for job in jobs}
-    return Known(histories(tx, keys), quality(tx, keys, now), mine)
+    cycles = {key: rewound(tx, found, as_of) for key, found in histories(tx, keys).items()}
+    return Known(cycles, quality(tx, keys, now, as_of), mine)
 
 
 def _write(site: Site, job: PageJob, facts: ProductFacts) -> None:

@@ -30,7 +30,8 @@ class PortalRequest:
 
     `tick` is how often the watcher is meant to run. `settle` gives the findings against files, by name, whose
     key another file holds. `waivers` are those that end soon, None where they are not known. `workers` is how
-    many processes may write; `progress` hears how much of how much is done.
+    many processes may write; `as_of` is `now` where it is a past instant. `progress` hears how much of how
+    much is done.
     """
 
     out: Path
@@ -43,6 +44,7 @@ class PortalRequest:
     subscriptions: Sequence[Subscription] = ()
     waivers: Sequence[WaiverEnd] | None = ()
     workers: int = 1
+    as_of: datetime | None = None
     progress: Callable[[str, int, int], None] = lambda _what, _done, _all: None
 
 

@@ -63,7 +63,8 @@ def test_all_products_below_one_that_is_missing_are_one_message(mesh: Mesh, slac
     assert texts(slack) == [
         (
             "#platform",
-            "HANDED OVER: 101 of 101 under the watcher's folder still missing; incidents of their own tell of them",
+            "HANDED OVER: 101 of 101 under the watcher's folder still missing; "
+            "incidents of their own tell of them",
         ),
         ("#raw", "RESOLVED: raw came 3 h late: day=2026-05-10"),
     ]
@@ -107,7 +108,7 @@ def test_t31_many_misses_at_once_are_green_only_where_all_came(mesh: Mesh, slack
     assert dict(texts(slack))["#platform"] == text, "it has ended, and stays as it was said"
 
 
-def test_t31_many_misses_that_all_came_in_the_time_of_grace_are_resolved(mesh: Mesh, slack: FakeSlack) -> None:
+def test_t31_many_misses_at_once_that_all_came_are_resolved(mesh: Mesh, slack: FakeSlack) -> None:
     names = ["raw", *mesh.made_from_raw(7)]
     mesh.watch(BEGIN)
     mesh.watch(MISSED)

@@ -41,7 +41,7 @@ def with_changes(tx: Connection, key: Key) -> Iterator[tuple[Kept, list[StatusCh
     joined = joined.where(is_of(cycles_table, key))
     changes: dict[int, list[StatusChange]] = {}
     for row in tx.execute(joined.order_by(cycle_event.c.id)):
-        changes.setdefault(row.cycle_id, []).append(_change(row))
+        changes.setdefault(row.cycle_id, []).append(change(row))
     for kept in ledger.history(tx, key):
         yield kept, changes.get(kept.id, [])
 
@@ -49,10 +49,11 @@ def with_changes(tx: Connection, key: Key) -> Iterator[tuple[Kept, list[StatusCh
 def of_cycle(tx: Connection, cycle_id: int) -> list[StatusChange]:
     """The changes of one cycle, in the order in which they were written."""
     found = select(cycle_event).where(cycle_event.c.cycle_id == cycle_id).order_by(cycle_event.c.id)
-    return [_change(row) for row in tx.execute(found)]
+    return [change(row) for row in tx.execute(found)]
 
 
-def _change(row: Row) -> StatusChange:  # type: ignore[type-arg]  # rows of a plain select have no shape to name
+def change(row: Row) -> StatusChange:  # type: ignore[type-arg]  # rows of a plain select have no shape to name
+    """Return a row of `cycle_event` as values."""
     return StatusChange(
         row.at,
         CycleStatus(row.before),
