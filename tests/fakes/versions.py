@@ -133,6 +133,7 @@ ALIKE: dict[str, tuple[str, frozenset[str]]] = {
             }
         ),
     ),
+    "dataquality/spark/test_types_of_files.py": (_OURS, frozenset()),
     "dataquality/test_bad_data.py": (_TOLD, frozenset()),
     "registry/test_commands.py": (
         _STEPS,
