@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +15,9 @@ import pytest
 from fakes.command import BEGIN, MISSED, Place, contract
 
 from dq.contracts.access.data_files import is_data_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 OLD = 1_700_000_000
 TABLE = """\
@@ -112,6 +116,53 @@ def test_t22_a_hidden_partition_folder_is_passed_over_and_an_underscored_one_is_
     assert (tables["rows"], tables["problem"]) == (1, None), tables
     assert imported.code == 0, imported.err
     assert 'name: "_h"' in (place.folder / "new.odcs.yaml").read_text()
+
+
+KEY = (
+    "      - {name: h, logicalType: integer, physicalType: int, partitioned: true, partitionKeyPosition: 1}\n"
+)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("keys", "folders", "problem"),
+    [
+        (KEY, {"h=1": 2, "": 1}, None),
+        (KEY, {"h=1": 1, "h=1/inner": 2}, None),
+        ("", {"": 1, "inner": 2}, None),
+        ("", {"": 1, "_h=1._COPYING_": 2}, None),
+        (KEY, {"h=1/g=1": 1}, "has partition folders of h, g, and its contract names h"),
+        ("", {"h=1": 1}, "has partition folders of h, and its contract names no partition column"),
+        (KEY, {"h=1/inner/g=1": 1}, "is a partition folder inside of a folder that is none"),
+    ],
+    ids=["next_to_partitions", "inside_a_partition", "inner", "unfinished", "deeper", "undeclared", "mixed"],
+)
+def test_rows_by_metadata_are_those_that_spark_reads_from_the_same_folders(
+    place: Place, spark: SparkSession, keys: str, folders: dict[str, int], problem: str | None
+) -> None:
+    place.put("orders.odcs.yaml", TABLE + keys)
+    lake = place.folder / "lake" / "orders"
+    for folder, count in folders.items():
+        write(lake / folder / "a.parquet", *range(count))
+
+    (table,) = place.dq("tables", "orders.odcs.yaml", "--format", "json").json
+
+    if problem is None:
+        assert (table["problem"], table["rows"]) == (None, spark.read.parquet(str(lake)).count())
+    else:
+        assert (table["state"], table["rows"]) == ("unknown", None)
+        assert problem in table["problem"]
+
+
+def test_links_in_a_circle_end_the_look_at_a_table(place: Place) -> None:
+    place.put("orders.odcs.yaml", TABLE + KEY)
+    lake = place.folder / "lake" / "orders"
+    write(lake / "h=1" / "a.parquet", 1)
+    (lake / "h=1" / "circle").symlink_to(lake / "h=1")
+
+    (table,) = place.dq("tables", "orders.odcs.yaml", "--format", "json").json
+
+    assert table["state"] == "unknown"
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from dq.dataquality.delivery.lake.commit import NOT_UNDERSTOOD
 from dq.dataquality.delivery.lake.files import Files, Seen
 from dq.dataquality.local.metadata import delta_log, iceberg_log
 from dq.dataquality.local.metadata.logged import LoggedTable, unknown
+from dq.dataquality.local.metadata.table_files import table_files
 from dq.dataquality.spark.readers.columnar import NOT_OPENED, opened
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def listed(files: Files, place: TablePlace, now: datetime, placed: Sequence[Plac
         raise unknown(place.path, "is a pattern of paths, and not one table")
     seen: list[tuple[str, Seen]] = []
     within = f"{place.path.rstrip('/')}/{log[0]}" if log else place.path
-    for each in _walk(files, within, 0 if log else len(place.keys)):
+    for each in _log_files(files, within) if log else table_files(files, within, place.keys):
         seen.append(each)
         if len(seen) > MOST_FILES:
             raise unknown(within, f"has more than {MOST_FILES:,} files")
@@ -131,14 +132,9 @@ def _data_in(files: Files, folder: str) -> list[Seen]:
     return found
 
 
-def _walk(files: Files, path: str, depth: int) -> Iterator[tuple[str, Seen]]:
-    """The files of a table, in folders that are as deep as it has partition columns."""
-    for one in files.inside(path):
-        if is_data_name(one.name):
-            yield f"{path.rstrip('/')}/{one.name}", one
-    for name in files.folders(path) if depth else ():
-        if "=" in name and is_data_name(name):
-            yield from _walk(files, f"{path.rstrip('/')}/{name}", depth - 1)
+def _log_files(files: Files, folder: str) -> Iterator[tuple[str, Seen]]:
+    inside = (file for file in files.inside(folder) if is_data_name(file.name))
+    return ((f"{folder.rstrip('/')}/{file.name}", file) for file in inside)
 
 
 def facts(files: Files, found: Listed, place: TablePlace, judge: Judge) -> MetadataFacts:
