@@ -155,6 +155,22 @@ def form_faults(server: Server) -> Iterator[tuple[str, TextFault]]:
                 yield key, made
 
 
+def paths(server: Server) -> Iterator[tuple[str, str]]:
+    """Yield the keys that name the server's place, with `${NAME}` and `{object}` replaced by plain text.
+
+    What remains in braces is a placeholder that `resolve` refuses, or reads literally.
+    """
+
+    def fill(match: re.Match[str]) -> str:
+        unknown = match["word"] and match["word"] not in _PLACEHOLDERS
+        return match[0] if unknown else match["default"] or "x"
+
+    for key in _PATH_KEYS.get(server.type, ()):
+        text = server.get(key)
+        if isinstance(text, str):
+            yield key, _HOLE.sub(fill, text)
+
+
 def resolve(contract: Contract, one: SchemaObject, server: str | None, reach: Reach) -> DataPlace:
     """Where the object's data lies on the server of this name (None: the contract's only one).
 
