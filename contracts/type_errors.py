@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import typing
 from typing import Any
 
@@ -30,6 +31,10 @@ _WANTED = {
 }
 
 
+# A number that YAML 1.1 takes for text in some spellings.
+_EXPONENT = re.compile(r"[-+]?[0-9]{1,20}(\.[0-9]{0,20})?[eE][-+]?[0-9]{1,2}")
+
+
 def read_as(value: object) -> str:
     """The kind of value that YAML gave, in a reader's words."""
     if value is None:
@@ -43,6 +48,19 @@ def read_as(value: object) -> str:
     if isinstance(value, str):
         return f"the text {value!r}" if len(value) < 40 else "a text"
     return "a list" if isinstance(value, list) else "a mapping"
+
+
+def spelled(number: float) -> str:
+    """Return a number as YAML 1.1 and 1.2 both read it: `1.0e-06`, where Python writes `1e-06`."""
+    if isinstance(number, int):
+        return str(number)
+    short = f"{number:.15g}"
+    return with_point(short if float(short) == number else repr(number))
+
+
+def with_point(text: str) -> str:
+    """Return a float as Python writes it with a point before its exponent, which YAML 1.1 asks for."""
+    return text if "e" not in text or "." in text else text.replace("e", ".0e")
 
 
 def empty(holder: Place, key: str) -> Finding:
@@ -102,7 +120,10 @@ def explain(
     mend = f"Write {begin}{example}."
     if isinstance(value, str) and kind in ("bool_type", "int_type", "float_type"):
         message = f"{name} must be {wanted}, and {value!r} is text."
-        mend = f"Remove the quotes: {begin}{value}." if _looks_right(kind, value) else mend
+        if _looks_right(kind, value):
+            mend = f"Remove the quotes: {begin}{value}."
+        elif kind == "float_type" and _EXPONENT.fullmatch(value):
+            mend = f"Write {begin}{spelled(float(value))}."
     return mistake("wrong-type", message, mend, at, path)
 
 

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any
 
 from yaml.events import ScalarEvent
 
-from dq.contracts.shared.outcome import Finding, Location, mistake
+from dq.contracts.shared.outcome import Finding, Location, Severity, mistake
 from dq.contracts.shared.source_map import Place, Spot
-from dq.contracts.type_errors import read_as
+from dq.contracts.type_errors import read_as, spelled
 from dq.contracts.yaml.scalar import Value
+
+NUMBER_KEYS = frozenset(
+    {
+        *("mustBe", "mustNotBe", "mustBeGreaterThan", "mustBeGreaterOrEqualTo", "mustBeLessThan"),
+        *("mustBeLessOrEqualTo", "mustBeBetween", "mustNotBeBetween"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "dimensions"),
+        *("primaryKeyPosition", "partitionKeyPosition", "priceAmount", "port"),
+    }
+)
+"""Keys of ODCS that take numbers, or lists of numbers."""
+
+# The item's number at the end of a path.
+_KEY = re.compile(r"\[\d+\]$")
 
 
 class Refusal(Exception):
@@ -29,12 +45,35 @@ def twin(key: str, path: str, at: Location, first: Spot) -> Finding:
     return mistake("duplicate-key", message, "Keep one of the two.", at, f"{path}.{key}" if path else key)
 
 
-def odd_number(text: str, path: str, at: Location, made: Value, other: Value) -> Finding:
-    """The finding for an unquoted value that some readers of YAML take for another one than others do."""
-    numbers = " or ".join(f"{each:.15g}" for each in (other, made) if isinstance(each, (int, float)))
+def is_json(file: str) -> bool:
+    """Whether a file's name says that it is JSON, which is YAML too, but not the other way round."""
+    return file.lower().endswith(".json")
+
+
+def read_number(
+    text: str, path: str, at: Location, made: Value, other: Value
+) -> tuple[Value, Finding | None]:
+    """Return the value of an unquoted text that YAML 1.1 reads as `made` and YAML 1.2 as `other`.
+
+    JSON has one reading of it. Elsewhere it is a mistake, but for a key that takes a number, where only one
+    of the two is a number: that number counts, with a warning. `1:30` is a time to its author.
+    """
+    numbers = [each for each in (other, made) if isinstance(each, (int, float)) and isfinite(each)]
+    if is_json(at.file) and other in numbers:
+        return other, None
+    spellings = " or ".join(spelled(number) for number in numbers)
     message = f"{text} is read as {read_as(made)}, and by readers of YAML 1.2 as {read_as(other)}."
-    mend = f"Write {numbers} where a number is meant, and quotes where a text is: '{text}'."
-    return mistake("ambiguous-number", message, mend, at, path)
+    mend = f"Write {spellings} where a number is meant, and quotes where a text is: '{text}'."
+    if not numbers:
+        mend = f"Write a smaller number, or quotes where a text is meant: '{text}'."
+    finding = mistake("ambiguous-number", message, mend, at, path)
+    if len(numbers) == 1 and ":" not in text and _KEY.sub("", path).rpartition(".")[2] in NUMBER_KEYS:
+        message = (
+            f"{text} is taken as the number {spelled(numbers[0])}; some readers of YAML take it as text."
+        )
+        mend = f"Write {spelled(numbers[0])}."
+        return numbers[0], replace(finding, severity=Severity.WARNING, message=message, mend=mend)
+    return made, finding
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +89,12 @@ class Frame:
     spots: list[Spot] = field(default_factory=list)
     merges: list[Any] = field(default_factory=list)
     size: int = 1
+
+    def next_path(self) -> str:
+        """Return the path of the value that is added next."""
+        if self.place is None:
+            return f"{self.path}[{len(self.target)}]"
+        return f"{self.path}.{self.key}" if self.path else f"{self.key}"
 
 
 def is_empty(event: Any) -> bool:

@@ -10,7 +10,7 @@ import yaml
 
 from dq.contracts.access.files import MAX_BYTES
 from dq.contracts.shared.outcome import Finding, Location, mistake
-from dq.contracts.yaml.frame import Refusal
+from dq.contracts.yaml.frame import Refusal, is_json
 from dq.contracts.yaml.yaml_builder import Builder
 
 
@@ -44,11 +44,6 @@ def read(data: bytes, file: str) -> tuple[dict[str, Any] | None, list[Finding]]:
             mistake("not-a-contract", f"the document is {was}.", mend, Location(file)),
         ]
     return top, wrong_values
-
-
-def is_json(file: str) -> bool:
-    """Whether a file's name says that it is JSON, which is YAML too, but not the other way round."""
-    return file.lower().endswith(".json")
 
 
 def _not_json(text: str, file: str) -> Finding | None:

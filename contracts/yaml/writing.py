@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeGuard
 
+from dq.contracts.type_errors import with_point
 from dq.contracts.yaml import scalar
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
@@ -81,9 +82,7 @@ def _scalar(value: object) -> str:
         case int():
             return str(value)
         case float() if math.isfinite(value):
-            # YAML 1.1 reads 1e-05 as a text: its exponents want a point before them.
-            text = repr(value)
-            return text if "e" not in text or "." in text else text.replace("e", ".0e")
+            return with_point(repr(value))
         case dt.date():
             return value.isoformat()
         case Mapping():

@@ -23,7 +23,7 @@ from yaml.events import (
 from dq.contracts.shared.outcome import Finding, Location
 from dq.contracts.shared.source_map import MAX_DEPTH, PLACE, Place, Spot
 from dq.contracts.type_errors import read_as
-from dq.contracts.yaml.frame import Frame, Refusal, is_empty, odd_number, twin
+from dq.contracts.yaml.frame import Frame, Refusal, is_empty, read_number, twin
 from dq.contracts.yaml.scalar import UnusableScalar, Value, other_number, value
 
 MAX_EXPANSION = 10_000
@@ -130,7 +130,7 @@ class Builder:
         if plain and not tag:
             other = other_number(text, made)
             if other is not made and other != made:
-                self._odd_number(text, spot, made, other)
+                made = self._odd_number(text, spot, made, other)
             elif made is text:
                 _remember(event.value)
         # A long text weighs as much as many values: aliases of it must not multiply megabytes.
@@ -142,12 +142,15 @@ class Builder:
         raw = text if plain and made is not text and not (made is None or text in ("true", "false")) else None
         self._add(made, spot, raw)
 
-    def _odd_number(self, text: str, spot: Spot, made: Value, other: Value) -> None:
-        top = self._stack[-1] if self._stack else None
-        if top is None or len(self.odd_numbers) == MAX_TWINS:
-            return
-        path = f"{top.path}[{len(top.target)}]" if top.place is None else f"{top.path}.{top.key}".lstrip(".")
-        self.odd_numbers.append(odd_number(text, path, Location(self.file, *spot), made, other))
+    def _odd_number(self, text: str, spot: Spot, made: Value, other: Value) -> Value:
+        if not self._stack:
+            return made
+        number, finding = read_number(
+            text, self._stack[-1].next_path(), Location(self.file, *spot), made, other
+        )
+        if finding is not None and len(self.odd_numbers) < MAX_TWINS:
+            self.odd_numbers.append(finding)
+        return number
 
     def _key(self, top: Frame, text: str, tag: str | None, plain: bool, spot: Spot) -> None:
         assert top.place is not None
@@ -186,16 +189,13 @@ class Builder:
         path = ""
         if self._stack:
             top = self._stack[-1]
-            if top.place is None:
-                path = f"{top.path}[{len(top.target)}]"
-            elif top.key is None:
+            if top.place is not None and top.key is None:
                 if mapping and getattr(event, "flow_style", False):
                     # `{{title}}` is to YAML a mapping whose key is a mapping.
                     said = "this is a template that is not filled yet: {{…}}."
                     raise Refusal(said, "Fill it in, or put quotes around it.", spot)
                 raise Refusal("a key is not text.", "Write the key as a word.", spot)
-            else:
-                path = f"{top.path}.{top.key}" if top.path else top.key
+            path = top.next_path()
         if event.anchor:
             self._open.add(event.anchor)
         if mapping:

@@ -102,9 +102,7 @@ def _partition(slo: Slo) -> Iterator[tuple[str, str]]:
             if not _DUE.search(template):
                 continue
             if "/" in template:
-                message = (
-                    f"{column}: {template!r} has a '/', which is no folder's step in a partition's value."
-                )
+                message = f"{column}: {template!r} has a '/', which does not separate folders."
                 yield message, "Promise a column for each folder, e.g. {year: '{due:%Y}', month: '{due:%m}'}."
             elif template.startswith(f"{column}="):
                 value = template.removeprefix(f"{column}=")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dq.contracts.shared.errors import UsageError
 from dq.contracts.shared.source_map import plain
 from dq.contracts.yaml import source
+from dq.contracts.yaml.frame import is_json
 from dq.contracts.yaml.insertion.spans import Span, Way, aliased, along, at, shared, spans
 from dq.contracts.yaml.writing import block, commented, flow
 
@@ -60,7 +61,7 @@ def insert(data: bytes, file: str, additions: Sequence[Addition]) -> bytes:
     """
     if not additions:
         return data
-    if source.is_json(file):
+    if is_json(file):
         convert = f"dq export odcs {shlex.quote(file)} --output NEW.odcs.yaml"
         raise NoPlace(f"{file} is JSON, which has no comments.", f"Convert it to YAML first: {convert}")
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import typing
 
 import pytest
 import yaml
 
+from dq.contracts.model import Price, Property
+from dq.contracts.schema import Quality, TypeOptions
+from dq.contracts.yaml.frame import NUMBER_KEYS
 from dq.contracts.yaml.parse import parse
 from dq.contracts.yaml.scalar import other_number, value
 from dq.validators import rule_page
@@ -104,3 +108,93 @@ def test_a_file_that_is_called_json_is_json(text):
 
 def test_a_json_that_is_too_deep_is_refused_as_yaml_is():
     assert [rule for rule, *_ in _found("[" * 100_000, "orders.json")] == ["yaml-refused"]
+
+
+RULES = """\
+schema:
+  - name: orders
+    properties:
+      - name: amount
+        logicalType: number
+        logicalTypeOptions: {multipleOf: 0.5, maximum: %s}
+        quality: [{metric: nullValues, mustBeLessThan: %s}, {metric: nullValues, mustBeBetween: [0, %s]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "spelling"),
+    [
+        ("1e-06", 1e-06, "1.0e-06"),
+        ("1E3", 1000, "1000"),
+        ("1.5e3", 1500, "1500"),
+        ("2e22", 2e22, "2.0e+22"),
+        ("1_000", 1000, "1000"),
+        ("0o17", 15, "15"),
+        ("08", 8, "8"),
+    ],
+)
+def test_one_reading_as_a_number_counts_where_odcs_takes_a_number_T35(text, number, spelling):
+    parsed = parse(rule_page.document(RULES % (text, text, text))[0].encode(), "orders.odcs.yaml")
+
+    assert [(finding.rule, finding.severity, finding.mend) for finding in parsed.findings] == [
+        ("ambiguous-number", "warning", f"Write {spelling}.")
+    ] * 3
+    (amount,) = parsed.contract.objects[0].properties
+    less, between = amount.quality
+    assert amount.logical_type_options.maximum == less.must_be_less_than == number
+    assert between.must_be_between == [0, number]
+
+
+@pytest.mark.parametrize("text", ["0123", "1:30", "1e999"])
+def test_a_number_with_two_readings_stays_an_error_T35(text):
+    findings = parse(rule_page.document(SERVER % text)[0].encode(), "orders.odcs.yaml").findings
+
+    assert {finding.severity for finding in findings} == {"error"}
+
+
+@pytest.mark.parametrize("text", ["1e-06", "1E+3", "-1e5", "2e22", "0.5e1"])
+def test_a_json_contract_holds_the_numbers_of_json_T35(text):
+    document = JSON.replace(
+        '"name": "Orders"', f'"name": "Orders", "customProperties": [{{"property": "p", "value": {text}}}]'
+    )
+
+    parsed = parse(document.encode(), "orders.json")
+
+    assert parsed.findings == []
+    assert parsed.contract.custom_properties[0].value == json.loads(text)
+
+
+@pytest.mark.parametrize("text", ["1e-06", "1e3", "1E-9", "2e22", "1.5e3", "-1e-300"])
+def test_the_spelling_of_a_hint_is_a_number_to_every_reader_T35(text):
+    hint = parse(rule_page.document(RULES % (text, 1, 1))[0].encode(), "a.yaml").findings[0].mend
+    spelling = hint.removeprefix("Write ").removesuffix(".")
+
+    assert yaml.safe_load(spelling) == float(text)
+    assert other_number(spelling, yaml.safe_load(spelling)) == float(text)
+
+
+def test_a_quoted_number_with_an_exponent_is_told_the_spelling_T35():
+    found = parse(rule_page.document(RULES % (1, "'1e-06'", 1))[0].encode(), "a.yaml").findings
+
+    assert [finding.mend for finding in found] == ["Write mustBeLessThan: 1.0e-06."]
+
+
+def _number_keys(model: type) -> set[str]:
+    """The keys of a model that are numbers, or lists of numbers."""
+    return {
+        field.alias
+        for field in model.model_fields.values()
+        if {int, float} & ({field.annotation} | _parts(field.annotation))
+    }
+
+
+def _parts(annotation: object) -> set[object]:
+    parts = set(typing.get_args(annotation))
+    return parts.union(*(_parts(part) for part in parts))
+
+
+@pytest.mark.parametrize("model", [Quality, TypeOptions, Property, Price])
+def test_every_number_of_the_models_is_a_number_to_the_reader_T35(model):
+    texts = {"validValues"}
+
+    assert _number_keys(model) - texts <= NUMBER_KEYS
