@@ -172,7 +172,7 @@ def test_a_contract_that_comes_back_owes_nothing_for_the_time_in_between(registr
     ]
 
 
-def test_sight_returns_when_what_could_not_be_seen_is_promised_no_more(tmp_path: Path) -> None:
+def test_an_outage_ends_as_withdrawn_when_what_was_out_is_no_longer_promised(tmp_path: Path) -> None:
     made = Registry(tmp_path)
     made.put("registry/dq-policy.yaml", "{}")
     made.put("registry/orders.odcs.yaml", contract("orders"))
@@ -185,4 +185,4 @@ def test_sight_returns_when_what_could_not_be_seen_is_promised_no_more(tmp_path:
 
     made.watch(LATER[0])
 
-    assert [one["state"] for one in made.told("platform")][-1] == "resolved"
+    assert [one["state"] for one in made.told("platform")][-1] == "withdrawn"
