@@ -55,13 +55,18 @@ _ADD, _ADD_SUBJECT, _ADD_EVENT = insert(incidents), insert(incident_subject), in
 
 @dataclass(frozen=True, slots=True)
 class PastStep:
-    """One line of an incident's history; `detail` says who did it and why, where somebody did."""
+    """One line of an incident's history; `detail` says who did it and why, where somebody did.
+
+    `severity` and `title` are those that it left; None where it changed neither, or an older dq wrote it.
+    """
 
     at: datetime
     kind: str
     revision: int
     subject: str
     detail: str
+    severity: Severity | None = None
+    title: str | None = None
 
 
 def get(tx: Connection, incident_id: str) -> Incident | None:
@@ -122,7 +127,10 @@ def histories(tx: Connection, incident_ids: Sequence[str]) -> dict[str, list[Pas
     asked = select(incident_event).order_by(incident_event.c.id)
     for some in _some(incident_ids):
         for row in tx.execute(asked.where(incident_event.c.incident_id.in_(some))):
-            step = PastStep(row.at, row.kind, row.revision, row.subject, row.detail)
+            severity = Severity(row.severity) if row.severity else None
+            step = PastStep(
+                row.at, row.kind, row.revision, row.subject, row.detail, severity=severity, title=row.title
+            )
             found.setdefault(row.incident_id, []).append(step)
     return found
 
@@ -163,10 +171,14 @@ def log(
     now: datetime,
     subject: str = "",
     detail: str = "",
+    after: Incident | None = None,
 ) -> None:
-    """Append an event; events are never changed."""
+    """Append an event; events are never changed. `after` is the incident that it left, if it changed it."""
     row = {"incident_id": incident, "at": now, "kind": kind, "revision": revision}
-    tx.execute(_ADD_EVENT, {**row, "subject": subject, "detail": detail})
+    severity, title = (after.severity.value, after.title) if after is not None else (None, None)
+    tx.execute(
+        _ADD_EVENT, {**row, "subject": subject, "detail": detail, "severity": severity, "title": title}
+    )
 
 
 def _names(key: IncidentKey) -> dict[str, str]:

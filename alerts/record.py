@@ -93,7 +93,7 @@ def _write(
     if done.kind in _BEGINS:
         incident = silences.silenced(tx, incident, now)
     ledger.save(tx, incident, subject)
-    ledger.log(tx, incident.id, done.kind, incident.revision, now, subject, detail)
+    ledger.log(tx, incident.id, done.kind, incident.revision, now, subject, detail, after=incident)
     if done.kind in _BEGINS and incident.silenced_until is not None:
         ledger.log(tx, incident.id, "silenced", incident.revision, now, detail=silences.said(incident))
     told = outbox.told(tx, incident.id) if incident.revision > 1 else set()

@@ -32,7 +32,9 @@ def follow(tx: Connection, incident: Incident, now: datetime) -> None:
         if done is None:
             continue
         ledger.save(tx, done.incident, incident.id)
-        ledger.log(tx, done.incident.id, done.kind, done.incident.revision, now, incident.id)
+        ledger.log(
+            tx, done.incident.id, done.kind, done.incident.revision, now, incident.id, after=done.incident
+        )
         for operation in done.tell:
             lane = Lane(done.incident.id, row.channel, row.target)
             later = plans.later(done.incident, operation, now)

@@ -91,6 +91,9 @@ incident_event = Table(
     Column("revision", Integer, nullable=False),
     Column("subject", Text, nullable=False),
     Column("detail", Text, nullable=False),
+    # Of the incident after the event; NULL where the event changes neither, and in what an older dq wrote.
+    Column("severity", String(8)),
+    Column("title", Text),
 )
 
 lineage = Table(

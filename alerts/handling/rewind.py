@@ -66,11 +66,12 @@ def _at(incident: Incident, history: Sequence[PastStep], at: datetime) -> Incide
     for step in steps:
         after = _apply(after, incident, step, subjects)
     after = replace(after, subjects=MappingProxyType(subjects))
-    return replace(after, title=_title(after, steps) or incident.title)
+    titles = [step.title for step in steps if step.title is not None]
+    return replace(after, title=titles[-1] if titles else _title(after, steps) or incident.title)
 
 
 def _title(after: Incident, steps: Sequence[PastStep]) -> str | None:
-    """Return the title of the newest subject that was open, or that of the last end."""
+    """Return the title of the newest subject that was open, or that of the last end, in an old store."""
     if still := after.open_subjects:
         return dict(after.subjects[still[-1]].facts).get(TITLE)
     ends = [step.subject for step in steps if step.kind in _CLOSED and step.subject in after.subjects]
@@ -79,7 +80,8 @@ def _title(after: Incident, steps: Sequence[PastStep]) -> str | None:
 
 def _apply(after: Incident, now: Incident, step: PastStep, subjects: dict[str, Subject]) -> Incident:
     subject = now.subjects.get(step.subject)
-    changed = replace(after, revision=max(after.revision, step.revision))
+    severity = step.severity or after.severity
+    changed = replace(after, revision=max(after.revision, step.revision), severity=severity)
     if step.kind in _BROKEN:
         if subject is not None:
             subjects[step.subject] = replace(subject, closed_at=None, closing_facts=(), end=None)

@@ -170,10 +170,13 @@ def test_the_command_of_each_alert_shows_what_the_alert_tells(played) -> None:
     shown, folder = played
     found = alerts(shown.stdout)
 
-    for _, command, broken in found:
+    for title, command, broken in found:
         ran = run(folder, *shlex.split(command)[1:])
         if command.startswith("dq check"):
             assert (ran.returncode, [name in ran.stdout for name in broken]) == (1, [True]), ran.stdout
+        else:
+            incidents = ran.stdout.partition("Open incidents")[2]
+            assert (ran.returncode, f"error: {title} (" in incidents) == (0, True), (command, ran.stdout)
 
     assert [command.split()[1] for _, command, _ in found] == ["check", "status", "check", "status", "status"]
 
