@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 import typing
 from typing import Any
@@ -106,7 +107,9 @@ def explain(
     wanted, example = _WANTED[kind]
     if index is None and isinstance(detail["loc"][-1], int):
         first = next(iter(_required(model, detail["loc"])), "…")
-        shown = value if isinstance(value, (str, int)) and len(str(value)) < 40 else "…"
+        # Quoted, as JSON is YAML: a bare 01 would be read as a number.
+        short = isinstance(value, (str, int)) and len(str(value)) < 40
+        shown = json.dumps(value, ensure_ascii=False) if short else "…"
         message = f"every item of {name} must be a mapping, not {read_as(value)}."
         return mistake("wrong-type", message, f"Write {name}: [{{{first}: {shown}}}, …].", at, path)
     # An item is written without the key of its list.

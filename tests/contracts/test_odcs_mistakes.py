@@ -34,7 +34,11 @@ def test_a_mistake_is_one_finding_at_its_place(mistake: Mistake) -> None:
 HINTS = {
     "a list of words for an enum": (
         "schema: [{name: t, properties: [{name: c, logicalType: string, enum: [a, b]}]}]",
-        "every item of enum must be a mapping, not the text 'a'. Write enum: [{value: a}, …].",
+        "every item of enum must be a mapping, not the text 'a'. Write enum: [{value: \"a\"}, …].",
+    ),
+    "a list of digits for an enum (T62)": (
+        "schema: [{name: t, properties: [{name: c, logicalType: string, enum: ['01', b]}]}]",
+        "every item of enum must be a mapping, not the text '01'. Write enum: [{value: \"01\"}, …].",
     ),
     "a channel that YAML takes for a comment": (
         "support:\n  - channel: #climate\n    tool: slack",
