@@ -22,7 +22,7 @@ class Subscribed:
     `contracts` has those of the registry that subscriptions name. `unclear` are ids that a contract seems to
     have which cannot be read: nobody can say what is in it. `ids` are further ids of the registry, as far as
     they were read. `every` has all subscriptions whose form is right, in the order of their files, and `told`
-    the files whose findings are wanted.
+    the files whose findings are wanted. `base_contracts` are the named contracts at the base of a branch.
     """
 
     today: date
@@ -32,6 +32,7 @@ class Subscribed:
     every: tuple[Subscription, ...] = ()
     told: frozenset[str] = frozenset()
     arguments: Mapping[str, object] = field(default_factory=dict)
+    base_contracts: Mapping[Identity, Contract] = field(default_factory=dict)
 
     def value(self, argument: Argument[T]) -> T:
         """The policy's value of one of the rule's arguments, or its default."""
@@ -40,6 +41,17 @@ class Subscribed:
     def contract(self, subscription: Subscription) -> Contract | None:
         """The contract of the id and major that the subscription names."""
         return self.contracts.get(subscription.identity)
+
+    def approving_contract(self, subscription: Subscription) -> Contract | None:
+        """Return the contract whose owners approve: that of the base, in its newest major for a new one.
+
+        A contract that the base does not have speaks for itself.
+        """
+        base = self.base_contracts
+        majors = [identity for identity in base if identity[0] == subscription.contract]
+        newest = max(majors, key=lambda identity: (len(identity[1]), identity[1]), default=None)
+        own = base.get(subscription.identity)
+        return own or (base[newest] if newest else self.contract(subscription))
 
     def majors(self, id_: str) -> list[str]:
         """The majors of a contract that there are, in order."""

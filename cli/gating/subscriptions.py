@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,10 +53,14 @@ def changed(root: Path, found: Base) -> Gather:
     """The subscriptions that the branch adds or changes."""
 
     from dq.validators.git.subscriptions import changed as by_branch
+    from dq.validators.git.subscriptions import contracts_at_base
 
     def gather(_: Collection[str]) -> SubscriptionFiles:
         files = contents(root)
-        return _judged(root, files, by_branch(found, files))
+        told = by_branch(found, files)
+        return replace(
+            _judged(root, files, told), base_contracts=contracts_at_base(found, ids_in(files, told))
+        )
 
     return gather
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -16,6 +17,7 @@ kind: DataContract
 id: orders
 version: 1.0.0
 status: active
+team: {name: sales, members: [{username: ana@example.com, role: owner}]}
 schema:
   - name: orders
     physicalName: tbl_orders
@@ -93,6 +95,53 @@ def test_classified_columns_ask_for_an_approver_however_they_are_reached(registr
     subscribe(registry, "billing", **covering)
 
     assert [rule for rule, _, _ in found(capsys)] == ["subscription-without-approver"]
+
+
+@pytest.mark.parametrize("columns", ["[orders.id]", "[orders.email]"])
+@pytest.mark.parametrize(
+    ("approvers", "strangers"),
+    [
+        ("[ana@example.com]", 0),
+        ("[Ana@Example.com, ' ana@example.com ']", 0),
+        ("[sales]", 0),
+        ("[stu, lead@example.com, second@example.com, vp]", 0),
+        ("[billing]", 1),
+        ("[ana@example.com, dev@example.com, example.com]", 2),
+        ("[former]", 1),
+        ("['lead@example.com, second@example.com']", 1),
+    ],
+)
+def test_t3_only_owners_stewards_and_approvers_of_the_contract_approve(
+    registry, capsys, columns, approvers, strangers
+):
+    team = """\
+team:
+  name: sales
+  members:
+    - {username: ana@example.com, role: Owner}
+    - {username: stu, role: Data Steward}
+    - {username: dev@example.com, role: engineer}
+    - {username: example.com}
+    - {username: former, role: owner, dateOut: '2019-12-31'}
+roles:
+  - {role: reader, firstLevelApprovers: 'lead@example.com, second@example.com', secondLevelApprovers: vp}
+"""
+    (registry / "orders.odcs.yaml").write_text(re.sub("team: .*\n", team, CONTRACT))
+    subscribe(registry, "billing", columns=columns, approvers=approvers)
+
+    assert (
+        found(capsys)
+        == [("subscription-approver-unknown", "subscriptions/teams/billing.yaml", 7)] * strangers
+    )
+
+
+def test_t3_a_contract_without_owners_has_no_approvers(registry, capsys):
+    (registry / "orders.odcs.yaml").write_text(re.sub("team: .*\n", "", CONTRACT))
+    subscribe(registry, "billing", approvers="[ana@example.com]")
+
+    run(["validate"])
+
+    assert "names no owner, steward or approver" in capsys.readouterr().out
 
 
 def test_a_tag_stands_for_the_columns_that_have_it(registry, capsys):
@@ -221,6 +270,26 @@ def branch(registry: Path) -> Path:
     git("commit", "-q", "-m", "all")
     git("checkout", "-q", "-b", "feature")
     return registry
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "2.0.0"], ids=["same major", "new major"])
+def test_t3_a_branch_cannot_name_its_own_approver(branch, capsys, version):
+    own = CONTRACT.replace("ana@example.com", "stranger").replace("1.0.0", version)
+    name = "orders" if version == "1.0.0" else "orders2"
+    (branch / f"{name}.odcs.yaml").write_text(own)
+    subscribe(branch, "stranger", major=version[0], columns="[orders.email]", approvers="[stranger]")
+
+    assert ("subscription-approver-unknown", "subscriptions/teams/stranger.yaml", 7) in found(
+        capsys, "--base", "main"
+    )
+
+
+def test_t3_a_new_contract_comes_with_its_own_approvers(branch, capsys):
+    text = CONTRACT.replace("id: orders", "id: lines").replace("ana@", "bo@")
+    (branch / "lines.odcs.yaml").write_text(text)
+    subscribe(branch, "lines", contract="lines", columns="[orders.email]", approvers="[bo@example.com]")
+
+    assert "subscription-approver-unknown" not in {rule for rule, _, _ in found(capsys, "--base", "main")}
 
 
 def test_a_branch_is_told_of_the_subscriptions_that_it_changes(branch, capsys):

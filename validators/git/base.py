@@ -112,12 +112,12 @@ class Base:
         return Changed(tuple(before), tuple(after), tuple(invalid), tuple(broken), contents)
 
     def below(self, folder: str) -> dict[str, TreeEntry]:
-        """The plain YAML files at the base below a folder of the registry, in order."""
+        """The plain YAML files at the base below a folder of the registry (empty: all), in order."""
         inside = {file: one for name, one in self.then.items() if (file := self._candidate(name))}
         return {
             file: inside[file]
             for file in sorted(inside)
-            if file.startswith(f"{folder}/") and inside[file].kind is EntryKind.FILE
+            if (not folder or file.startswith(f"{folder}/")) and inside[file].kind is EntryKind.FILE
         }
 
     def history(self, contract: Contract, *, always: bool = False) -> History:

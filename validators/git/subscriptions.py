@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from dq.contracts.access.discovery import SUBSCRIPTIONS, called_contract
+from dq.contracts.identity import Identity
+from dq.contracts.model import Contract
 from dq.contracts.subscriptions.subscription import Subscription, read
+from dq.contracts.yaml.parse import parse
 from dq.validators.git import tree, work_tree
 from dq.validators.git.base import Base
 from dq.validators.git.tree import TreeEntry
@@ -32,6 +35,19 @@ def changed(found: Base, present: Mapping[str, Content]) -> frozenset[str]:
     """Which of these files of the work tree are not as they were at the base."""
     then = _files(found)
     return frozenset(file for file, data in present.items() if not work_tree.same(data, then.get(file)))
+
+
+def contracts_at_base(found: Base, ids: Collection[str]) -> dict[Identity, Contract]:
+    """Return the contracts with one of the ids as the base has them; only they are parsed."""
+    wanted = [id_.encode("utf-8", "surrogatepass") for id_ in ids]
+    contracts: dict[Identity, Contract] = {}
+    for file, data in tree.contents(found.repo, found.below("") if wanted else {}):
+        if data is None or not any(id_ in data for id_ in wanted):
+            continue
+        contract = parse(data, file).contract
+        if contract is not None and contract.id in ids and contract.version:
+            contracts.setdefault(contract.identity, contract)
+    return contracts
 
 
 def _files(found: Base) -> dict[str, TreeEntry]:

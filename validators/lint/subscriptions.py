@@ -20,13 +20,15 @@ class SubscriptionFiles:
     """The files of subscriptions, by their names from the registry's root, in order.
 
     `told` are those whose findings are wanted: the others are there to be compared with. `contracts` are the
-    contracts that they name, and `unclear` the ids of those that cannot be read.
+    contracts that they name, and `unclear` the ids of those that cannot be read. `base_contracts` are those
+    of the base of a branch, which decide who may approve.
     """
 
     files: Mapping[str, bytes | FileRefused] = field(default_factory=dict)
     told: frozenset[str] = frozenset()
     contracts: Mapping[Identity, Contract] = field(default_factory=dict)
     unclear: Collection[str] = ()
+    base_contracts: Mapping[Identity, Contract] = field(default_factory=dict)
 
 
 Gather = Callable[[Collection[str]], SubscriptionFiles]
@@ -55,7 +57,15 @@ def judge_subscriptions(gate: Gate, given: SubscriptionFiles, ids: Collection[st
         if made is not None and not any(one.severity.blocks for one in form):
             every.append(made)
     known = {*ids, *(id_ for id_, _ in given.contracts)}
-    among = Subscribed(gate.today, given.contracts, given.unclear, known, tuple(every), given.told)
+    among = Subscribed(
+        gate.today,
+        given.contracts,
+        given.unclear,
+        known,
+        tuple(every),
+        given.told,
+        base_contracts=given.base_contracts,
+    )
     findings += (one for each in every if each.file in given.told for one in _faults(gate, each, among))
     return findings
 

@@ -17,6 +17,7 @@ kind: DataContract
 id: orders
 version: 1.0.0
 status: active
+team: {members: [{username: ana@example.com, role: owner}]}
 servers:
   - {server: lake, type: s3, location: s3://lake/sales/orders, format: parquet}
 schema:

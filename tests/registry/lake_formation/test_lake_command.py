@@ -19,6 +19,7 @@ kind: DataContract
 id: orders
 version: 1.0.0
 status: active
+team: {members: [{username: ana@example.com, role: owner}]}
 servers:
   - {server: lake, type: s3, location: s3://lake/sales/orders, format: parquet}
 schema:
@@ -125,6 +126,19 @@ def test_a_subscription_that_the_gate_refuses_is_given_nothing_and_loses_nothing
     assert "subscription-without-approver" in said.err
     assert "it stays, because subscriptions/billing.yaml cannot be understood" in said.out
     assert billing(glue) == {"210987654321": ["id"]}
+
+
+def test_t3_a_stranger_approves_no_access_of_their_own(
+    glue: GlueShim, registry: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = SUBSCRIPTION.replace("orders.Id", "orders.email") + "approvers: [stranger]\n"
+    (registry / "subscriptions" / "billing.yaml").write_text(own)
+
+    code = register("--apply")
+
+    assert code == 3
+    assert "subscription-approver-unknown" in capsys.readouterr().err
+    assert granted(glue) == {}
 
 
 def test_an_end_is_kept_even_where_a_policy_makes_an_error_of_it(glue: GlueShim, registry: Path) -> None:
