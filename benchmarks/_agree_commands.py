@@ -255,7 +255,7 @@ def _partition(claims: Claims, place: Place, written: WrittenTable) -> None:
     if not plain:
         return
     chosen = random.Random(written.seed).choice(plain)
-    # What stands in a value would be read as another part of the partition's name.
+    # A slash in a value would read as the next part of the partition's name.
     if chosen.count("=") != len(written.table.keys) or chosen.count("/") != len(written.table.keys) - 1:
         return
     reports = _json(place, "check", f"r/{written.name}.odcs.yaml", "--partition", chosen)

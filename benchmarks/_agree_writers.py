@@ -59,7 +59,7 @@ def partition_folder(keys: tuple[str, ...], values: tuple[str, ...]) -> str:
 
 
 def hive_escape(value: str) -> str:
-    """A value as it stands in the name of a folder, by Spark's ExternalCatalogUtils.escapePathName."""
+    """Escape a value for a folder name, as Spark's ExternalCatalogUtils.escapePathName does."""
     return re.sub(r"[\x00-\x1f\"#%'*/:=?\\\x7f{\[\]^]", lambda sign: f"%{ord(sign[0]):02X}", value)
 
 

@@ -51,5 +51,5 @@ def events() -> Iterator[DemoEvent]:
 
 
 def instant(civil: datetime) -> datetime:
-    """Return the UTC instant of a civil time of the story, which avoids the hour that stands twice."""
+    """Return the UTC instant of a civil time of the story. No event falls into the repeated hour."""
     return civil.replace(tzinfo=ZoneInfo(ZONE)).astimezone(UTC)

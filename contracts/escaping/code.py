@@ -19,7 +19,7 @@ _NOT_FOR_DBT = re.compile(r"""['"`\\{}$]""")
 
 
 def python(value: object) -> str:
-    """A Python literal of a text, number or boolean in plain ASCII; a text stands in double quotes."""
+    """Return a text, number or boolean as a Python literal in ASCII, with texts in double quotes."""
     if not isinstance(value, str):
         return ascii(value)
     escaped = value.encode("unicode_escape").decode("ascii").replace('"', '\\"')

@@ -19,7 +19,7 @@ _ENTITIES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "&#124;"), ("`"
 
 
 def escaped(text: str) -> str:
-    """Text as Markdown that shows it as it is: no markup, no link, nobody notified, in one line.
+    """Escape a text for one line of Markdown, so that it makes no markup, link or mention.
 
     A word that would come to life all the same stands as code.
     """

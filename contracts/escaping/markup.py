@@ -1,4 +1,4 @@
-"""Text in HTML and XML, between tags and in attributes that stand in double quotes."""
+"""Text in HTML and XML: element content and double-quoted attributes."""
 
 from __future__ import annotations
 
