@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 from dq.contracts.access.filesystem import is_remote, mend_of, opened, split
 from dq.contracts.access.open_beneath import NO_WAIT
 from dq.contracts.access.reach import Reach
-from dq.contracts.shared.errors import Unreadable
+from dq.contracts.shared.errors import DqError, Unreadable
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
@@ -228,6 +229,15 @@ class ArrowFiles:
         except (OSError, ValueError, NotImplementedError) as error:
             # What Arrow raises of its own is one of these too.
             raise _unreadable(uri, error) from error
+
+    def connect(self, uri: str) -> None:
+        """Open the file system of a URI, if that works; whoever asks for a file of it is told why not."""
+        with suppress(OSError, ValueError, NotImplementedError, DqError):
+            self._system(uri)
+
+    def is_connected(self, uri: str) -> bool:
+        """Return whether the file system of a URI is open."""
+        return split(uri)[0] in self._opened
 
     def _system(self, uri: str) -> tuple[FileSystem, str]:
         root, path = split(uri)

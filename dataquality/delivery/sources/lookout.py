@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from dq.contracts.access.filesystem import AT_ONCE, is_remote, load
-from dq.dataquality.delivery.lake.files import Files, LocalFiles
+from dq.dataquality.delivery.lake.files import ArrowFiles, Files, LocalFiles
 from dq.dataquality.delivery.lake.timed import TimedFiles
 
 R = TypeVar("R")
@@ -159,6 +159,7 @@ class _Round(Generic[R]):
         coming = deque(self._heard())
         if any(is_remote(lane.root) for lane in coming):
             load()
+            self._connect()
         active: list[_Lane] = []
         with self.woken:
             while coming or active:
@@ -175,6 +176,29 @@ class _Round(Generic[R]):
             self.found[number] if number in self.found else self.lookout.silence(one.root)
             for number, one in enumerate(self.errands)
         ]
+
+    def _connect(self) -> None:
+        """Open the file systems of all roots, before any of them is asked.
+
+        S3's client lets no other be made while one of its questions is under way, so that a bucket that never
+        answers would hold up one that is asked for the first time.
+        """
+        closed = {
+            errand.root: errand.files
+            for errand in self.errands
+            if isinstance(errand.files, ArrowFiles) and not errand.files.is_connected(errand.root)
+        }
+        opening = [
+            threading.Thread(target=files.connect, args=(root,), daemon=True)
+            for root, files in closed.items()
+        ]
+        for begin in range(0, len(opening), _MOST_ROOTS):
+            threads = opening[begin : begin + _MOST_ROOTS]
+            until = time.monotonic() + self.lookout.seconds
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(max(0.0, until - time.monotonic()))
 
     def _heard(self) -> Iterator[_Lane]:
         for lane in self.lanes.values():
