@@ -6,13 +6,21 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from fakes.command import contract
 from fakes.hung_mount import hung_mount
 from fakes.late_s3 import LateS3, environment
+
+from dq.contracts.shared.errors import Unreadable
+from dq.dataquality.delivery.lake.files import ArrowFiles
+from dq.dataquality.delivery.lake.timed import TimedFiles
+from dq.dataquality.delivery.sources.lookout import Errand, Lookout
 
 # Long enough for a server that shares two cores with other tests.
 LIMIT = 9
@@ -92,3 +100,28 @@ def test_a_mount_that_hangs_is_unknown_and_nobody_else(tmp_path: Path, server: L
     # When it answers again, what is missing there is told.
     after = json.loads(watch(tmp_path, server, "2026-05-11T07:05:00Z", **own).stdout)
     assert {one["after"] for one in after["changes"]} == {"missing"}
+
+
+def test_a_bucket_answers_while_another_one_is_silent(
+    server: LateS3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment(server.url).items():
+        monkeypatch.setenv(name, value)
+    files, silent_is_asked, ended = ArrowFiles(LIMIT), threading.Event(), list[str]()
+
+    def ask_silent(asked: TimedFiles) -> None:
+        silent_is_asked.set()
+        with suppress(Unreadable):
+            asked.stat("s3://silent/x")
+        ended.append("silent")
+
+    def ask_lake(asked: TimedFiles) -> None:
+        silent_is_asked.wait(60)
+        # By then its request is under way.
+        time.sleep(0.5)
+        assert asked.stat("s3://lake/gone/x") is not None
+        ended.append("lake")
+
+    Lookout(LIMIT).answers([Errand("s3://silent", files, ask_silent), Errand("s3://lake", files, ask_lake)])
+
+    assert ended[0] == "lake"
