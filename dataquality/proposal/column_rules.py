@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from decimal import Decimal
-from itertools import pairwise
-from typing import Any
 
 from dq.contracts.shared.counts import counted
-from dq.dataquality.model.term import INTEGERS, NUMBERS, TEXTS
-from dq.dataquality.proposal import policy
-from dq.dataquality.proposal.facts import ColumnFacts, Proposal, SeenValues, TableFacts
-from dq.dataquality.proposal.numbers import Number, first_day, room, rounded, share
+from dq.dataquality.model.term import TEXTS
+from dq.dataquality.proposal import bounds, policy
+from dq.dataquality.proposal.facts import ColumnFacts, Proposal, TableFacts
+from dq.dataquality.proposal.numbers import rounded, share
 from dq.dataquality.proposal.outline import pattern_of
 from dq.dataquality.proposal.sensitive import like_a_secret
+from dq.dataquality.proposal.strength import (
+    OPTIONS,
+    TOP,
+    few_seen,
+    incomplete_list,
+    is_constant,
+    warning_count,
+    warning_query,
+    where,
+    with_reason,
+)
 
-TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
-_OPTIONS = "logicalTypeOptions"
-_FORMS = ("enum", f"{_OPTIONS}.pattern", f"{_OPTIONS}.format", "quality invalidValues")
+_FORMS = ("enum", f"{OPTIONS}.pattern", f"{OPTIONS}.format", "quality invalidValues")
 
 # Printable ASCII, as a pattern that Java and ECMA-262 read alike.
 PLAIN = "^[ -~]*$"
@@ -32,19 +37,17 @@ def of_column(column: ColumnFacts, table: TableFacts) -> list[Proposal]:
     return [replace(one, column=column.name) for rule in _RULES for one in rule(column, table)]
 
 
-def where(table: TableFacts) -> str:
-    """How much history the evidence is: partitions, or the rows of the one snapshot."""
-    if not table.partitioned:
-        return f"in {table.rows:,} rows"
-    count = len(table.sizes)
-    return f"in {count:,} of {counted(count, 'partition')}"
-
-
 def _required(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     closed = {"required", "primaryKey", "quality nullValues", "quality missingValues"}
     if column.nulls or column.partition or closed & column.written:
         return
-    yield Proposal(column.way, "required", True, f"no NULL {where(table)}", "required")
+    # A column named like a key has the name as evidence too.
+    weak = "" if policy.like_a_key(column.name) else few_seen(column, table)
+    evidence = with_reason(f"no NULL {where(table)}", weak)
+    if not weak:
+        yield Proposal(column.way, "required", True, evidence, "required")
+    elif len(column.way) <= TOP:
+        yield Proposal((*column.way, "quality"), "", warning_count("nullValues"), evidence, "no NULL")
 
 
 def _null_share(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
@@ -66,10 +69,6 @@ def _null_share(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     yield Proposal((*column.way, "quality"), "", rule, f"{told} NULL {where(table)}", "share of NULLs")
 
 
-# schema, its position, properties, its position: a rule of a struct's field would count the struct's NULLs.
-TOP = 4
-
-
 def _enum(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     if not _listed(column, table) or not column.written.isdisjoint(_FORMS):
         return
@@ -80,7 +79,13 @@ def _enum(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     evidence = f"{number}, the rarest in {counted(rarest, 'row')}"
     if table.partitioned:
         evidence += f" of {min(count for count, _ in values.values()):,} partitions"
-    yield Proposal(column.way, "enum", listed, evidence, f"one of {len(values)} values")
+    weak, says = incomplete_list(column, table), f"one of {len(values)} values"
+    evidence = with_reason(evidence, weak)
+    if not weak:
+        yield Proposal(column.way, "enum", listed, evidence, says)
+    elif len(column.way) <= TOP:
+        rule = warning_count("invalidValues", {"validValues": sorted(values)})
+        yield Proposal((*column.way, "quality"), "", rule, evidence, says)
 
 
 def _listed(column: ColumnFacts, table: TableFacts) -> bool:
@@ -88,7 +93,7 @@ def _listed(column: ColumnFacts, table: TableFacts) -> bool:
     values = column.values
     if not values or column.sensitive or column.type.name not in TEXTS or column.partition:
         return False
-    if column.filled < policy.FEWEST_ROWS:
+    if column.filled < policy.FEWEST_ROWS or is_constant(column):
         return False
     parts = policy.PARTITIONS_OF_A_VALUE if len(table.sizes) > 1 else 1
     return len(values) <= policy.MOST_VALUES and all(
@@ -117,7 +122,7 @@ def _form(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     ):
         return
     name = next((one for one in FORMATS if one in column.forms), "")
-    way = (*column.way, _OPTIONS)
+    way = (*column.way, OPTIONS)
     if name:
         yield Proposal(way, "format", name, f"all values {where(table)}", f"format {name}")
         return
@@ -154,12 +159,19 @@ def _free(column: ColumnFacts, table: TableFacts) -> bool:
 def _lengths(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
     longest = max((one.longest for one in column.seen if one.longest is not None), default=None)
     shortest = min((one.shortest for one in column.seen if one.shortest is not None), default=None)
-    closed = (f"{_OPTIONS}.minLength", f"{_OPTIONS}.maxLength")
+    closed = (f"{OPTIONS}.minLength", f"{OPTIONS}.maxLength")
     if longest is None or shortest is None or not column.written.isdisjoint(closed):
         return
-    if not _free(column, table):
+    if not _free(column, table) or is_constant(column):
         return
-    way = (*column.way, _OPTIONS)
+    way = (*column.way, OPTIONS)
+    if shortest == longest and column.different < policy.VALUES_OF_A_FORM:
+        # Few values may be as long by chance.
+        weak = with_reason(f"all are as long {where(table)}", f"fewer than {policy.VALUES_OF_A_FORM} values")
+        if len(column.way) <= TOP and "quality sql" not in column.written:
+            rule = warning_query(f"char_length({{property}}) <> {longest}")
+            yield Proposal((*column.way, "quality"), "", rule, weak, f"{longest} long")
+        return
     if shortest > 0:
         least = shortest if shortest == longest else 1
         said = "all are as long" if shortest == longest else f"the shortest {shortest}, none empty,"
@@ -169,103 +181,13 @@ def _lengths(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
         yield Proposal(way, "maxLength", most, f"the longest {longest}", f"at most {most} long")
 
 
-def _numbers(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
-    if column.type.name not in NUMBERS or column.partition or column.sensitive:
-        return
-    ends = _ends(column.seen)
-    if ends is None or not all(isinstance(one, int | float | Decimal) for one in ends):
-        return
-    least, greatest = ends
-    assert isinstance(least, int | float | Decimal)
-    assert isinstance(greatest, int | float | Decimal)
-    low, high = room(least, greatest)
-    shown = f"smallest {_shown(least)} {where(table)}", f"largest {_shown(greatest)} {where(table)}"
-    world = policy.of_the_world(column.name)
-    if world is not None and world[0] <= least and greatest <= world[1]:
-        low, high = world
-    down, up = _grows(column.seen)
-    way = (*column.way, _OPTIONS)
-    lower = not {f"{_OPTIONS}.minimum", f"{_OPTIONS}.exclusiveMinimum"} & column.written
-    upper = not {f"{_OPTIONS}.maximum", f"{_OPTIONS}.exclusiveMaximum"} & column.written
-    if lower and (not down or low == 0):
-        yield Proposal(way, "minimum", low, shown[0], f"at least {low}")
-    if upper and not up and not _counts_up(column):
-        yield Proposal(way, "maximum", high, shown[1], f"at most {high}")
-
-
-def _counts_up(column: ColumnFacts) -> bool:
-    """Whether it is a number that is given to each row, and so has no greatest."""
-    return (
-        column.type.name in INTEGERS
-        and column.different > 0.9 * column.filled
-        and column.filled >= policy.ROWS_OF_A_KEY
-    )
-
-
-def _shown(value: Number) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{float(value):,.6g}"
-
-
-def _ends(seen: tuple[SeenValues, ...]) -> tuple[object, object] | None:
-    least, greatest = _series(seen)
-    return (min(least), max(greatest)) if least and len(least) == len(greatest) else None
-
-
-def _grows(seen: tuple[SeenValues, ...]) -> tuple[bool, bool]:
-    """Whether the least and the greatest go on from partition to partition, down and up."""
-    least, greatest = _series(seen)
-    if len(greatest) < policy.GROWTH:
-        return False, False
-    down = least[0] > least[-1] and all(a >= b for a, b in pairwise(least))
-    up = greatest[0] < greatest[-1] and all(a <= b for a, b in pairwise(greatest))
-    return down, up
-
-
-def _series(seen: tuple[SeenValues, ...]) -> tuple[list[Any], list[Any]]:
-    """The least and the greatest of each partition, all of the column's one type, which has an order."""
-    return (
-        [one.least for one in seen if one.least is not None],
-        [one.greatest for one in seen if one.greatest is not None],
-    )
-
-
-def _times(column: ColumnFacts, table: TableFacts) -> Iterator[Proposal]:
-    if column.type.name not in TIMES or column.partition or column.sensitive:
-        return
-    ends = _ends(column.seen)
-    if ends is None:
-        return
-    least, greatest = ends
-    assert isinstance(least, dt.date)
-    assert isinstance(greatest, dt.date)
-    earliest, latest = _day(least), _day(greatest)
-    if not {f"{_OPTIONS}.minimum", f"{_OPTIONS}.exclusiveMinimum"} & column.written:
-        day = first_day(earliest, latest)
-        bound = f"{day.isoformat()}" + ("" if column.type.name == "date" else "T00:00:00Z")
-        told = f"the earliest {earliest} {where(table)}"
-        yield Proposal((*column.way, _OPTIONS), "minimum", bound, told, f"not before {day}")
-    if "quality sql" in column.written or len(column.way) > TOP:
-        return
-    if table.now is not None and latest <= table.now.date() and not policy.may_lie_ahead(column.name):
-        ahead = "current_date()" if column.type.name == "date" else "current_timestamp()"
-        told = f"none lay ahead {where(table)}, the latest {latest}"
-        # What stands in braces is put in by the check, quoted.
-        query = f"SELECT count(*) FROM {{object}} WHERE {{property}} > {ahead}"  # noqa: S608
-        rule = {"type": "sql", "query": query, "mustBe": 0}
-        yield Proposal((*column.way, "quality"), "", rule, told, "not in the future")
-
-
-def _day(value: dt.date) -> dt.date:
-    return value.date() if isinstance(value, dt.datetime) else value
-
-
 _RULES: tuple[Callable[[ColumnFacts, TableFacts], Iterator[Proposal]], ...] = (
     _required,
     _enum,
     _form,
     _lengths,
     _plain,
-    _numbers,
-    _times,
+    bounds.of_numbers,
+    bounds.of_times,
     _null_share,
 )

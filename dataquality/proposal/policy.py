@@ -13,6 +13,13 @@ ROWS_OF_A_VALUE = 3
 PARTITIONS_OF_A_VALUE = 2
 LONGEST_VALUE = 60
 
+# An error needs so many rows with a value, and so many partitions if there are any: see strength.py.
+ROWS_OF_AN_ERROR = 100
+PARTITIONS_OF_AN_ERROR = 30
+# A list of values is an error if it has so many, each in so many percent of the rows.
+VALUES_OF_AN_ERROR = 3
+SHARE_OF_A_VALUE = 1
+
 # A form of texts needs so many different values; fewer may share one by chance.
 VALUES_OF_A_FORM = 20
 LONGEST_SHAPE = 40

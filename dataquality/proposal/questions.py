@@ -16,7 +16,8 @@ from dq.contracts.yaml.insertion.spans import Way
 from dq.dataquality.model.column import Column
 from dq.dataquality.model.term import INTEGERS, NUMBERS, TEXTS
 from dq.dataquality.proposal import policy
-from dq.dataquality.proposal.column_rules import FORMATS, PLAIN, TIMES
+from dq.dataquality.proposal.bounds import TIMES
+from dq.dataquality.proposal.column_rules import FORMATS, PLAIN
 from dq.dataquality.proposal.facts import Bound, SeenValues
 from dq.dataquality.sql import text_formats
 from dq.dataquality.sql.spark_predicate import predicate_sql

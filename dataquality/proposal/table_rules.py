@@ -9,9 +9,10 @@ from decimal import Decimal
 from dq.contracts.sql import text as sql
 from dq.dataquality.model.term import INTEGERS, TEXTS
 from dq.dataquality.proposal import policy
-from dq.dataquality.proposal.column_rules import TOP, of_column, where
+from dq.dataquality.proposal.column_rules import of_column
 from dq.dataquality.proposal.facts import ColumnFacts, Proposal, TableFacts
 from dq.dataquality.proposal.numbers import rounded, share
+from dq.dataquality.proposal.strength import TOP, where
 
 _SIZES = {"A": 26, "a": 26, "9": 10}
 KEYED = INTEGERS | TEXTS | {"date", "timestamp", "timestamp_ntz", "decimal", "boolean"}

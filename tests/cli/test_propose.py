@@ -210,3 +210,75 @@ schema:
     assert {each["column"] for each in proposed["proposals"]} >= {"id"}
     assert "at" not in {each["column"] for each in proposed["proposals"]}
     assert "Not read by Spark, so that nothing is proposed: at." in told.err
+
+
+FLIGHTS = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: flights
+version: 1.0.0
+status: active
+servers: [{server: lake, type: local, path: "${DQ_LAKE}", format: parquet}]
+schema:
+  - name: flights
+    properties:
+      - {name: id, logicalType: integer, physicalType: bigint}
+      - {name: carrier, logicalType: string}
+      - {name: returned, logicalType: string}
+      - {name: line, logicalType: string}
+      - {name: gate, logicalType: string}
+      - {name: delay, logicalType: integer, physicalType: bigint}
+      - {name: day, logicalType: date, partitioned: true, partitionKeyPosition: 1}
+"""
+
+
+def _fly(folder: Path, days: range, *, without_id: bool = False) -> None:
+    for day in days:
+        rows = range(day * 60, (day + 1) * 60)
+        late = day >= 20
+        table = pa.table(
+            {
+                "id": pa.array([None if without_id else at for at in rows], pa.int64()),
+                "carrier": ["OO" if late and at % 60 == 7 else ("AA", "UA", "HA")[at % 3] for at in rows],
+                "returned": ["N" if late and at % 2 else "AR"[at % 2] for at in rows],
+                "line": ["O" if late and at % 5 == 0 else "F" for at in rows],
+                "gate": [None if late and at % 60 == 9 else f"gate {at}" for at in rows],
+                "delay": pa.array([1_301 if late and at % 60 == 3 else at % 50 for at in rows], pa.int64()),
+            }
+        )
+        partition = folder / "lake" / f"day=2026-05-{day + 1:02}"
+        partition.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, partition / "part-0.parquet")
+
+
+def test_t36_rules_of_twenty_days_fail_on_the_next_ten_as_warnings_only(dq, folder, monkeypatch) -> None:
+    monkeypatch.setenv("DQ_LAKE", str(folder / "lake"))
+    monkeypatch.setenv("DQ_VARS", "DQ_LAKE")
+    (folder / "orders.odcs.yaml").write_text(FLIGHTS)
+    _fly(folder, range(20))
+    proposed = dq("propose", "orders.odcs.yaml", "--output", "orders.odcs.yaml", "--format", "json")
+    assert proposed.code == 0, proposed
+    (found,) = proposed.json
+    assert found["dropped"] == []
+    again = dq("propose", "orders.odcs.yaml", "--format", "json")
+    assert [one["proposals"] for one in again.json] == [[]]
+    assert dq("validate", "orders.odcs.yaml").code == 0
+
+    _fly(folder, range(20, 30))
+    clean = dq("check", "orders.odcs.yaml", "--all", "--channel", "console", "--format", "json")
+    _fly(folder, range(29, 30), without_id=True)
+    faulty = dq("check", "orders.odcs.yaml", "--all", "--channel", "console", "--format", "json")
+
+    names = ("id", "carrier", "returned", "line", "gate", "delay")
+    failed = {
+        (names[int(one["clause"].split("properties[")[1][0])], one["check"], one["severity"])
+        for one in clean.json[0]["results"]
+        if one["status"] not in ("pass", "skipped")
+    }
+    assert failed == {
+        ("carrier", "invalid_values", "warning"),
+        ("returned", "invalid_values", "warning"),
+        ("gate", "null_values", "warning"),
+        ("delay", "max", "warning"),
+    }
+    assert (clean.code, faulty.code) == (0, 1)

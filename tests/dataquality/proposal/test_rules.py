@@ -48,10 +48,28 @@ def _short(one: Proposal) -> str:
     if one.key:
         return one.key
     assert isinstance(one.value, dict)
-    return str(one.value.get("metric", one.value.get("type")))
+    implementation = one.value.get("implementation", {})
+    return str(one.value.get("metric") or implementation.get("check") or one.value["type"])
 
 
-TEXTS = {"open": (2, 60), "paid": (2, 40)}
+NO_NULL = {"metric": "nullValues", "mustBe": 0, "severity": "warning"}
+
+
+def bound(check: str, number: int) -> dict[str, object]:
+    """A warning of numbers below (`min`) or above (`max`) it."""
+    operator = "mustBeGreaterOrEqualTo" if check == "min" else "mustBeLessOrEqualTo"
+    implementation = {"check": check, operator: number}
+    return {"type": "custom", "engine": "dq", "implementation": implementation, "severity": "warning"}
+
+
+def listed(*values: str) -> dict[str, object]:
+    """A warning of values beyond these."""
+    arguments = {"validValues": list(values)}
+    return {"metric": "invalidValues", "arguments": arguments, "mustBe": 0, "severity": "warning"}
+
+
+TEXTS = {"open": (30, 900), "paid": (30, 585)}
+THREE = {**TEXTS, "lost": (30, 15)}
 SQL = "SELECT count(*) FROM {object} WHERE {property} > "
 CASES: dict[str, tuple[ColumnFacts, dict[str, Any]]] = {
     "few rows tell nothing": (column("int", Seen(19, 0, 1, 2)), {}),
@@ -71,7 +89,15 @@ CASES: dict[str, tuple[ColumnFacts, dict[str, Any]]] = {
     "none above zero": (
         column("int", Seen(100, 0, -50, 0)), {"required": True, "minimum": -100, "maximum": 0},
     ),
-    "one number only": (column("int", Seen(100, 0, 7, 7)), {"required": True, "minimum": 0, "maximum": 14}),
+    "one number only": (column("int", Seen(100, 0, 7, 7)), {"required": True}),
+    "one month only": (
+        column("int", Seen(100, 0, 7, 7), name="month"), {"required": True, "minimum": 1, "maximum": 12},
+    ),
+    "one day only": (column("date", Seen(100, 0, at("2026-01-01"), at("2026-01-01"))), {"required": True}),
+    "one text only": (
+        column("string", Seen(100, 0, None, None, 1, 1), different=1, values={"F": (1, 100)}),
+        {"required": True},
+    ),
     "shares": (column("double", Seen(100, 0, 0.02, 0.97)), {"required": True, "minimum": 0, "maximum": 2}),
     "decimals": (
         column("decimal", Seen(100, 0, Decimal("0.10"), Decimal("25.00"))),
@@ -91,15 +117,15 @@ CASES: dict[str, tuple[ColumnFacts, dict[str, Any]]] = {
         {"required": True, "minimum": 0},
     ),
     "what grows from partition to partition has no greatest": (
-        column("int", *(Seen(100, 0, 5, 10 * day) for day in range(1, 6))),
+        column("int", *(Seen(100, 0, 5, 10 * day) for day in range(1, 31))),
         {"required": True, "minimum": 0},
     ),
     "of few partitions growth is not known": (
         column("int", *(Seen(100, 0, 5, 10 * day) for day in range(1, 4))),
-        {"required": True, "minimum": 0, "maximum": 60},
+        {"nullValues": NO_NULL, "min": bound("min", 0), "max": bound("max", 60)},
     ),
     "a NULL in one partition of many": (
-        column("int", Seen(100, 0, 1, 9), Seen(100, 4, 1, 9), Seen(100, 0, 1, 9)),
+        column("int", Seen(100, 4, 1, 9), *[Seen(100, 0, 1, 9)] * 29),
         {
             "minimum": 0,
             "maximum": 17,
@@ -108,13 +134,60 @@ CASES: dict[str, tuple[ColumnFacts, dict[str, Any]]] = {
             },
         },
     ),
-    "mostly NULL": (column("int", Seen(100, 60, 1, 9)), {"minimum": 0, "maximum": 17}),
+    "mostly NULL": (column("int", Seen(400, 300, 1, 9)), {"minimum": 0, "maximum": 17}),
+    "few values among NULLs": (
+        column("int", Seen(400, 301, 1, 9)), {"min": bound("min", 0), "max": bound("max", 17)},
+    ),
+    "few rows": (
+        column("int", Seen(99, 0, 1, 9)),
+        {"nullValues": NO_NULL, "min": bound("min", 0), "max": bound("max", 17)},
+    ),
+    "few partitions": (
+        column("int", *[Seen(100, 0, 1, 9)] * 29),
+        {"nullValues": NO_NULL, "min": bound("min", 0), "max": bound("max", 17)},
+    ),
+    "partitions enough": (
+        column("int", *[Seen(100, 0, 1, 9)] * 30), {"required": True, "minimum": 0, "maximum": 17},
+    ),
+    "a name like a key needs no history": (
+        column("string", Seen(99), name="order_id"), {"required": True},
+    ),
+    "one partition far above the others": (
+        column("int", *[Seen(100, 0, 1, 9)] * 15, Seen(100, 0, 1, 900), *[Seen(100, 0, 1, 9)] * 15),
+        {"required": True, "minimum": 0, "max": bound("max", 1800)},
+    ),
+    "one partition far below the others": (
+        column("int", *[Seen(9, 0, 500, 509)] * 15, Seen(9, 0, -400, 509), *[Seen(9, 0, 500, 509)] * 15),
+        {"required": True, "min": bound("min", -1400), "maximum": 1500},
+    ),
+    "days of few partitions": (
+        column("date", *[Seen(100, 0, at("2012-01-01"), at("2015-12-31"))] * 2, name="valid_to"),
+        {"nullValues": NO_NULL,
+         "sql": {"type": "sql", "query": "SELECT count(*) FROM {object} WHERE {property} < DATE '2008-01-01'",
+                 "mustBe": 0, "severity": "warning"}},
+    ),
     "a list of values": (
-        column("string", Seen(50), Seen(50), different=2, values=TEXTS),
-        {"required": True, "enum": [{"value": "open"}, {"value": "paid"}]},
+        column("string", *[Seen(50)] * 30, different=3, values=THREE),
+        {"required": True, "enum": [{"value": "lost"}, {"value": "open"}, {"value": "paid"}]},
+    ),
+    "two values": (
+        column("string", *[Seen(50)] * 30, different=2, values=TEXTS),
+        {"required": True, "invalidValues": listed("open", "paid")},
+    ),
+    "a list of few partitions": (
+        column("string", *[Seen(50)] * 29, different=3, values=THREE),
+        {"nullValues": NO_NULL, "invalidValues": listed("lost", "open", "paid")},
+    ),
+    "a value in less than one percent of the rows": (
+        column("string", *[Seen(50)] * 30, different=3, values={**TEXTS, "lost": (14, 14)}),
+        {"required": True, "invalidValues": listed("lost", "open", "paid")},
+    ),
+    "a value in one percent of the rows": (
+        column("string", *[Seen(50)] * 30, different=3, values={**TEXTS, "lost": (15, 15)}),
+        {"required": True, "enum": [{"value": "lost"}, {"value": "open"}, {"value": "paid"}]},
     ),
     "a value that one partition alone has": (
-        column("string", Seen(50), Seen(50), different=2, values={**TEXTS, "lost": (1, 9)}),
+        column("string", *[Seen(50)] * 30, different=3, values={**TEXTS, "lost": (1, 90)}),
         {"required": True},
     ),
     "a value that is rare in a snapshot": (
@@ -152,7 +225,9 @@ CASES: dict[str, tuple[ColumnFacts, dict[str, Any]]] = {
     ),
     "few values may share an outline by chance": (
         column("string", Seen(100, 0, None, None, 3, 3), different=9, shape="AA9"),
-        {"required": True, "minLength": 3, "maxLength": 3},
+        {"required": True,
+         "sql": {"type": "sql", "query": "SELECT count(*) FROM {object} WHERE char_length({property}) <> 3",
+                 "mustBe": 0, "severity": "warning"}},
     ),
     "plain texts": (
         column("string", Seen(100, 0, None, None, 3, 31), different=90, plain=True),
@@ -222,12 +297,12 @@ def test_a_form_that_is_there_leaves_no_room_for_another(key: str) -> None:
 def test_the_evidence_says_how_much_history_it_is() -> None:
     one = column("int", Seen(100, 0, 12, 800), Seen(50, 0, 30, 881))
 
-    evidence = {each.key: each.evidence for each in of_column(one, table(one, keys=("day",)))}
+    evidence = {_short(each): each.evidence for each in of_column(one, table(one, keys=("day",)))}
 
     assert evidence == {
-        "required": "no NULL in 2 of 2 partitions",
-        "minimum": "smallest 12 in 2 of 2 partitions",
-        "maximum": "largest 881 in 2 of 2 partitions",
+        "nullValues": "no NULL in 2 of 2 partitions; a warning: fewer than 30 partitions",
+        "min": "smallest 12 in 2 of 2 partitions; a warning: fewer than 30 partitions",
+        "max": "largest 881 in 2 of 2 partitions; a warning: fewer than 30 partitions",
     }
 
 
@@ -242,10 +317,6 @@ def rows(low: int, high: int) -> list[Any]:
 
 def key(name: str, low: int, high: int, kind: str = "int", **more: Any) -> ColumnFacts:
     return column(kind, Seen(1000, 0, low, high), name=name, **{"different": 1000, **more})
-
-
-def _metric(rule: Any) -> object:
-    return rule.get("metric") if isinstance(rule, dict) else None
 
 
 TABLES: dict[str, tuple[TableFacts, list[Any]]] = {
@@ -304,7 +375,7 @@ def test_the_rows_of_partitions_are_bounded_for_each() -> None:
     days = column("int", *(Seen(size, 0, 1, 9) for size in (90, 120, 100, 110)), name="n")
 
     made = of_table(table(days, keys=("a day",)))
-    (_, band) = [each for each in made if _metric(each) != "duplicateValues"]
+    (band,) = [each for each in made if isinstance(each, dict) and "GROUP BY" in str(each.get("query"))]
 
     grouped = "SELECT `a day` FROM {object} GROUP BY `a day`"
     query = f"SELECT count(*) FROM ({grouped} HAVING count(*) NOT BETWEEN 60 AND 180) AS odd"  # noqa: S608
