@@ -95,13 +95,13 @@ def _within(
     spark: SparkSession, path: str, files: Sequence[str], scope: Scope, types: Mapping[str, StructField]
 ) -> Sequence[str]:
     """The files of these partitions by the names of their folders; by Spark, where one does not tell."""
-    held = [[_held(file, one, types) for one in scope] for file in files]
+    held = [[is_held(file, one, types) for one in scope] for file in files]
     if any(None in each for each in held):
         return within(spark, listing(spark, path, types), scope, only)
     return [file for file, each in zip(files, held, strict=True) if True in each]
 
 
-def _held(file: str, partition: Mapping[str, str], types: Mapping[str, StructField]) -> bool | None:
+def is_held(file: str, partition: Mapping[str, str], types: Mapping[str, StructField]) -> bool | None:
     """Whether a file lies in a partition; None where the text of its folder may be read in several ways."""
     told, answers = named_folders(file), []
     for name, wanted in partition.items():

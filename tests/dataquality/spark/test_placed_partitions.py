@@ -1,0 +1,69 @@
+"""Partitions beside their table: of those that nobody asks for, nothing is opened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fakes.reach import anywhere
+
+from dq.contracts.access.hive_path import PlacedPartition
+from dq.contracts.shared.errors import Unreadable
+from dq.contracts.yaml.parse import parse
+from dq.dataquality.spark.readers.dataset import Dataset, locate, open_table
+from dq.dataquality.spark.readers.placed_partitions import MOST_FOLDERS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: orders
+version: 1.0.0
+status: active
+servers: [{{server: lake, type: local, path: '{lake}', format: parquet}}]
+schema:
+  - name: orders
+    properties:
+      - name: run
+        logicalType: {logical}
+        physicalType: {physical}
+        partitioned: true
+        partitionKeyPosition: 1
+      - {{name: id, logicalType: integer, physicalType: bigint}}
+"""
+
+
+def dataset(folder: Path, logical: str, physical: str) -> Dataset:
+    """A table, one partition per staging root, of which the last alone was kept on disk."""
+    (folder / "lake").mkdir()
+    text = CONTRACT.format(lake=folder / "lake", logical=logical, physical=physical)
+    contract = parse(text.encode(), "orders.odcs.yaml").contract
+    assert contract is not None
+    last = folder / f"staged-{MOST_FOLDERS}" / f"run={MOST_FOLDERS}"
+    last.mkdir(parents=True)
+    pq.write_table(pa.table({"id": pa.array([1, 2], pa.int64())}), last / "part-0.parquet")
+    placed = tuple(
+        PlacedPartition((("run", str(number)),), str(folder / f"staged-{number}" / f"run={number}"))
+        for number in range(MOST_FOLDERS + 1)
+    )
+    return replace(locate(contract, contract.objects[0], None, anywhere()), placed=placed)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("logical", "physical"), [("integer", "int"), ("string", "string")])
+def test_one_of_hundreds_of_staging_folders_is_read_alone(
+    spark: SparkSession, tmp_path: Path, logical: str, physical: str
+) -> None:
+    data = dataset(tmp_path, logical, physical)
+
+    frame = open_table(spark, data, [{"run": str(MOST_FOLDERS)}])
+
+    assert frame.count() == 2
+    with pytest.raises(Unreadable, match=f"from {MOST_FOLDERS + 1} folders, more than {MOST_FOLDERS}"):
+        open_table(spark, data)
