@@ -16,6 +16,7 @@ from dq.dataquality.clauses.foreign_key import Neighbours
 from dq.dataquality.clauses.kind import clauses_of
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.dataset import TEXTS, Dataset, open_table
+from dq.dataquality.spark.readers.placed_partitions import for_hadoop
 from dq.registry.catalog import Catalog
 from dq.registry.publishing.audit.staged_folder import StagedFolder
 from dq.registry.table import TableSpec, fold_location
@@ -45,7 +46,7 @@ def staged_data(
 
     Raises Unreadable where these lie at too many places, or are texts that are typed as one.
     """
-    staged = replace(staging.data, path=_spark(staging.folder.root), format=staging.format, table=None)
+    staged = replace(staging.data, path=for_hadoop(staging.folder.root), format=staging.format, table=None)
     wide = [
         clause.path
         for clause in clauses_of(contract, one, built_in(), Neighbours.of([contract]))
@@ -81,10 +82,5 @@ def _others(staging: Staging) -> dict[str, list[dict[str, str]]]:
                 f"{place} is not called as the partition that the catalog has there.",
                 "Write it anew where its folder is called so, and publish it.",
             )
-        found[_spark(place.removesuffix(below))].append(dict(each.values))
+        found[for_hadoop(place.removesuffix(below))].append(dict(each.values))
     return found
-
-
-def _spark(path: str) -> str:
-    # Hadoop's own client for S3 has the scheme s3a.
-    return f"s3a://{path.removeprefix('s3://')}" if path.startswith("s3://") else path
