@@ -14,7 +14,12 @@ def is_data_name(name: str) -> bool:
     (`_hour=7`). `._COPYING_` ends the name of an upload by Hadoop that has not finished.
     """
     hidden = name.startswith(".") or (name.startswith("_") and "=" not in name)
-    return not hidden and not name.endswith("._COPYING_")
+    return not hidden and not is_unfinished(name)
+
+
+def is_unfinished(name: str) -> bool:
+    """Return whether a file of this name is an upload by Hadoop that has not finished."""
+    return name.endswith("._COPYING_")
 
 
 def is_data_path(path: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from dq.contracts.access.data_files import is_unfinished
 from dq.contracts.schedule import Cycle
 from dq.contracts.schedule.cycle import Partition
 from dq.contracts.shared.data_formats import LAKEHOUSE
@@ -58,8 +59,13 @@ def presence(
         newest: list[datetime] = []
         for partition in cycle.partitions or ((),):
             where = folder(slo, partition, place)
-            inside = [one for one in files.inside(where) if not one.name.startswith(".")]
-            newest += [one.modified_at for one in inside]
+            # Markers count, too: they begin with an underscore.
+            inside = [
+                file
+                for file in files.inside(where)
+                if not file.name.startswith(".") and not is_unfinished(file.name)
+            ]
+            newest += [file.modified_at for file in inside]
             # A writer begins with a folder of its own.
             if not inside and not files.folders(where):
                 return Remains(gone=label(partition) or "the table")

@@ -268,6 +268,17 @@ def test_old_partitions_may_be_forgotten(both: Producer) -> None:
     assert [both.tick(f"2026-05-12T{when}")[0] for when in ("04:10", "05:00")] == [CycleStatus.ON_TIME] * 2
 
 
+def test_an_unfinished_upload_is_no_new_delivery(both: Producer) -> None:
+    both.write("2026-05-11T03:00:00", "_SUCCESS")
+    both.tick("2026-05-11T04:00")
+    both.write("2026-05-11T04:10:00", "part-0.parquet._COPYING_")
+
+    assert both.tick("2026-05-11T04:15") == [CycleStatus.ON_TIME]
+    both.tick("2026-05-11T05:15")
+
+    assert both.first.anew_at is None
+
+
 def test_a_delivery_that_is_made_anew_stays_in_time_and_is_known(both: Producer) -> None:
     both.write("2026-05-11T03:00:00", "_SUCCESS")
     both.tick("2026-05-11T04:00")
