@@ -7,10 +7,13 @@ footer: Spark does not look at it. Source: ParquetToSparkSchemaConverter of Spar
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dq.contracts.shared.counts import first_of
+from dq.contracts.shared.errors import Unreadable
 from dq.contracts.types import DataType
 
 if TYPE_CHECKING:
@@ -79,6 +82,17 @@ def columns(schema: ParquetSchema) -> tuple[ParquetColumn, ...]:
     """Return the columns of a file by its footer."""
     leaves = iter([schema.column(position) for position in range(len(schema))])
     return tuple(_column(field, leaves) for field in schema.to_arrow_schema())
+
+
+def require_distinct(found: Sequence[ParquetColumn], path: str) -> None:
+    """Raise Unreadable for a file with two columns of one name; Spark refuses it, and case does not count."""
+    names = Counter(column.name.lower() for column in found)
+    twice = [column.name for column in found if names[column.name.lower()] > 1]
+    if twice:
+        raise Unreadable(
+            f"{path} has several columns named {first_of([*dict.fromkeys(twice)], 5)}, which Spark refuses.",
+            "Give each column a name of its own; upper and lower case do not count.",
+        )
 
 
 def unreadable_chunk(chunk: ColumnChunkMetaData) -> str:

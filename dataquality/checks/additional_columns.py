@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Property, SchemaObject
+from dq.contracts.shared.counts import first_of
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType
 from dq.dataquality.clauses.clause import Clause, KindTerms, refuse, terms_of
@@ -41,12 +42,16 @@ def clauses(_contract: Contract, one: SchemaObject) -> Iterator[Clause]:
         yield made
 
 
+# A table may have thousands of columns that its contract does not name.
+_MOST_NAMES = 20
+
+
 def judge(clause: Clause, values: Values) -> CheckResult:
     schema = schema_in(values)
     more = list(_more(schema, terms_of(clause, tuple), ""))
     if not more:
         return result(clause, Status.PASS, "none", f"{clause.object}: no additional column", 0.0)
-    names = ", ".join(more)
+    names = first_of(more, _MOST_NAMES)
     mend = "name them in the contract, or drop them"
     message = f"{clause.object}: the contract does not name {names}; {mend}"
     return result(clause, Status.FAIL, names, message, float(len(more)))

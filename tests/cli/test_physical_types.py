@@ -171,3 +171,34 @@ def test_t27_values_that_spark_cannot_read_have_no_verdict_on_any_way(
     }
 
     assert statuses[()] == statuses["--scan",] == of_sample == {"bounds": "error", "required": "error"}
+
+
+@pytest.mark.parametrize("names", [["c", "c"], ["c", "C"]], ids=["the same", "by case"])
+def test_a_file_with_two_columns_of_one_name_is_read_by_no_command(desk: Desk, names: list[str]) -> None:
+    file = desk.folder / "lake" / "part-0.parquet"
+    file.parent.mkdir()
+    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array(["x"])], names=names), file)
+    desk.write("orders.odcs.yaml", CONTRACT.format(lake=desk.folder / "lake", physical="string"))
+
+    tables = desk.dq("tables", "orders.odcs.yaml", "--format", "json")
+    sample = desk.dq("sample", "orders.odcs.yaml", str(file))
+    imported = desk.dq("import", "parquet", "lake", "--output", "new.odcs.yaml")
+
+    assert (tables.code, sample.code, imported.code) == (3, 3, 3)
+    for problem in (tables.json[0]["problem"], sample.err, imported.err):
+        assert "has several columns named" in problem
+
+
+@pytest.mark.parametrize("order", [["a.b", "a"], ["a", "a.b"]])
+def test_a_sample_tells_a_dot_in_a_name_from_a_field_of_a_struct(desk: Desk, order: list[str]) -> None:
+    file = desk.folder / "part-0.parquet"
+    values = {"a.b": pa.array(["x"]), "a": pa.array([{"b": 1}])}
+    pq.write_table(pa.table({name: values[name] for name in order}), file)
+    head, _, _ = CONTRACT.format(lake="lake", physical="string").partition("      - {name: id")
+    named = "      - {name: a.b, logicalType: string, enum: [{value: x}]}\n"
+    struct = "      - {name: a, logicalType: object, properties: [{name: b, logicalType: integer}]}\n"
+    desk.write("orders.odcs.yaml", head + named + struct)
+
+    ran = desk.dq("sample", "orders.odcs.yaml", str(file))
+
+    assert ran.code == 0, ran.all

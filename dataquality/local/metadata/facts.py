@@ -12,7 +12,7 @@ from urllib.parse import quote
 from dq.contracts.access.data_files import is_data_name
 from dq.contracts.access.filesystem import is_remote
 from dq.contracts.access.hive_path import PlacedPartition, named_folders
-from dq.contracts.access.parquet_types import ParquetColumn, columns
+from dq.contracts.access.parquet_types import ParquetColumn, columns, require_distinct
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.types import DataType
 from dq.dataquality.delivery.lake.commit import NOT_UNDERSTOOD
@@ -185,9 +185,11 @@ def _footer(path: str) -> tuple[FileMetaData, tuple[ParquetColumn, ...]]:
     try:
         with opened(path if is_remote(path) else quote(path.removeprefix("file://"))) as source:
             meta = pq.read_metadata(source)
-            return meta, columns(meta.schema)
+            found = columns(meta.schema)
     except (*NOT_OPENED, pa.ArrowException) as error:
         raise Unreadable(f"{path} has no footer that can be read.", "Deliver this file again.") from error
+    require_distinct(found, path)
+    return meta, found
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dq.contracts.access import files
 from dq.contracts.access.parquet_types import columns as parquet_columns
-from dq.contracts.access.parquet_types import unreadable_chunk
+from dq.contracts.access.parquet_types import require_distinct, unreadable_chunk
 from dq.contracts.access.text_format import RFC_4180, TextFormat
 from dq.contracts.columns import row_type
 from dq.contracts.model import SchemaObject
@@ -129,7 +129,9 @@ def _parquet(path: str, data: bytes, one: SchemaObject, _form: TextFormat) -> Sa
     names, arrays = [], []
     try:
         file = parquet.ParquetFile(pa.BufferReader(data))
-        for column in parquet_columns(file.schema):
+        found = parquet_columns(file.schema)
+        require_distinct(found, path)
+        for column in found:
             reason = column.problem or _unreadable_chunks(file.metadata, column.name)
             values = None if column.type is None or reason else _as_spark(file, column.name, column.type)
             if values is None:
@@ -157,9 +159,9 @@ def _as_spark(file: ParquetFile, column: str, kind: DataType) -> ChunkedArray | 
     """Return the values of a column in Spark's type of it, or None where Arrow does not convert them."""
     import pyarrow as pa
 
-    position = file.schema_arrow.names.index(column)
-    values = file.read(columns=[column]).column(0) if file.schema_arrow.names.count(column) == 1 else None
-    values = file.read().column(position) if values is None else values
+    # A dot in a name reads as the way into a struct.
+    read = file.read() if "." in column else file.read(columns=[column])
+    values = read.column(column)
     if isinstance(values.type, pa.BaseExtensionType):
         values = pa.chunked_array([chunk.storage for chunk in values.chunks], type=values.type.storage_type)
     if pa.types.is_null(values.type):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dq.contracts.access.parquet_types import columns
+from dq.contracts.access.parquet_types import columns, require_distinct
 from dq.contracts.shared.errors import Unreadable
 from dq.contracts.shared.install import needing
 from dq.contracts.types import DataType
@@ -31,6 +31,7 @@ def read(source: str) -> list[FoundTable]:
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
                 mend = "Deliver it again if it was cut off, or name a table's folder."
                 raise Unreadable(f"{one.path} is not a Parquet file.", mend) from error
+        require_distinct(found, one.path)
         for column in found:
             note = column.problem or (f"stored as {column.stored}" if column.stored else "")
             said.setdefault(column.name, Counter())[column.type or STRING, note] += 1
