@@ -1,0 +1,174 @@
+"""What was printed at an instant, against what `--as-of` prints of that instant later.
+
+A watcher looks at a few products for weeks while deliveries come in time, late, again or never and are taken
+away, and people acknowledge and silence incidents. After each look, status, incidents and the state of the
+pages are printed; at the end everything is asked again for random instants. Messages on their way are left
+out: they are of no instant but now. The goal is no difference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+
+from _report import arguments, finish
+
+from dq.cli.main import run
+
+BEGIN = datetime(2026, 3, 20, 12, tzinfo=UTC)
+CONTRACT = """\
+apiVersion: v3.2.0
+kind: DataContract
+id: {name}
+version: 1.0.0
+status: active
+servers:
+  - {{server: lake, type: local, path: lake/{name}, format: parquet}}
+schema:
+  - name: {name}
+    properties:
+      - {{name: day, logicalType: date, physicalType: date, partitioned: true, partitionKeyPosition: 1}}
+      - {{name: id, logicalType: integer, physicalType: bigint}}
+slaProperties:
+  - id: daily
+    property: frequency
+    value: 1
+    unit: d
+    element: {name}
+    schedule: "0 {hour} * * *"
+    customProperties:
+      - property: delivery
+        vendor: dq
+        value: {{grace: 30m, partition: {{day: "{{due - 1d:%F}}"}}, objective: {objective}%, window: 10d}}
+"""
+PRODUCTS = {"orders": (6, 90), "refunds": (6, 80), "visits": (7, 95), "stock": (9, 70), "prices": (11, 90)}
+
+
+class Scene:
+    """A working folder with a registry, its lake and its store."""
+
+    def __init__(self, folder: Path, draw: random.Random) -> None:
+        self.folder, self.draw = folder, draw
+        self.happened: Counter[str] = Counter()
+        (folder / "registry").mkdir()
+        (folder / "registry" / "dq-policy.yaml").write_text("{}")
+        for name, (hour, objective) in PRODUCTS.items():
+            text = CONTRACT.format(name=name, hour=hour, objective=objective)
+            (folder / "registry" / f"{name}.odcs.yaml").write_text(text)
+            (folder / "lake" / name).mkdir(parents=True)
+
+    def dq(self, *words: str) -> tuple[int, str]:
+        """Exit code and output of a command line, in this process."""
+        out = StringIO()
+        with chdir(self.folder), redirect_stdout(out), redirect_stderr(StringIO()):
+            return run([*words]), out.getvalue()
+
+    def change(self, now: datetime) -> None:
+        """Deliveries of the last days that come, come again or are taken away, and what people do."""
+        for name in PRODUCTS:
+            for back in (1, 2, 3):
+                day = f"{now - timedelta(days=back):%F}"
+                marker = self.folder / "lake" / name / f"day={day}" / "_SUCCESS"
+                chance = self.draw.random()
+                if not marker.exists() and chance < (0.2 if back == 1 else 0.08):
+                    self._deliver(marker, now, "delivered")
+                elif marker.exists() and chance < 0.03:
+                    self._deliver(marker, now, "delivered again")
+                elif marker.exists() and chance > 0.98:
+                    shutil.rmtree(marker.parent)
+                    self.happened["taken away"] += 1
+        at = ("--as-of", stamp(now))
+        still = [
+            one["id"] for one in json.loads(self.dq("incidents", *at, "--format", "json")[1])["incidents"]
+        ]
+        if still and self.draw.random() < 0.15:
+            code, _ = self.dq("ack", self.draw.choice(still), "--by", "ana", *at)
+            self.happened["acknowledged"] += not code
+        if self.draw.random() < 0.08:
+            name = self.draw.choice(list(PRODUCTS))
+            code, _ = self.dq("silence", name, "--for", "5h", "--reason", "move", "--by", "ben", *at)
+            self.happened["silenced"] += not code
+
+    def _deliver(self, marker: Path, now: datetime, what: str) -> None:
+        marker.parent.mkdir(exist_ok=True)
+        marker.write_text("")
+        came = (now - timedelta(minutes=self.draw.randrange(1, 90))).timestamp()
+        os.utime(marker, (came, came))
+        self.happened[what] += 1
+
+    def printed(self, at: str, *, portal: bool) -> dict[str, object]:
+        """What the commands print as of an instant."""
+        _, text = self.dq("status", "registry", "--as-of", at, "--format", "json")
+        status = json.loads(text)
+        status.pop("outstanding")
+        shown: dict[str, object] = {
+            "status": status,
+            "status as text": self.dq("status", "registry", "--as-of", at)[1].split("Alerts that")[0],
+            "incidents": json.loads(self.dq("incidents", "--as-of", at, "--format", "json")[1]),
+            "incidents --all": json.loads(
+                self.dq("incidents", "--all", "--as-of", at, "--format", "json")[1]
+            ),
+        }
+        if portal:
+            with tempfile.TemporaryDirectory() as name:
+                self.dq("portal", "build", f"{name}/site", "registry", "--as-of", at)
+                files = sorted(Path(name).glob("site/products/*/status.json"))
+                shown["portal"] = [json.loads(file.read_text()) for file in files]
+        return shown
+
+
+def stamp(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def differences(before: object, after: object, path: str = "") -> list[str]:
+    """Places at which two values of JSON differ."""
+    if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
+        return [one for key in before for one in differences(before[key], after[key], f"{path}/{key}")]
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        pairs = enumerate(zip(before, after, strict=True))
+        return [one for number, (b, a) in pairs for one in differences(b, a, f"{path}/{number}")]
+    return [] if before == after else [f"{path}: {str(before)[:150]!r} -> {str(after)[:150]!r}"]
+
+
+def main() -> int:
+    args = arguments(__doc__ or "", seed="of the random draws")
+    instants, portals = (40, 4) if args.quick else (200, 20)
+    draw = random.Random(args.seed or 1)
+    for name in os.environ:
+        if name.startswith(("DQ_", "SLACK_")):
+            del os.environ[name]
+    wrong: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as given:
+        scene = Scene(Path(given), draw)
+        now, live = BEGIN, dict[str, dict[str, object]]()
+        while len(live) < instants:
+            scene.change(now)
+            scene.dq("watch", "registry", "--as-of", stamp(now), "--channel", "console")
+            live[stamp(now)] = scene.printed(stamp(now), portal=len(live) % (instants // portals) == 0)
+            now += timedelta(minutes=draw.randrange(20, 400))
+        for at in draw.sample(list(live), instants):
+            again = scene.printed(at, portal="portal" in live[at])
+            for what, before in live[at].items():
+                found = differences(before, again[what])
+                wrong[what] += len(found)
+                for one in found[:2]:
+                    if sum(wrong.values()) < 40:
+                        print(f"{at} {what} {one}")
+    for what, count in sorted(scene.happened.items()):
+        print(f"{what:<44}{count:>10}")
+    metrics: dict[str, float] = {"instants": instants, "differences": sum(wrong.values())}
+    return finish(metrics, {"differences": ("<", 0.5)}, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
