@@ -21,7 +21,7 @@ from dq.dataquality.delivery.sources.evidence import Evidence, SourceAnswer
 from dq.dataquality.delivery.state import watermarks
 from dq.dataquality.delivery.state.keys import Key, key_of, parts
 from dq.dataquality.delivery.state.tables import cycle as cycles_table
-from dq.dataquality.delivery.state.tables import cycle_event
+from dq.dataquality.delivery.state.tables import cycle_event, cycle_state
 from dq.dataquality.delivery.status import CycleVerdict
 
 
@@ -100,7 +100,15 @@ def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
     made = [one for one in moves if one.before.id in standing]
     if not made:
         return standing
-    tx.execute(update(cycles_table).where(columns.id == bindparam("row")), [_values(one) for one in made])
+    rows = [(one.before, _values(one)) for one in made]
+    tx.execute(update(cycles_table).where(columns.id == bindparam("row")), [values for _, values in rows])
+    states = [
+        {"cycle_id": kept.id, "at": now, **{name: values[name] for name in _SHOWN}}
+        for kept, values in rows
+        if any(values[name] != shown for name, shown in _shown(kept).items())
+    ]
+    if states:
+        tx.execute(insert(cycle_state), states)
     newest: dict[Key, datetime] = {}
     for one in made:
         cycle, at = one.before.cycle, one.delivered_at
@@ -126,6 +134,17 @@ def move_all(tx: Connection, moves: Sequence[Move], now: datetime) -> set[int]:
     return standing
 
 
+_SHOWN = (
+    "status", "reason", "delivered_at", "first_seen_at", "source", "claims", "arriving_since", "gone_since",
+    "anew_at",
+)  # fmt: skip
+
+
+def _shown(kept: Kept) -> dict[str, object]:
+    """Return what is shown of a cycle, as its row has it."""
+    return {name: getattr(kept, name) for name in _SHOWN} | {"claims": _claims(kept.claims) or None}
+
+
 def release_held(tx: Connection, root: str) -> None:
     """Forget which cycles were held back under a root, once its incident has ended."""
     tx.execute(update(cycles_table).where(cycles_table.c.held == root).values(held=None))
@@ -145,7 +164,7 @@ def _values(one: Move) -> dict[str, object]:
         if revoked
         else (evidence.first_seen if evidence else None) or before.first_seen_at,
         "source": evidence.source if evidence and one.delivered_at else None,
-        "claims": _claims(evidence.claims) if evidence else None,
+        "claims": (_claims(evidence.claims) or None) if evidence else None,
         "arriving_since": (before.arriving_since or arriving) if arriving else None,
         "look_again_at": one.look_again_at,
         "gone_since": one.gone_since,

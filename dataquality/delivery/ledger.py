@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, not_, or_, select
 
@@ -229,10 +230,15 @@ def kept(row: Row) -> Kept:  # type: ignore[type-arg]  # rows of a plain select 
         status=CycleStatus(row.status),
         contract_hash=row.contract_hash or "",
         excuse=made.excuse,
-        claims=tuple(
-            SourceAnswer(source, datetime.fromisoformat(at) if at else None, rows)
-            for source, at, rows in row.claims or ()
-        ),
+        claims=claims_of(row.claims),
+    )
+
+
+def claims_of(written: Sequence[Sequence[Any]] | None) -> tuple[SourceAnswer, ...]:
+    """Return the claims that a row holds as lists of [source, delivered_at, rows]."""
+    return tuple(
+        SourceAnswer(source, datetime.fromisoformat(at) if at else None, rows)
+        for source, at, rows in written or ()
     )
 
 

@@ -11,7 +11,14 @@ from sqlalchemy import Connection, Select, and_, delete, insert, select, update
 
 from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery.state.keys import AT_ONCE
-from dq.dataquality.delivery.state.tables import cycle, cycle_event, cycle_excuse, cycle_month, receipt
+from dq.dataquality.delivery.state.tables import (
+    cycle,
+    cycle_event,
+    cycle_excuse,
+    cycle_month,
+    cycle_state,
+    receipt,
+)
 from dq.store.engine import Store
 
 # What can still change stays, whatever its age.
@@ -57,6 +64,7 @@ def _some(store: Store, before: datetime) -> int:
         _roll_up(tx, Counter((*row[1:4], f"{row.due_at:%Y-%m}", row.status) for row in rows))
         ids = [row.id for row in rows]
         tx.execute(delete(cycle_event).where(cycle_event.c.cycle_id.in_(ids)))
+        tx.execute(delete(cycle_state).where(cycle_state.c.cycle_id.in_(ids)))
         tx.execute(delete(cycle).where(columns.id.in_(ids)))
     return len(rows)
 

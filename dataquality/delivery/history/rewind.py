@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, select
 
 from dq.contracts.shared.outcome import CycleStatus
 from dq.dataquality.delivery.history.changes import StatusChange, change
-from dq.dataquality.delivery.ledger import OPEN, Kept
+from dq.dataquality.delivery.ledger import OPEN, Kept, claims_of
 from dq.dataquality.delivery.sources.evidence import Evidence, SourceAnswer
 from dq.dataquality.delivery.state.keys import parts
-from dq.dataquality.delivery.state.tables import cycle_event
+from dq.dataquality.delivery.state.tables import cycle_event, cycle_state
 from dq.dataquality.delivery.status import judge_on
 
 
@@ -32,8 +33,39 @@ def rewound(tx: Connection, cycles: Sequence[Kept], at: datetime | None) -> list
     if at is None:
         return list(cycles)
     due = [kept for kept in cycles if kept.cycle.due_at <= at]
-    changes = _changes(tx, [kept.id for kept in due])
-    return [_at(kept, changes.get(kept.id, ()), at) for kept in due]
+    ids = [kept.id for kept in due]
+    states, changes = _states(tx, ids, at), _changes(tx, ids)
+    return [
+        _as_stored(kept, states[kept.id]) if kept.id in states else _at(kept, changes.get(kept.id, ()), at)
+        for kept in due
+    ]
+
+
+def _states(tx: Connection, ids: Iterable[int], at: datetime) -> dict[int, Any]:
+    """Return the last row of `cycle_state` by an instant, by cycle."""
+    found: dict[int, Any] = {}
+    for part in parts(list(ids)):
+        asked = select(cycle_state).where(cycle_state.c.cycle_id.in_(part), cycle_state.c.at <= at)
+        for row in tx.execute(asked.order_by(cycle_state.c.id)):
+            found[row.cycle_id] = row
+    return found
+
+
+def _as_stored(kept: Kept, state: Any) -> Kept:
+    status = CycleStatus(state.status)
+    return replace(
+        kept,
+        status=status,
+        reason=state.reason,
+        delivered_at=state.delivered_at,
+        first_seen_at=state.first_seen_at,
+        source=state.source,
+        claims=claims_of(state.claims),
+        arriving_since=state.arriving_since,
+        gone_since=state.gone_since,
+        anew_at=state.anew_at,
+        excuse=kept.excuse if status is CycleStatus.EXCUSED else "",
+    )
 
 
 def _changes(tx: Connection, ids: Iterable[int]) -> dict[int, list[StatusChange]]:
@@ -46,6 +78,7 @@ def _changes(tx: Connection, ids: Iterable[int]) -> dict[int, list[StatusChange]
 
 
 def _at(kept: Kept, changes: Sequence[StatusChange], at: datetime) -> Kept:
+    """Return a cycle that had not changed by then, or that an older dq changed, by its events."""
     before = [one for one in changes if one.at <= at]
     seen = kept.first_seen_at if kept.first_seen_at and kept.first_seen_at <= at else None
     arriving = kept.arriving_since if kept.arriving_since and kept.arriving_since <= at else None

@@ -161,6 +161,24 @@ cycle_event = Table(
     Column("proof", Json),
 )
 
+cycle_state = Table(
+    "cycle_state",
+    metadata,
+    # What is shown of a cycle, each time that it changed: past instants are read from here.
+    Column("id", Integer, primary_key=True),
+    Column("cycle_id", ForeignKey("cycle.id"), nullable=False, index=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("delivered_at", UtcDateTime),
+    Column("first_seen_at", UtcDateTime),
+    Column("source", String(8)),
+    Column("claims", Json),
+    Column("arriving_since", UtcDateTime),
+    Column("gone_since", UtcDateTime),
+    Column("anew_at", UtcDateTime),
+)
+
 cycle_excuse = Table(
     "cycle_excuse",
     metadata,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from dq.contracts.access.data_location import CATALOGS, resolve, server_of
 from dq.contracts.access.hive_path import PlacedPartition
@@ -24,9 +24,9 @@ from dq.dataquality.model.metric import Failure
 from dq.dataquality.spark.error_redaction import attempt
 from dq.dataquality.spark.partitions import only
 from dq.dataquality.spark.readers.csv_reader import csv_frame
-from dq.dataquality.spark.readers.file_schemas import is_held, named_folders, typed_by_files
+from dq.dataquality.spark.readers.file_schemas import named_folders, typed_by_files
 from dq.dataquality.spark.readers.json_reader import json_frame
-from dq.dataquality.spark.readers.placed_partitions import for_hadoop, united
+from dq.dataquality.spark.readers.placed_partitions import for_hadoop, in_scope, united
 from dq.dataquality.spark.readers.text_files import base_of, listing, reader_of, within
 from dq.dataquality.spark.schema import ddl
 from dq.dataquality.text.text_types import carried, text_row_type
@@ -122,7 +122,9 @@ def open_table(
     adds for itself are left out, unless the contract names them. Raises Unreadable when there is no such
     place, or it cannot be opened, and UsageError for partitions as `only` does.
     """
-    dataset = replace(dataset, placed=_in_scope(dataset, scope or ()))
+    if dataset.placed:
+        placed = in_scope(dataset.placed, scope or (), _partition_types(dataset))
+        dataset = replace(dataset, placed=placed)
     if dataset.placed:
         return _with_placed(spark, dataset)
     frame = attempt(lambda: _read(spark, dataset, scope or ()))
@@ -139,18 +141,6 @@ def open_table(
 
 # What Spark says of a folder that is there and has no file.
 _WITHOUT_FILES = ("UNABLE_TO_INFER_SCHEMA", "No Avro files found")
-
-
-def _in_scope(dataset: Dataset, scope: Sequence[Mapping[str, str]]) -> tuple[PlacedPartition, ...]:
-    """Return the placed partitions that may be among these (none: all of them)."""
-    if not scope or not dataset.placed:
-        return dataset.placed
-    types = _partition_types(dataset)
-    return tuple(
-        placed
-        for placed in dataset.placed
-        if any(is_held(f"{quote(placed.folder)}/", wanted, types) is not False for wanted in scope)
-    )
 
 
 def _with_placed(spark: SparkSession, dataset: Dataset) -> DataFrame:

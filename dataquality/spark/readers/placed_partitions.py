@@ -6,13 +6,16 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from dq.contracts.access.hive_path import PlacedPartition
 from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.spark.partitions import only, without
+from dq.dataquality.spark.readers.file_schemas import is_held
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField
 
 # Each folder is a plan of its own; beyond so many, Spark plans for longer than it reads.
 MOST_FOLDERS = 200
@@ -21,6 +24,21 @@ MOST_FOLDERS = 200
 def for_hadoop(path: str) -> str:
     """The address as Hadoop's own client for S3 has it, with the scheme s3a."""
     return f"s3a://{path.removeprefix('s3://')}" if path.startswith("s3://") else path
+
+
+def in_scope(
+    placed: Sequence[PlacedPartition], scope: Sequence[Mapping[str, str]], types: Mapping[str, StructField]
+) -> tuple[PlacedPartition, ...]:
+    """Return those that may be among the partitions of a scope; none of these stands for all.
+
+    `types` are those of the partition columns, by their lower case.
+    """
+    return tuple(
+        partition
+        for partition in placed
+        if not scope
+        or any(is_held(f"{quote(partition.folder)}/", wanted, types) is not False for wanted in scope)
+    )
 
 
 def united(

@@ -18,7 +18,7 @@ from dq.dataquality.delivery import ledger
 from dq.dataquality.delivery.history import audit, excusing, parquet, replay, retention, soundness
 from dq.dataquality.delivery.history.changes import keys
 from dq.dataquality.delivery.state.excuses import Excuse
-from dq.dataquality.delivery.state.tables import cycle, cycle_event, cycle_excuse, cycle_month
+from dq.dataquality.delivery.state.tables import cycle, cycle_event, cycle_excuse, cycle_month, cycle_state
 from dq.store.engine import Store, open_store
 
 MORE = 'partition: {day: "{due - 1d:%Y-%m-%d}"}, evidence: [receipt, marker, file]'
@@ -145,6 +145,7 @@ def test_a_changed_and_a_lost_row_are_found(watcher: TableWatcher) -> None:
     with watcher.store.write() as tx:
         second = select(cycle.c.id).where(cycle.c.due_at == at("2026-05-12T04:00")).scalar_subquery()
         tx.execute(delete(cycle_event).where(cycle_event.c.cycle_id == second))
+        tx.execute(delete(cycle_state).where(cycle_state.c.cycle_id == second))
         tx.execute(delete(cycle).where(cycle.c.due_at == at("2026-05-12T04:00")))
         third = cycle.c.due_at == at("2026-05-13T04:00")
         tx.execute(update(cycle).where(third).values(breach_at=at("2026-05-13T09:00")))
@@ -172,6 +173,7 @@ def test_a_row_of_another_release_says_so(watcher: TableWatcher) -> None:
 def test_the_last_rows_are_not_lost_unseen(watcher: TableWatcher) -> None:
     with watcher.store.write() as tx:
         tx.execute(delete(cycle_event))
+        tx.execute(delete(cycle_state))
         tx.execute(delete(cycle).where(cycle.c.due_at > at("2026-05-12T04:00")))
 
     assert [one.due_at for one in audited(watcher).wrong] == [at("2026-05-13T04:00"), at("2026-05-14T04:00")]
