@@ -11,9 +11,10 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from dq.contracts.node import Node
+from dq.contracts.shared import other_vocabularies
 from dq.contracts.shared.outcome import Finding, Location, mistake
 from dq.contracts.shared.source_map import PLACE, Place
-from dq.contracts.shared.spelling import nearest, suggestion
+from dq.contracts.shared.spelling import nearest, one_of, suggestion
 
 # pydantic's error type -> what the value must be, and an example of it.
 _WANTED = {
@@ -90,7 +91,7 @@ def explain(
         # What is written below its key begins with something that is not meant.
         at = min(at, holder.at_key(str(key)), key=lambda one: one.line)
     if kind == "extra_forbidden":
-        return _unknown_key(model, detail["loc"], holder, str(key), path)
+        return _unknown_key(model, detail["loc"], holder, str(key), value, path)
     if kind == "missing":
         what = holder.path or _named(model)
         return mistake("missing-key", f"{what} needs {key!r}.", f"Add '{key}: …'.", holder.at(), path)
@@ -121,6 +122,9 @@ def explain(
         return mistake("wrong-type", message, f'Quote it: {begin}"{written}".', at, path)
     message = f"{name} must be {wanted}, not {read_as(value)}."
     mend = f"Write {begin}{example}."
+    if wanted == "a mapping" and isinstance(value, str) and "purpose" in keys_at(model, detail["loc"]):
+        text = json.dumps(value, ensure_ascii=False) if len(value) < 80 else "…"
+        mend = f"Write {begin}{{purpose: {text}}}."
     if isinstance(value, str) and kind in ("bool_type", "int_type", "float_type"):
         message = f"{name} must be {wanted}, and {value!r} is text."
         if _looks_right(kind, value):
@@ -131,13 +135,15 @@ def explain(
 
 
 def _unknown_key(
-    model: type[Node], loc: tuple[int | str, ...], holder: Place, key: str, path: str
+    model: type[Node], loc: tuple[int | str, ...], holder: Place, key: str, value: object, path: str
 ) -> Finding:
     known = sorted(keys_at(model, loc[:-1]))
     where = holder.path or _named(model)
     hint = nearest(key, known)
     if key == "$ref":
         mend = "ODCS has no $ref: write the element out, or share it with a YAML anchor."
+    elif translated := other_vocabularies.hint(key, value, known, holder.keys):
+        mend = translated
     elif hint and hint != key and _is_meant(key.lower(), hint.lower()):
         mend = f"Did you mean {hint!r}?"
     elif inside := _that_hold(model, loc, key):
@@ -182,7 +188,7 @@ def _wrong_word(detail: ErrorDetails, name: str, value: Any, at: Location, path:
     expected = str(detail.get("ctx", {}).get("expected", ""))
     words = [word.strip("' ") for word in expected.replace(" or ", ", ").split(",")]
     shown = f"{value!r}" if isinstance(value, str) else read_as(value)
-    mend = suggestion(value, words, f"Write one of {', '.join(words)}.")
+    mend = suggestion(value, words, f"Write {one_of(words)}.")
     return mistake("unknown-value", f"{name} is {shown}, which is not one that it can have.", mend, at, path)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -28,6 +28,11 @@ def suggestion(word: object, known: Iterable[str], otherwise: str) -> str:
     """Asks for the known word that is near; what else to say where none is, or where a text was meant."""
     near = nearest(word, known) if isinstance(word, str) else None
     return f"Did you mean {near!r}?" if near else otherwise
+
+
+def one_of(words: Sequence[str]) -> str:
+    """The words to choose from, after "Write": `date`, or `one of string, varchar`."""
+    return words[0] if len(words) == 1 else f"one of {', '.join(words)}"
 
 
 @lru_cache(4)

@@ -101,7 +101,7 @@ def judged(clause: Clause, values: Values) -> CheckResult:
     measured = Fraction(100 * found, total) if _in_percent(clause) and total else Fraction(found)
     kept = clause.limit.threshold.holds(measured) if clause.limit else found == 0
     observed = _observed(clause, found, total, measured)
-    message = f"{subject(clause)}: {observed}{_complaint(clause)}{ending(clause, kept)}"
+    message = f"{subject(clause)}: {observed}{_complaint(clause, observed)}{ending(clause, kept)}"
     made = result(clause, Status.PASS if kept else Status.FAIL, observed, message, float(measured))
     rows, failed = (total, found) if clause.of_rows else (found, None)
     return replace(
@@ -158,9 +158,22 @@ def ending(clause: Clause, kept: bool) -> str:
     return ("" if kept else f"; allowed: {clause.allowed}") + (f" ({clause.note})" if clause.note else "")
 
 
-def _complaint(clause: Clause) -> str:
+def _complaint(clause: Clause, observed: str) -> str:
+    """What is wrong with the rows, as the verb of a sentence about them: `1 row is NULL`, `2 rows are`."""
     ask = clause.ask
-    return f" {ask.complaint}" if isinstance(ask, RowTest | UniqueKey | ForeignKey) and ask.complaint else ""
+    if not isinstance(ask, RowTest | UniqueKey | ForeignKey) or not ask.complaint:
+        return ""
+    verb, space, complement = ask.complaint.partition(" ")
+    if observed.rstrip(")").endswith(" row"):
+        verb = _SINGULAR.get(verb, verb)
+    return f" {verb}{space}{complement}"
+
+
+# Verbs of complaints, our own and those that plug-ins are likely to use -> what one row does.
+_SINGULAR = {
+    "are": "is", "break": "breaks", "do": "does", "have": "has", "lack": "lacks", "refer": "refers",
+    "repeat": "repeats",
+}  # fmt: skip
 
 
 def _observed(clause: Clause, found: int, total: int | None, measured: Fraction) -> str:

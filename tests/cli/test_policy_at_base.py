@@ -140,7 +140,7 @@ def test_a_policy_of_which_only_the_comments_change_is_not_told(scene: Scene) ->
         pytest.param(
             {"policy": None},
             {"policy": owner("warning")},
-            'the branch adds a policy for registry: rules.missing-owner nothing → {"severity": "warning"}.',
+            'the branch adds a policy for registry: rules.missing-owner added: {"severity": "warning"}.',
             id="added",
         ),
         pytest.param(

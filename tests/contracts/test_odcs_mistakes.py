@@ -72,6 +72,68 @@ HINTS = {
         "team: {username: ana}",
         "team has no key 'username'. It stands under 'members'.",
     ),
+    "nullable: false (T62)": (
+        "schema: [{name: t, properties: [{name: c, nullable: false}]}]",
+        "schema[0].properties[0] has no key 'nullable'. Write 'required: true'.",
+    ),
+    "isNullable: true (T62)": (
+        "schema: [{name: t, properties: [{name: c, isNullable: true}]}]",
+        "schema[0].properties[0] has no key 'isNullable'."
+        " Leave it out: a value may be NULL unless the property says 'required: true'.",
+    ),
+    "nullable with a word (T62)": (
+        "schema: [{name: t, properties: [{name: c, nullable: maybe}]}]",
+        "schema[0].properties[0] has no key 'nullable'."
+        " Write 'required: true' where no value may be NULL, and leave it out elsewhere.",
+    ),
+    "a type that is a logical one (T62)": (
+        "schema: [{name: t, properties: [{name: c, type: string}]}]",
+        "schema[0].properties[0] has no key 'type'. Write 'logicalType: string'.",
+    ),
+    "a type of a table (T62)": (
+        "schema: [{name: t, properties: [{name: c, type: 'decimal(10, 2)'}]}]",
+        "schema[0].properties[0] has no key 'type'."
+        " Write 'logicalType: number' and 'physicalType: \"decimal(10, 2)\"'.",
+    ),
+    "a type next to a logical one (T62)": (
+        "schema: [{name: t, properties: [{name: c, logicalType: string, type: varchar(10)}]}]",
+        "schema[0].properties[0] has no key 'type'. Write 'physicalType: varchar(10)'.",
+    ),
+    "the type of an object (T62)": (
+        "schema: [{name: t, type: table}]",
+        "schema[0] has no key 'type'. Write 'physicalType: table'.",
+    ),
+    "a type of the contract, which has none (T62)": (
+        "type: table",
+        "the contract has no key 'type'. Put what is your own under 'customProperties'.",
+    ),
+    "columns (T62)": (
+        "schema: [{name: t, columns: [{name: c}]}]",
+        "schema[0] has no key 'columns'. ODCS calls it 'properties'.",
+    ),
+    "columns as a mapping (T62)": (
+        "schema: [{name: t, columns: {c: {}}}]",
+        "schema[0] has no key 'columns'."
+        " ODCS calls it 'properties', a list: 'properties: [{name: …, logicalType: …}]'.",
+    ),
+    "a primary key of ODCS 2 (T62)": (
+        "schema: [{name: t, properties: [{name: c, isPrimaryKey: true}]}]",
+        "schema[0].properties[0] has no key 'isPrimaryKey'. Write 'primaryKey: true'.",
+    ),
+    "a schema for editors (T62)": (
+        "$schema: https://example.com/odcs.json",
+        "the contract has no key '$schema'. Write it as a comment, which editors read:"
+        " '# yaml-language-server: $schema=https://example.com/odcs.json'.",
+    ),
+    "a description that is a text (T62)": (
+        "description: 'One row: per \"order\".'",
+        "description must be a mapping, not the text 'One row: per \"order\".'."
+        ' Write description: {purpose: "One row: per \\"order\\"."}.',
+    ),
+    "a word where only one is possible (T62)": (
+        "kind: Treaty",
+        "kind is 'Treaty', which is not one that it can have. Write DataContract.",
+    ),
     "a word that is like nothing": (
         "silver: a",
         "the contract has no key 'silver'. Put what is your own under 'customProperties'.",

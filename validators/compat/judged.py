@@ -94,7 +94,8 @@ class Judged:
     @property
     def problem(self) -> str:
         """What happened, in a sentence."""
-        shown = f" ({_short(self.before)} → {_short(self.after)})" if self.attribute else ""
+        values = _values(self.before, self.after)
+        shown = f" ({values})" if self.attribute and values else ""
         said = f"{self.path or self.contract}: {RULES[self.rule].problem}{shown}."
         earlier = f" Version {self.against} promised otherwise." if self.against else ""
         return f"{said} {self.note}".strip() + earlier
@@ -146,8 +147,16 @@ class Judged:
         }
 
 
+def _values(before: object, after: object) -> str:
+    if after is None:
+        return "" if before is None else f"removed: {_short(before)}"
+    if before is None:
+        return f"added: {_short(after)}"
+    return f"{_short(before)} → {_short(after)}"
+
+
 def _short(value: object) -> str:
-    text = "nothing" if value is None else str(value)
+    text = str(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 
@@ -213,7 +222,7 @@ def judged(
 def lowered(change: Judged, bump: Bump, *, waived: str = "", why: str = "") -> Judged:
     """The same change where it does not matter: its effect stays, its level is info.
 
-    `why` is told of what would matter otherwise.
+    `why` is values of what would matter otherwise.
     """
     note = f"{change.note} {why}".strip() if change.verdict is not Verdict.OK else change.note
     return replace(change, level=Level.INFO, verdict=Verdict.OK, bump=bump, waived=waived, note=note)

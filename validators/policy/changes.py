@@ -142,17 +142,21 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
             yield from (f"{key} without {_short(one)}" for one in old or [] if one not in (new or []))
             yield from (f"{key} with {_short(one)}" for one in new or [] if one not in (old or []))
         else:
-            yield f"{key} {_short(old)} → {_short(new)}"
+            yield f"{key} {_motion(old, new)}"
 
 
 def _of_mapping(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     for name in sorted({*old, *new}, key=str):
         if old.get(name) != new.get(name):
-            yield f"{key}.{name} {_short(old.get(name))} → {_short(new.get(name))}"
+            yield f"{key}.{name} {_motion(old.get(name), new.get(name))}"
+
+
+def _motion(old: object, new: object) -> str:
+    if old is None or new is None:
+        return f"removed: {_short(old)}" if new is None else f"added: {_short(new)}"
+    return f"{_short(old)} → {_short(new)}"
 
 
 def _short(value: object) -> str:
-    if value is None:
-        return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

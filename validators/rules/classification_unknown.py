@@ -17,7 +17,7 @@ Good:
 Mend: Use one of the policy's classifications. Without such a list, any word will do.
 """
 
-from dq.contracts.shared.spelling import suggestion
+from dq.contracts.shared.spelling import one_of, suggestion
 from dq.validators.rule import Argument, Context, Contract, Faults, Rule, Severity, fault
 
 KNOWN: Argument[tuple[str, ...]] = Argument(
@@ -31,7 +31,7 @@ def check(_contract: Contract, context: Context) -> Faults:
         written = prop.classification
         if written is None or (written.strip() and (not known or written.lower() in known)):
             continue
-        listed = f"Write one of {', '.join(known.values())}." if known else "Write a word, or remove the key."
+        listed = f"Write {one_of(list(known.values()))}." if known else "Write a word, or remove the key."
         mend = suggestion(written, known.values(), listed)
         yield fault(prop, "classification", f"{written!r} is not a known classification.", mend)
 

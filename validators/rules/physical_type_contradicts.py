@@ -18,6 +18,7 @@ Mend: Correct the one that is wrong.
 """
 
 from dq.contracts import types
+from dq.contracts.shared.spelling import one_of
 from dq.validators.facts.lake import on_lake
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
@@ -38,9 +39,9 @@ def check(contract: Contract, context: Context) -> Faults:
         if contract.odcs < (3, 1, 0) and prop.logical_type == "date" and physical.name in _TIMESTAMPS:
             continue
         if not types.carries(physical, prop.logical_type):
-            carriers = ", ".join(types.CARRIERS[prop.logical_type])
+            carriers = one_of(types.CARRIERS[prop.logical_type])
             message = f"{physical} cannot hold values of the logical type {prop.logical_type!r}."
-            yield fault(prop, "physicalType", message, f"Write one of {carriers}, or correct logicalType.")
+            yield fault(prop, "physicalType", message, f"Write {carriers}, or correct logicalType.")
 
 
 RULE = Rule("physical-type-contradicts", Severity.WARNING, __doc__, check)

@@ -19,7 +19,8 @@ Mend: Write the type as Spark SQL does. Contracts of which no server is a lake m
 
 import re
 
-from dq.contracts import types
+from dq.contracts import columns, types
+from dq.contracts.model import Property
 from dq.contracts.shared.spelling import nearest
 from dq.validators.facts.lake import on_lake
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
@@ -32,6 +33,13 @@ _MEANT = {
     "bytes": "binary",
 }  # fmt: skip
 
+# Words for a type that has parts -> how Spark SQL writes one.
+_NESTED = {
+    **dict.fromkeys(("object", "struct", "record", "row"), "struct<name:string,amount:bigint>"),
+    **dict.fromkeys(("array", "list"), "array<struct<name:string,amount:bigint>>"),
+    **dict.fromkeys(("map", "dict"), "map<string,bigint>"),
+}
+_LONGEST = 100
 
 # What databases have and lakes do not; the checker says that it is not tested.
 _TIME = re.compile(r"(?i)\s*time(tz)?\s*(\(\d\))?(\s+with(out)? time zone)?\s*")
@@ -51,7 +59,21 @@ def check(contract: Contract, context: Context) -> Faults:
             hint = _MEANT.get(word) or nearest(word, types.CANONICAL)
             known = word in types.CANONICAL
             mend = f"Write {hint!r}." if hint and not known else "Write it as Spark SQL does."
-            yield fault(prop, "physicalType", f"physicalType {written!r}: {error}.", mend)
+            yield fault(
+                prop, "physicalType", f"physicalType {written!r}: {error}.", _nested(prop, word) or mend
+            )
+
+
+def _nested(prop: Property, word: str) -> str | None:
+    """How to write a struct, array or map: with the parts that the contract declares, where it does."""
+    example = _NESTED.get(word)
+    if example is None:
+        return None
+    if prop.properties or prop.items is not None or prop.map is not None:
+        declared = columns.catalog_type(prop.model_copy(update={"physical_type": None}))
+        if declared.parts and len(str(declared)) <= _LONGEST:
+            return f"Write '{declared}', which its parts make, or leave physicalType out."
+    return f"Write it with the types of its parts, e.g. '{example}'."
 
 
 RULE = Rule("physical-type-unknown", Severity.WARNING, __doc__, check, after=("decimal-without-precision",))

@@ -104,7 +104,7 @@ FAULTS = {
         "description: all",
         (
             6, 14, "wrong-type", "description", "description must be a mapping, not the text 'all'.",
-            "Write description: {…}.",
+            "Write description: {purpose: \"all\"}.",
         ),
     ),
     "nothing for a list": (

@@ -127,7 +127,7 @@ def test_keys_are_looked_up_in_the_other_contracts_data(spark: SparkSession) -> 
     assert [one for one in alone.results if one.check == "relationship"] == []
     (told,) = [one for one in report.results if one.check == "relationship"]
     assert told.message == (
-        "orders.customer: 1 row refer to no crm/customers.nr; allowed: a key of crm/customers.nr"
+        "orders.customer: 1 row refers to no crm/customers.nr; allowed: a key of crm/customers.nr"
     )
     # The column is classified there, and so here.
     assert told.samples == ({"customer": "***", "count": 1},)
