@@ -13,6 +13,7 @@ Json = Any
 WRONG_TYPE = "array<array<boolean>>"
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 NOT_READABLE = "not readable"
+SAMPLE = "sample"
 
 
 # What a result of a check on a column says where it has no type to tell.
@@ -39,9 +40,12 @@ class Claims:
         self.add(table, "crash", "a command", "none")
 
     def count(self) -> Counter[str]:
-        """Claims by command."""
+        """Claims by command; the samples of all files count as one command."""
         return Counter(
-            command for facts in self.by_table.values() for values in facts.values() for command in values
+            SAMPLE if command.startswith(f"{SAMPLE} of ") else command
+            for facts in self.by_table.values()
+            for values in facts.values()
+            for command in values
         )
 
     def compared(self) -> int:

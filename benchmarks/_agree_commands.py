@@ -16,6 +16,7 @@ import yaml
 from _agree_claims import (
     HIVE_NULL,
     NOT_READABLE,
+    SAMPLE,
     WRONG_TYPE,
     Claims,
     from_backtest,
@@ -286,7 +287,7 @@ def _samples(claims: Claims, place: Place, written: WrittenTable) -> None:
             if fact.startswith("nulls of "):
                 nulls[fact] += int(value)
             elif fact.startswith(("type of ", "verdict on ")):
-                claims.add(written.name, fact, f"sample of {file.relative_to(root)}", value)
+                claims.add(written.name, fact, f"{SAMPLE} of {file.relative_to(root)}", value)
     if len(shown) == int(claims.by_table[written.name]["files"].get("Spark", -1)):
         for fact, number in nulls.items():
             claims.add(written.name, fact, "sample", number)
