@@ -9,7 +9,7 @@ from dq.contracts.shared.errors import DqError, Unreadable, UsageError
 from dq.registry.catalog import Partition, Values, moved_partition
 from dq.registry.glue.client import Connection
 from dq.registry.glue.errors import ABSENT, THERE, unless
-from dq.registry.glue.shapes import Raw, live_table
+from dq.registry.glue.shapes import Raw, at_s3, live_table
 from dq.registry.table import TableSpec, fold_location
 
 _BATCH = 100
@@ -109,7 +109,7 @@ def follow(connection: Connection, raw: Raw, table: Raw, *, reader: bool) -> Non
         wanted = storage | {"Columns": changed} | serde
         if wanted == storage:
             continue
-        storage = wanted
+        storage = at_s3(wanted)
         made = {key: one[key] for key in ("Values", "Parameters") if one.get(key)}
         entries.append(
             {"PartitionValueList": one["Values"], "PartitionInput": made | {"StorageDescriptor": storage}}

@@ -95,7 +95,16 @@ def changed_table(raw: Raw, after: TableSpec) -> dict[str, Any]:
             parameters = {key: text for key, text in parameters.items() if not is_own(key)}
         parameters |= _own(after)
         made["StorageDescriptor"] = _changed_storage(raw.get("StorageDescriptor") or {}, before, after)
+    if after.format not in OPEN_FORMATS and made.get("StorageDescriptor"):
+        made["StorageDescriptor"] = at_s3(made["StorageDescriptor"])
     return made | {"Parameters": parameters}
+
+
+def at_s3(storage: Raw) -> dict[str, Any]:
+    """The storage with an address of Hadoop's (`s3a://`, `s3n://`) as AWS writes it: it is the same place."""
+    location = storage.get("Location") or ""
+    plain = fold_location(location) != location.rstrip("/") and fold_location(location).startswith("s3:")
+    return {**storage, "Location": _folder(location)} if plain else dict(storage)
 
 
 def _changed_storage(raw: Raw, before: TableSpec, after: TableSpec) -> dict[str, Any]:

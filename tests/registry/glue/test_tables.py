@@ -18,6 +18,7 @@ from dq.registry.catalog import CatalogSettings, Partition
 from dq.registry.catalogs import open_catalog
 from dq.registry.glue.client import connect
 from dq.registry.glue.rates import Bucket, Rate
+from dq.registry.glue.shapes import new_table
 from dq.registry.glue.tables import Glue
 from dq.registry.orphans import WholeRegistry
 from dq.registry.table import TableColumn, TableSpec, marked
@@ -180,12 +181,12 @@ def test_a_view_keeps_its_text_and_gets_our_properties(glue_catalog: Glue, store
     assert run(glue_catalog, store, spec)[0].ending is Ending.UNCHANGED
 
 
-def _as_another_writer(client: Any, body: str) -> int:
+def _as_another_writer(client: Any, body: str, action: str = "CreateTable") -> int:
     """A request past our own validation, which other writers do not have."""
     import urllib.request
 
     url = client.meta.endpoint_url
-    headers = {"X-Amz-Target": "AWSGlue.CreateTable", "Content-Type": "application/x-amz-json-1.1",
+    headers = {"X-Amz-Target": f"AWSGlue.{action}", "Content-Type": "application/x-amz-json-1.1",
                "Authorization": "AWS4-HMAC-SHA256 Credential=test/20261120/eu-central-1/glue/aws4_request, "
                "SignedHeaders=host, Signature=0"}  # fmt: skip
     with urllib.request.urlopen(urllib.request.Request(url, body.encode(), headers)) as answer:
@@ -541,3 +542,34 @@ def test_a_table_that_another_removes_between_reading_and_writing_is_stale(
 
     assert [one.ending for one in results] == [Ending.FAILED]
     assert glue_catalog.read("air_flights", "flights") is None
+
+
+@pytest.mark.parametrize("form", ["parquet", "json"])
+@pytest.mark.parametrize("scheme", ["s3a", "s3n"])
+def test_a_table_at_an_address_of_hadoop_is_adopted_as_planned(
+    glue: GlueShim, glue_catalog: Glue, store: Store, scheme: str, form: str
+) -> None:
+    """T29: the plan said "adopt", and Glue's own rules refused the table's location on apply."""
+    spec, client = flights(LAKE, format=form), glue_catalog.connection.client
+    client.create_database(DatabaseInput={"Name": "air_flights"})
+    table = new_table(spec)
+    storage = table["StorageDescriptor"] | {"Location": f"{scheme}://lake/air/"}
+    theirs = {key: text for key, text in table["Parameters"].items() if not key.startswith("dq.")}
+    for action, body in (
+        ("CreateTable", {"TableInput": table | {"Parameters": theirs, "StorageDescriptor": storage}}),
+        ("CreatePartition", {"TableName": "flights", "PartitionInput": {
+            "Values": ["2026-05-01", "7"], "StorageDescriptor": storage | {"Location": f"{scheme}://lake/x"},
+        }}),
+    ):  # fmt: skip
+        written = json.dumps({"DatabaseName": "air_flights", **body})
+        assert _as_another_writer(client, written, action) == 200
+    planned = propose(glue_catalog, [spec], store, adopt=True)
+
+    [result] = apply(glue_catalog, planned, store)
+    again = run(glue_catalog, store, spec)
+    other_type = flights(LAKE, format=form, id_type="int", version="1.1.0")
+    narrowed = run(glue_catalog, store, other_type, allow=frozenset(Grade))
+
+    assert (planned.actions[0].kind, result.ending) == (ActionKind.ADOPT, Ending.DONE), result.error
+    assert raw(glue_catalog)["StorageDescriptor"]["Location"] == "s3://lake/air/"
+    assert [one.ending for one in (*again, *narrowed)] == [Ending.UNCHANGED, Ending.DONE], narrowed[0].error
