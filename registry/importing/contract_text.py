@@ -152,7 +152,7 @@ def _type(kind: DataType, indent: str, said: Mapping[str, Said], path: str) -> I
                 *_type(part, f"{indent}    ", said, f"{path}.{sign}".lstrip(".")),
             ]
     else:
-        yield f"{indent}physicalType: {quoted(str(kind))}"
+        yield f"{indent}physicalType: {quoted(str(here.pop('physicalType', kind)))}"
     if here:
         yield from block(here, indent)
     yield from inside

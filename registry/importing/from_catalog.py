@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dq.contracts.types import NotAType, parse
-from dq.registry.importing.found import FoundColumn, FoundTable
-from dq.registry.importing.guess import STRING
+import re
+
+from dq.contracts.types import DataType, NotAType, parse
+from dq.registry.importing.found import FoundColumn, FoundTable, Said
+from dq.registry.importing.guess import foreign
+from dq.registry.importing.iceberg_types import spark_type
 from dq.registry.table import ReaderTerms, TableColumn, TableSpec
 
 
 def of_spec(spec: TableSpec) -> FoundTable:
-    """The table. A type that Spark does not have is a text."""
-    columns = tuple(_column(one) for one in spec.columns)
-    partitions = tuple(_column(one) for one in spec.partitions)
+    """The table. A type that Spark does not have keeps its name."""
+    columns = tuple(_column(one, spec.format) for one in spec.columns)
+    partitions = tuple(_column(one, spec.format) for one in spec.partitions)
     return FoundTable(
         spec.name,
         columns,
@@ -36,10 +39,27 @@ def _reader(terms: ReaderTerms) -> tuple[tuple[str, object], ...]:
     return tuple(made.items())
 
 
-def _column(one: TableColumn) -> FoundColumn:
+def _column(one: TableColumn, form: str) -> FoundColumn:
     name, _, spelled = one.spelled.partition(" ")
+    kind, evidence, said = _type(spelled or one.type, form)
+    own = {"": said} if said else {}
+    return FoundColumn(name or one.name, kind, one.comment, one.required, evidence, own)
+
+
+# Types of Iceberg that Spark reads by another name, alone and inside of others.
+_ICEBERG_ONLY = re.compile(r"(?<![^<,:])(?:uuid|fixed\[\d+\])(?![^,>])", re.ASCII)
+
+
+def _type(written: str, form: str) -> tuple[DataType, str, Said]:
+    renamed = (
+        _ICEBERG_ONLY.sub(lambda found: _spark_name(found[0]), written) if form == "iceberg" else written
+    )
     try:
-        kind, evidence = parse(spelled or one.type), ""
+        return parse(renamed), f"stored as {written}" if renamed != written else "", {}
     except NotAType:
-        kind, evidence = STRING, f"declared as {one.type}, which Spark does not have"
-    return FoundColumn(name or one.name, kind, one.comment, one.required, evidence)
+        return foreign(written)
+
+
+def _spark_name(written: str) -> str:
+    known = spark_type(written)
+    return written if known is None else str(known[0])

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dq.contracts.shared.counts import counted
-from dq.contracts.types import MAX_PRECISION, DataType
+from dq.contracts.types import MAX_PRECISION, DataType, NotAType, parse
+from dq.registry.importing.found import Said
 
 GUESS = "a guess"
 """How each evidence of a guess begins."""
@@ -33,6 +34,20 @@ _NULLS = frozenset({"NA", "N/A", "n/a", "NULL", "null", "None", r"\N", "-"})
 _BIGINT_DIGITS = 18
 # More digits after the point than money has are a measurement.
 _MOST_SCALE = 6
+
+
+def foreign(written: str) -> tuple[DataType, str, Said]:
+    """A type of a table that Spark has no counterpart of, what has to be said of it, and its keys of ODCS.
+
+    The contract names the table's own type: a promise of texts would be one that no reader keeps.
+    """
+    try:
+        kind = parse(written)
+    except NotAType:
+        kind = STRING
+    logical = "time" if written == "time" else "string"
+    said = {"logicalType": logical, "physicalType": written}
+    return kind, f"declared as {written}, which Spark does not have", said
 
 
 def declared(kind: DataType | None, written: str, notes: Iterable[str]) -> tuple[DataType, str]:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from dq.contracts.shared.errors import Unreadable
 from dq.dataquality.delivery.lake import avro, iceberg
 from dq.dataquality.delivery.lake.files import Files
 from dq.dataquality.local.metadata.logged import LoggedTable, unknown
@@ -27,6 +28,8 @@ _TYPES = {
     "timestamptz": "timestamp",
     "uuid": "string",
 }
+# With a column of one of these, Spark reads none of the others either.
+_REFUSED = frozenset({"time", "timestamp_ns", "timestamptz_ns"})
 
 Json = Mapping[str, Any]
 
@@ -36,7 +39,7 @@ def read(files: Files, place: str) -> LoggedTable:
     table = _current(files, place)
     schemas = table.get("schemas") or [table["schema"]]
     schema = next(one for one in schemas if one.get("schema-id") == table.get("current-schema-id"))
-    row = data_type(_spark(place, schema))
+    row = data_type(_spark(place, schema, ""))
     columns = {one["name"]: one for one in schema["fields"] if isinstance(one["type"], str)}
     found = LoggedTable(row, dict.fromkeys(columns, 0))
     snapshots = {one["snapshot-id"]: one for one in table.get("snapshots") or ()}
@@ -88,21 +91,27 @@ def _unschemed(place: str) -> str:
     return posixpath.normpath(plain(place).partition("://")[2] or plain(place)).lstrip("/")
 
 
-def _spark(place: str, kind: Any) -> Any:
-    """A type as Spark's JSON has it."""
+def _spark(place: str, kind: Any, path: str) -> Any:
+    """A type as Spark's JSON has it; `path` is where it stands in the table."""
     if isinstance(kind, str):
         if kind.startswith("decimal("):
             return kind
         known = "binary" if kind.startswith("fixed[") else _TYPES.get(kind)
+        if known is None and kind in _REFUSED:
+            message = f"{place}: its column {path} is of the type {kind}, and Spark opens no such table."
+            raise Unreadable(message, "Store the column as a type that Spark has.")
         if known is None:
-            raise unknown(place, f"has a column of the type {kind}, which is not known here")
+            raise unknown(place, f"has a column {path} of the type {kind}, which is not known here")
         return known
     if kind["type"] == "struct":
-        fields = [{"name": one["name"], "type": _spark(place, one["type"])} for one in kind["fields"]]
+        fields = [
+            {"name": one["name"], "type": _spark(place, one["type"], f"{path}.{one['name']}".lstrip("."))}
+            for one in kind["fields"]
+        ]
         return {"type": "struct", "fields": fields}
     if kind["type"] == "list":
-        return {"type": "array", "elementType": _spark(place, kind["element"])}
-    key, value = _spark(place, kind["key"]), _spark(place, kind["value"])
+        return {"type": "array", "elementType": _spark(place, kind["element"], f"{path}[]")}
+    key, value = _spark(place, kind["key"], f"{path}.^"), _spark(place, kind["value"], f"{path}.*")
     return {"type": "map", "keyType": key, "valueType": value}
 
 

@@ -249,6 +249,7 @@ def _partition_types(dataset: Dataset) -> dict[str, StructField]:
 _PATH = "Check the server's path in the contract, and that something was delivered."
 _JAR = "Start Spark with {jar}"
 _S3_JAR = "Start Spark with spark.jars.packages=org.apache.hadoop:hadoop-aws:{version}."
+_TYPE = "Store the column as a type that Spark has."
 # What Spark, Hadoop and the formats say, and how it is mended; the first that fits.
 _MENDS = (
     ("PATH_NOT_FOUND", _PATH),
@@ -262,6 +263,8 @@ _MENDS = (
     ("DELTA_CONFIGURE_SPARK_SESSION", _JAR),
     ("ClassNotFound", _JAR),
     ("external data source module", _JAR),
+    ("Spark does not support time fields", _TYPE),
+    ("Cannot convert unsupported type to Spark", _TYPE),
     ("No FileSystem for scheme", "Correct the path, or start Spark with the jar of this file system."),
     ("S3AFileSystem not found", _S3_JAR),
     ("CANNOT_READ_FILE_FOOTER", "Deliver this file again, or correct the format in the contract."),

@@ -11,13 +11,13 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from dq.contracts.shared.errors import Unreadable, UsageError
 from dq.contracts.types import DataType, NotAType, parse
-from dq.registry.importing.documents import MOST_BYTES, Mapped, listed, mapped, shown, text
-from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind, Said, Unfolding
-from dq.registry.importing.guess import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP
+from dq.registry.importing.documents import MOST_BYTES, Mapped, listed, mapped, text
+from dq.registry.importing.found import FoundColumn, FoundTable, ImportKind
+from dq.registry.importing.iceberg_types import IcebergTypes, field_id
 from dq.registry.importing.lake_files import ICEBERG_METADATA, content, inside, reading
 from dq.registry.table import EXACT_TYPES
 
@@ -29,26 +29,6 @@ _FILE = re.compile(
 # Commits that failed leave files of the same number.
 _MOST_TWINS = 8
 _GZIP = b"\x1f\x8b"
-
-_NTZ = DataType("timestamp_ntz")
-# Iceberg's name of a type -> what Spark reads, and what has to be said of it.
-PLAIN: dict[str, tuple[DataType, str]] = {
-    "boolean": (BOOLEAN, ""),
-    "int": (DataType("int"), ""),
-    "long": (BIGINT, ""),
-    "float": (DataType("float"), ""),
-    "double": (DOUBLE, ""),
-    "date": (DATE, ""),
-    "timestamp": (_NTZ, ""),
-    "timestamptz": (TIMESTAMP, ""),
-    "timestamp_ns": (_NTZ, "stored in nanoseconds, which Spark does not read"),
-    "timestamptz_ns": (TIMESTAMP, "stored in nanoseconds, which Spark does not read"),
-    "string": (STRING, ""),
-    "uuid": (STRING, "stored as uuid"),
-    "binary": (DataType("binary"), ""),
-    "variant": (DataType("variant"), ""),
-}
-_FIXED = re.compile(r"fixed\[\d+\]", re.ASCII)
 
 
 def read(source: str) -> list[FoundTable]:
@@ -63,12 +43,12 @@ def read(source: str) -> list[FoundTable]:
     else:
         found, file = _newest(place)
     schema = _schema(found, file)
-    reader = _IcebergTypes(file)
+    reader = IcebergTypes(file)
     columns = dict(reader.columns(schema))
     columns |= dict(_exact(found, columns))
     keys, unsaid = _partitions(found, columns)
     properties = mapped(found.get("properties"))
-    identifiers = [_number(one) for one in listed(schema.get("identifier-field-ids"))]
+    identifiers = [field_id(one) for one in listed(schema.get("identifier-field-ids"))]
     return [
         FoundTable(
             place.rpartition("/")[2],
@@ -111,10 +91,6 @@ def _newest(place: str) -> tuple[Mapped, str]:
     ]
     made = [(_parsed(paths[name]), paths[name]) for name in newest[:_MOST_TWINS]]
     return max(made, key=lambda one: _moment(one[0]))
-
-
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) else None
 
 
 def _moment(found: Mapped) -> int:
@@ -167,7 +143,7 @@ def _partitions(found: Mapped, columns: Mapping[int, FoundColumn]) -> tuple[list
     keys: list[int] = []
     unsaid = []
     for one in map(mapped, listed(fields if fields is not None else found.get("partition-spec"))):
-        number, transform = _number(one.get("source-id")), text(one.get("transform"))
+        number, transform = field_id(one.get("source-id")), text(one.get("transform"))
         known = columns.get(number) if number is not None else None
         if transform == "identity" and number is not None and known is not None and number not in keys:
             keys.append(number)
@@ -199,80 +175,6 @@ def _kept(kind: DataType) -> DataType:
     names = tuple(name.lower() for name in kind.names)
     numbers = () if kind.name in _KEPT else kind.numbers
     return DataType(_KEPT.get(kind.name, kind.name), numbers, tuple(map(_kept, kind.parts)), names)
-
-
-@dataclass(slots=True)
-class _IcebergTypes:
-    file: str
-    lost: list[str] = field(default_factory=list)
-    unfolding: Unfolding = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.unfolding = Unfolding(self.file)
-
-    def columns(self, schema: Mapped) -> Iterator[tuple[int, FoundColumn]]:
-        """The fields of the schema by their ids; one without an id of its own is counted backwards."""
-        seen: set[int] = set()
-        for at, one in enumerate(map(mapped, listed(schema.get("fields"))), 1):
-            name = str(one.get("name"))
-            said: dict[str, Said] = {}
-            kind, note = self.type(one.get("type"), name, "", said)
-            if one.get("initial-default") is not None:
-                self.lost.append(f"{name}: rows without it have {shown(one['initial-default'])}")
-            required = one.get("required") is True
-            number = _number(one.get("id"))
-            number = -at if number is None or number in seen else number
-            seen.add(number)
-            yield number, FoundColumn(name, kind, text(one.get("doc")), required, note, said)
-
-    def type(self, written: object, name: str, path: str, said: dict[str, Said]) -> tuple[DataType, str]:
-        """The type, and what has to be said of it; `said` gets what it says of its fields."""
-        self.unfolding.step()
-        if isinstance(written, str):
-            return _plain(written)
-        inner = mapped(written)
-        if inner.get("type") == "struct":
-            parts, names, notes = [], [], []
-            for one in map(mapped, listed(inner.get("fields"))):
-                names.append(str(one.get("name")))
-                below = f"{path}.{names[-1]}".lstrip(".")
-                kind, note = self.type(one.get("type"), name, below, said)
-                more: dict[str, object] = (
-                    {"description": text(one.get("doc"))} if text(one.get("doc")) else {}
-                )
-                if one.get("required") is True:
-                    more["required"] = True
-                if more:
-                    said[below] = {**more, **said.get(below, {})}
-                parts.append(kind)
-                notes.append(note)
-            return DataType("struct", (), tuple(parts), tuple(names)), "; ".join(filter(None, notes))
-        if inner.get("type") == "list":
-            kind, note = self.type(inner.get("element"), name, f"{path}[]", said)
-            if inner.get("element-required") is True:
-                said[f"{path}[]"] = {"required": True, **said.get(f"{path}[]", {})}
-            return DataType("array", (), (kind,)), note
-        if inner.get("type") == "map":
-            key, first = self.type(inner.get("key"), name, f"{path}.^".lstrip("."), said)
-            value, second = self.type(inner.get("value"), name, f"{path}.*".lstrip("."), said)
-            if inner.get("value-required") is True:
-                below = f"{path}.*".lstrip(".")
-                said[below] = {"required": True, **said.get(below, {})}
-            return DataType("map", (), (key, value)), "; ".join(filter(None, (first, second)))
-        return STRING, "declared as nothing"
-
-
-def _plain(written: str) -> tuple[DataType, str]:
-    if written in PLAIN:
-        return PLAIN[written]
-    if _FIXED.fullmatch(written):
-        return DataType("binary"), f"stored as {written}"
-    if written.startswith("decimal"):
-        try:
-            return parse(written), ""
-        except NotAType:
-            pass
-    return STRING, f"declared as {shown(written)}, which Spark does not have"
 
 
 KIND = ImportKind("iceberg", "the folder of an Iceberg table", read)
