@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 from pathlib import Path
 
 import polars
 import pytest
-from fakes import notebook
+from fakes import golden, notebook
 from fakes.command import Place
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -77,7 +76,7 @@ def test_the_notebook_shows_what_its_cells_give(
 
     given = notebook.run(kept)
 
-    if os.environ.get("DQ_GOLDEN") == "write":
+    if golden.WRITES:
         file.write_text(json.dumps(given, indent=1, ensure_ascii=False) + "\n")
         kept = given
     assert given["cells"] == kept["cells"]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fakes import jvm
+from fakes import golden, jvm
 from fakes.desk import Desk
 from fakes.hooks import Hooks
 from fakes.slack import TOKEN, FakeSlack
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GOLDEN = Path(__file__).parent / "golden"
-# Before a desk forgets every variable of ours.
-WRITES = os.environ.get("DQ_GOLDEN") == "write"
 
 ORDERS = """\
 apiVersion: v3.2.0
@@ -270,10 +268,7 @@ def story(desk: Desk) -> Iterator[Story]:
 
 
 def compare(name: str, said: str) -> None:
-    path = GOLDEN / name
-    if WRITES:
-        path.write_text(said)
-    assert said == path.read_text()
+    golden.compare(GOLDEN / name, said)
 
 
 def heard(slack: FakeSlack) -> list[dict[str, object]]:
