@@ -75,7 +75,7 @@ def propose(
     ]
     whole_plan = together(parts)
     made = replace(whole_plan, actions=tuple(_possible(catalog, one) for one in whole_plan.actions))
-    if not any(action.kind is ActionKind.CREATE for action in made.actions):
+    if not any(action.kind in (ActionKind.CREATE, ActionKind.ORPHAN) for action in made.actions):
         return made
     keys = {spec.key for specs in by_database.values() for spec in specs}
     old = {

@@ -132,6 +132,27 @@ def test_a_table_in_another_database_is_linked_to_the_old_one(registry):
     assert "mesh.orders takes its place." in whole.out
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "new"),
+    [
+        ("name: orders\n", "name: orders\n    physicalName: sales_orders\n", "orders.sales_orders"),
+        ("status: active\n", "status: active\ndomain: mesh\n", "mesh.orders"),
+    ],
+    ids=["name", "database"],
+)
+def test_an_orphan_names_the_table_in_its_place_until_it_is_pruned(registry, before, after, new):
+    plan = registry((before, after))
+    first = plan("--apply")
+
+    again, grown = plan(), registry((before, after), NARROWED)()
+
+    for ran in (first, again, grown):
+        assert ran.out.count(f"{new} takes its place.") == 1, ran.out
+    assert "It takes the place of" not in again.out
+    plan("--apply", "--prune")
+    assert "takes its place" not in plan().out
+
+
 NARROWED = ("varchar(10)", "varchar(20)")
 
 
