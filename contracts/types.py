@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from dq.contracts.versions import Version
+
 # Canonical name -> other spellings that Spark, Hive or Glue accept for the same thing.
 _SPELLINGS = {
     "string": ("text",),
@@ -227,6 +229,19 @@ _PREFIXES = {
 }
 
 
-def carries(physical: DataType, logical: str) -> bool:
-    """Whether values of a logical type can live in a physical type."""
-    return physical.name in CARRIERS.get(logical, ())
+def carriers(logical: str, odcs: Version) -> tuple[str, ...]:
+    """The physical types that can carry a logical type in a version of ODCS.
+
+    3.0 has no logical type for timestamps but `date`.
+    """
+    if logical == "date" and odcs < _WITH_TIMESTAMPS:
+        return CARRIERS["date"] + CARRIERS["timestamp"]
+    return CARRIERS.get(logical, ())
+
+
+_WITH_TIMESTAMPS = (3, 1, 0)
+
+
+def carries(physical: DataType, logical: str, odcs: Version) -> bool:
+    """Whether values of a logical type can live in a physical type, in a version of ODCS."""
+    return physical.name in carriers(logical, odcs)

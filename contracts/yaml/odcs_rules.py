@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dq.contracts import servers, versions
-from dq.contracts.model import Contract, Server, Team
+from dq.contracts.model import Contract, Property, Quality, Server, Team
 from dq.contracts.node import Node
 from dq.contracts.shared.outcome import Finding, Severity, mistake
 from dq.contracts.shared.source_map import PLACE
@@ -20,6 +20,8 @@ _MAY_BE_EMPTY = {
     ("EnumValue", "value"), ("Quality", "mustBe"), ("Quality", "mustNotBe"),
 }  # fmt: skip
 
+_ENUM = "Write 'enum: [{value: …}]', or leave it out."
+
 
 def faults(contract: Contract) -> Iterator[Finding]:
     """What a typed contract has that its own version of ODCS does not allow, in no particular order."""
@@ -28,6 +30,9 @@ def faults(contract: Contract) -> Iterator[Finding]:
         yield from _empty(node)
         if odcs < (3, 2, 0):
             yield from _too_new(node, odcs)
+        if isinstance(node, Property) and node.has("enum") and not node.place.items.get("enum"):
+            message = "an enum needs a value; without one, no value would be allowed."
+            yield mistake("wrong-type", message, _ENUM, node.at("enum"), node.path("enum"))
     for server in contract.servers:
         yield from _server(server, odcs)
     if odcs < (3, 2, 0) and contract.status is None and not contract.has("status"):
@@ -77,7 +82,16 @@ def _too_new(node: Node, odcs: versions.Version) -> Iterator[Finding]:
             if kind == "Server"
             else versions.VALUE_SINCE.get((kind, key, value or ""))
         )
-        if since is not None and since > odcs:
+        if since is not None and since > odcs and _is_metric_alone(node, key):
+            arrived = versions.text(since)
+            message = (
+                f"a library rule needs 'rule' in ODCS {versions.text(odcs)}; 'metric' arrives with {arrived}."
+            )
+            mend = (
+                f"Write 'rule: {getattr(node, 'metric', None) or '…'}', or 'apiVersion: {arrived}' or later."
+            )
+            yield mistake("missing-key", message, mend, node.place.at_key(key), node.path(key))
+        elif since is not None and since > odcs:
             shown = f"{key}: {value}" if value else repr(key)
             arrived = versions.text(since)
             message = f"{shown} arrives with ODCS {arrived}; this contract says {versions.text(odcs)}."
@@ -85,6 +99,11 @@ def _too_new(node: Node, odcs: versions.Version) -> Iterator[Finding]:
             found = mistake("later-version", message, mend, node.place.at_key(key), node.path(key))
             # The text of 3.0.0 had these already, its schema not yet.
             yield replace(found, severity=Severity.WARNING) if since < (3, 1, 0) else found
+
+
+def _is_metric_alone(node: Node, key: str) -> bool:
+    """Whether it is the `metric` of a library rule that has no `rule`, which is asked for before 3.1."""
+    return isinstance(node, Quality) and key == "metric" and node.type == "library" and not node.has("rule")
 
 
 def _later_keys() -> dict[str, set[str]]:
@@ -140,7 +159,8 @@ def _server(server: Server, odcs: versions.Version) -> Iterator[Finding]:
     strange = [key for key in written if key not in known and key != PLACE]
     for key in (names[key] for key in required):
         # An unknown key that reads like it says it all.
-        if key not in written and not any(nearest(one, [key]) for one in strange):
+        # Where the standard allows any key, its warning lets the contract pass.
+        if key not in written and (odcs < (3, 1, 0) or not any(nearest(one, [key]) for one in strange)):
             message = f"a server of type {server.type!r} needs {key!r}."
             yield mistake("missing-key", message, f"Add '{key}: …'.", server.at(), server.path(key))
 

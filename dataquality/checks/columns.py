@@ -16,6 +16,7 @@ from dq.contracts.columns import physical_type
 from dq.contracts.model import Contract, SchemaObject
 from dq.contracts.shared.outcome import CheckResult, Severity, Status
 from dq.contracts.types import DataType, carries
+from dq.contracts.versions import Version
 from dq.dataquality.clauses.clause import Clause, KindTerms, terms_of
 from dq.dataquality.clauses.judge import Values, of_schema, result, schema_in
 from dq.dataquality.clauses.kind import CheckKind, Example
@@ -31,13 +32,14 @@ class ColumnPromise:
     column: Column
     exact: DataType | None
     logical: str | None
+    odcs: Version
 
 
 def clauses(contract: Contract, one: SchemaObject) -> Iterator[Clause]:
     for prop, column in columns(one):
         # Of a struct without a `physicalType`, its fields speak for themselves.
         exact = physical_type(prop) if prop.physical_type else None
-        promise = ColumnPromise(column, exact, prop.logical_type)
+        promise = ColumnPromise(column, exact, prop.logical_type, contract.odcs)
         allowed = str(promise.exact or promise.logical or "any type")
         key = "physicalType" if prop.physical_type else "logicalType"
         covers = [prop.path(key) for key in ("name", "physicalName")]
@@ -83,7 +85,7 @@ def _difference(found: DataType, promise: ColumnPromise) -> str | None:
         return differs(found, promise.exact)
     if promise.logical is None:
         return None
-    if not carries(found, promise.logical):
+    if not carries(found, promise.logical, promise.odcs):
         return f"type {found} cannot hold {promise.logical}"
     if promise.logical == "integer" and found.name == "decimal" and found.numbers[1:] not in ((), (0,)):
         return f"type {found} has digits after the point, which an integer has not"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dq.contracts.columns import physical_type
 from dq.contracts.model import Property
-from dq.contracts.types import CARRIERS, carries
+from dq.contracts.types import carriers, carries
 from dq.dataquality.model.predicate import (
     And,
     Compare,
@@ -61,16 +61,13 @@ def logical_test(prop: Property, odcs: tuple[int, int, int]) -> LogicalTest | st
     if physical is None:
         # Nothing but a text holds a time of the day.
         return _TIME if logical == "time" else None
-    if logical == "date" and odcs < _WITH_TIMESTAMPS:
-        if physical.name in CARRIERS["timestamp"]:
-            return None
-        if physical.name in TEXTS:
-            return _TESTS["timestamp", "text"]
+    if logical == "date" and "timestamp" in carriers(logical, odcs) and physical.name in TEXTS:
+        return _TESTS["timestamp", "text"]
     made = _TESTS.get((logical, _family(physical.name)))
     if made is not None:
         places = physical.numbers[1] if physical.name == "decimal" else 0
         return made if made is not _WHOLE_DECIMAL or places else None
-    if carries(physical, logical) and not (logical in ("object", "map") and physical.name in _SHUT):
+    if carries(physical, logical, odcs) and not (logical in ("object", "map") and physical.name in _SHUT):
         return None
     unknown = f"it cannot be told which values of {physical} are of the logical type {logical}"
     return _WHY_NOT.get((logical, physical.name), unknown)

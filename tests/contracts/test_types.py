@@ -99,7 +99,15 @@ def test_what_is_no_type_says_why(text: str, reason: str) -> None:
     ],
 )
 def test_a_physical_type_carries_some_logical_types(physical: str, logical: str, fits: bool) -> None:
-    assert carries(parse(physical), logical) is fits
+    assert carries(parse(physical), logical, (3, 2, 0)) is fits
+
+
+def test_t64_a_date_may_be_a_timestamp_before_there_was_a_logical_one() -> None:
+    assert carries(parse("timestamp"), "date", (3, 0, 2))
+    assert carries(parse("timestamp_ntz"), "date", (3, 0, 0))
+    assert carries(parse("date"), "date", (3, 0, 2))
+    assert not carries(parse("string"), "date", (3, 0, 2))
+    assert not carries(parse("timestamp"), "date", (3, 1, 0))
 
 
 def test_the_default_carrier_of_every_logical_type_is_a_type() -> None:

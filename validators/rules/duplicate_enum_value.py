@@ -1,6 +1,7 @@
 """An enum holds the same value twice.
 
-Why: Usually one of the two was meant to be another value, which rows will now be refused for.
+Why: Usually one of the two was meant to be another value, which rows will now be refused for. The standard
+refuses equal entries; a second entry of one value with another label or description is a warning.
 
 Bad:
     schema:
@@ -28,8 +29,11 @@ def check(_contract: Contract, context: Context) -> Faults:
             value = (type(one.value), str(one.value))
             if value in seen:
                 message = f"{shown(one.value)} stands in the enum already."
-                yield fault(one, "value", message, "Remove the copy, or write what was meant.")
+                # The standard refuses equal entries, and allows a second one with another description.
+                copy = any(each == one for each in prop.enum or () if each is not one)
+                mend = "Remove the copy, or write what was meant."
+                yield fault(one, "value", message, mend, doubt=not copy)
             seen.add(value)
 
 
-RULE = Rule("duplicate-enum-value", Severity.WARNING, __doc__, check)
+RULE = Rule("duplicate-enum-value", Severity.ERROR, __doc__, check)

@@ -17,16 +17,25 @@ Good:
 Mend: Add `metric`, or say with `type` that the rule is sql, custom or text.
 """
 
-from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence
+from dq.contracts.versions import EARLIER_METRICS
+from dq.validators.rule import Context, Contract, Faults, Rule, Severity, absence, fault
 
 
-def check(_contract: Contract, context: Context) -> Faults:
+def check(contract: Contract, context: Context) -> Faults:
+    key = "metric" if contract.odcs >= (3, 1, 0) else "rule"
     for quality in context.walk.qualities:
-        if quality.type != "library" or quality.metric or quality.rule:
+        if quality.type != "library" or quality.metric:
+            continue
+        if quality.rule:
+            if key == "metric":
+                # The text of the standard still has the key, its schema asks for the other one.
+                message = "'rule' is deprecated since ODCS v3.1.0, whose schema asks for 'metric'."
+                metric = EARLIER_METRICS.get(quality.rule, quality.rule)
+                yield fault(quality, "rule", message, f"Write 'metric: {metric}'.", doubt=True)
             continue
         meant = "sql" if quality.query else "custom" if quality.engine else "text"
-        mend = f"Add 'metric: …', or 'type: {meant}' if that is what it is."
-        yield absence(quality, "the rule names no metric, so it checks nothing.", mend, "metric", "type")
+        mend = f"Add '{key}: …', or 'type: {meant}' if that is what it is."
+        yield absence(quality, "the rule names no metric, so it checks nothing.", mend, key, "type")
 
 
 RULE = Rule("library-without-metric", Severity.ERROR, __doc__, check)

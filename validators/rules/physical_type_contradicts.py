@@ -22,8 +22,6 @@ from dq.contracts.shared.spelling import one_of
 from dq.validators.facts.lake import on_lake
 from dq.validators.rule import Context, Contract, Faults, Rule, Severity, fault
 
-_TIMESTAMPS = types.CARRIERS["timestamp"]
-
 
 def check(contract: Contract, context: Context) -> Faults:
     if not on_lake(contract):
@@ -35,11 +33,8 @@ def check(contract: Contract, context: Context) -> Faults:
             physical = types.parse(prop.physical_type)
         except types.NotAType:
             continue
-        # ODCS 3.0 has no logical type for timestamps but 'date'.
-        if contract.odcs < (3, 1, 0) and prop.logical_type == "date" and physical.name in _TIMESTAMPS:
-            continue
-        if not types.carries(physical, prop.logical_type):
-            carriers = one_of(types.CARRIERS[prop.logical_type])
+        if not types.carries(physical, prop.logical_type, contract.odcs):
+            carriers = one_of(types.carriers(prop.logical_type, contract.odcs))
             message = f"{physical} cannot hold values of the logical type {prop.logical_type!r}."
             yield fault(prop, "physicalType", message, f"Write {carriers}, or correct logicalType.")
 

@@ -284,7 +284,7 @@ def test_every_supported_version_is_read(read, api: str) -> None:
         ("customProperties: [{property: a, value: 1, vendor: dq}]", "v3.2.0", 44),
         ("schema: [{name: a, properties: [{name: b, logicalType: map}]}]", "v3.2.0", 43),
         ("schema: [{name: a, properties: [{name: b, logicalType: timestamp}]}]", "v3.1.0", 43),
-        ("schema: [{name: a, quality: [{metric: rowCount}]}]", "v3.1.0", 31),
+        ("schema: [{name: a, quality: [{rule: rowCount, metric: rowCount}]}]", "v3.1.0", 47),
     ],
 )
 def test_what_arrives_later_names_its_version(read, text: str, since: str, column: int) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dq
@@ -120,6 +123,24 @@ def test_before_timestamps_had_a_name_a_date_may_be_one() -> None:
 
     assert states(contract(held, version="3.0.2"))["at"] == (State.ENFORCED, "columns")
     assert states(contract(held))["at"][0] is State.NOT_EVALUATED
+
+
+@pytest.mark.parametrize(("api", "status"), [("v3.0.2", "pass"), ("v3.1.0", "fail")])
+def test_t64_a_table_of_timestamps_keeps_the_dates_of_3_0(tmp_path: Path, api: str, status: str) -> None:
+    at = pa.array([dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)], pa.timestamp("us", "UTC"))
+    (tmp_path / "orders").mkdir()
+    pq.write_table(pa.table({"at": at}), tmp_path / "orders" / "a.parquet")
+    file = tmp_path / "shop.odcs.yaml"
+    file.write_text(
+        f"apiVersion: {api}\nkind: DataContract\nid: shop\nversion: 1.0.0\nstatus: active\n"
+        f"servers: [{{server: lake, type: local, path: '{tmp_path}/orders', format: parquet}}]\n"
+        "schema: [{name: orders, properties: [{name: at, logicalType: date}]}]\n"
+    )
+
+    report = dq.check(file)
+
+    (columns,) = (one for one in report.results if one.check == "columns")
+    assert columns.status == status
 
 
 @pytest.mark.spark
