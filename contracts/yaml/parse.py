@@ -51,7 +51,7 @@ def parse(data: bytes, file: str) -> Parsed:
     findings += form
     if contract is not None:
         findings += odcs_rules.faults(contract)
-        findings = open_places.softened(findings, contract.odcs)
+        findings = open_places.softened(findings, contract.odcs, cut)
     # One mistake, one finding: where another kind of value is wanted, the form says so already.
     told = {finding.at for finding in findings if finding.rule == "wrong-type"}
     findings = [one for one in findings if one.rule != "ambiguous-number" or one.at not in told]

@@ -25,21 +25,25 @@ class Folds:
         self._cut = frozenset(cut)
         self._above = {above for path in self._cut for above in ancestors(path)}
         self._form: set[str] = set()
-        self._unknown: dict[str, list[str]] = defaultdict(list)
+        self._unknown: dict[str, list[tuple[str, Severity]]] = defaultdict(list)
         for finding in form:
             self._form.add(finding.path)
             if finding.rule == "unknown-key":
                 holder, _, key = finding.path.rpartition(".")
-                self._unknown[holder].append(key)
+                self._unknown[holder].append((key, finding.severity))
         self._form.discard("")
         # Many faults rely on the same long list of paths.
         self._relied: dict[tuple[str, ...], bool] = {}
 
-    def consequence(self, fault: Fault, after: tuple[str, ...], said: Said) -> bool:
-        """Whether the fault follows from another."""
+    def consequence(self, fault: Fault, severity: Severity, after: tuple[str, ...], said: Said) -> bool:
+        """Whether the fault follows from another.
+
+        No error follows from an unknown key that the standard allows: the warning of it lets the contract
+        pass.
+        """
         if fault.path in self._form:
             return True
-        if self._unknown and any(self._misspelt(path) for path in fault.needs):
+        if self._unknown and any(self._misspelt(path, severity) for path in fault.needs):
             return True
         if after and any(
             not said.get(path, {}).keys().isdisjoint(after) for path in (fault.path, *ancestors(fault.path))
@@ -73,10 +77,13 @@ class Folds:
             return True
         return any(above in self._cut for above in ancestors(path))
 
-    def _misspelt(self, path: str) -> bool:
+    def _misspelt(self, path: str, severity: Severity) -> bool:
         holder, _, key = path.rpartition(".")
         # A reference stands for all that is said to be absent beside it.
-        return any(written == "$ref" or nearest(written, [key]) for written in self._unknown.get(holder, ()))
+        return any(
+            grade.rank >= severity.rank and (written == "$ref" or nearest(written, [key]))
+            for written, grade in self._unknown.get(holder, ())
+        )
 
 
 def ancestors(path: str) -> Iterator[str]:

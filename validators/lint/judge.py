@@ -128,12 +128,13 @@ def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) ->
         seen = replace(context, arguments=arguments) if arguments else context
         told = 0
         for fault in rule.check(contract, seen):
-            if folds.consequence(fault, rule.after, said) or (
+            severity = used.doubt if fault.doubt else used.severity
+            if folds.consequence(fault, severity, rule.after, said) or (
                 rule.consequences and folds.told(fault, said, rule.id, used.severity)
             ):
                 continue
             told += 1
-            said[fault.path][rule.id] = used.doubt if fault.doubt else used.severity
+            said[fault.path][rule.id] = severity
             if told == MAX_OF_ONE_RULE:
                 fault = replace(fault, message=f"{fault.message} More of this kind are not listed.")
             yield _finding(fault, used, contract.id)
@@ -150,7 +151,7 @@ def among_others(gate: Gate, judged: Iterable[JudgedFile]) -> Iterator[Finding]:
         assert entry is not None
         for used in gate.in_use(RuleScope.REGISTRY, one.file, one.domain):
             for fault in used.rule.among(entry, registry):
-                if folds is None or not folds.consequence(fault, used.rule.after, {}):
+                if folds is None or not folds.consequence(fault, used.severity, used.rule.after, {}):
                     yield _finding(fault, used, entry.identity[0])
 
 
