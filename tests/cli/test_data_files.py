@@ -14,8 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from fakes.command import BEGIN, MISSED, Place, contract
 
-from dq.contracts.access.data_files import is_data_path
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -163,18 +161,6 @@ def test_links_in_a_circle_end_the_look_at_a_table(place: Place) -> None:
     (table,) = place.dq("tables", "orders.odcs.yaml", "--format", "json").json
 
     assert table["state"] == "unknown"
-
-
-@pytest.mark.parametrize(
-    ("path", "holds_rows"),
-    [
-        ("a.parquet", True), ("day=1/a.parquet", True), ("_day=1/a.parquet", True), ("_a=b.parquet", True),
-        ("a.parquet._COPYING_", False), ("_a.parquet", False), (".a=b.parquet", False),
-        (".day=1/a.parquet", False), ("_delta_log/0.json", False), ("a._COPYING_.parquet", True),
-    ],
-)  # fmt: skip
-def test_the_rule_of_names_is_that_of_spark(path: str, holds_rows: bool) -> None:
-    assert is_data_path(path) is holds_rows
 
 
 def padded(ids: list[int], padding: int) -> bytes:

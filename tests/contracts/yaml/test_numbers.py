@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import typing
 
 import pytest
 import yaml
 
-from dq.contracts.model import Price, Property
-from dq.contracts.schema import Quality, TypeOptions
-from dq.contracts.yaml.frame import NUMBER_KEYS
 from dq.contracts.yaml.parse import parse
 from dq.contracts.yaml.scalar import other_number, value
 from dq.validators import rule_page
@@ -177,24 +173,3 @@ def test_a_quoted_number_with_an_exponent_is_told_the_spelling_T35():
     found = parse(rule_page.document(RULES % (1, "'1e-06'", 1))[0].encode(), "a.yaml").findings
 
     assert [finding.mend for finding in found] == ["Write mustBeLessThan: 1.0e-06."]
-
-
-def _number_keys(model: type) -> set[str]:
-    """The keys of a model that are numbers, or lists of numbers."""
-    return {
-        field.alias
-        for field in model.model_fields.values()
-        if {int, float} & ({field.annotation} | _parts(field.annotation))
-    }
-
-
-def _parts(annotation: object) -> set[object]:
-    parts = set(typing.get_args(annotation))
-    return parts.union(*(_parts(part) for part in parts))
-
-
-@pytest.mark.parametrize("model", [Quality, TypeOptions, Property, Price])
-def test_every_number_of_the_models_is_a_number_to_the_reader_T35(model):
-    texts = {"validValues"}
-
-    assert _number_keys(model) - texts <= NUMBER_KEYS
