@@ -181,13 +181,16 @@ def test_the_command_of_each_alert_shows_what_the_alert_tells(played) -> None:
     assert [command.split()[1] for _, command, _ in found] == ["check", "status", "check", "status", "status"]
 
 
+def last_commands(printed: str) -> list[str]:
+    """The commands below "Look around", to be run from the demonstration's folder."""
+    return re.findall("^  ((?:cd|dq) .*)$", printed.rpartition("Look around:")[2], re.MULTILINE)
+
+
 @pytest.mark.spark
 @pytest.mark.slow
-def test_the_commands_at_the_end_of_the_demonstration_show_what_it_showed(played) -> None:
+def test_t26_the_commands_at_the_end_of_the_demonstration_show_what_it_showed(played) -> None:
     shown, folder = played
-    enter, *commands = re.findall(
-        "^  ((?:cd|dq) .*)$", shown.stdout.rpartition("Look around:")[2], re.MULTILINE
-    )
+    enter, *commands = last_commands(shown.stdout)
     printed = {
         command.split()[1]: run(folder, *shlex.split(command)[1:])
         for command in commands
@@ -199,11 +202,21 @@ def test_the_commands_at_the_end_of_the_demonstration_show_what_it_showed(played
         "validate": 0, "status": 0, "check": 0, "register": 0, "explain": 0
     }  # fmt: skip
     assert printed["validate"].stdout.strip().removeprefix("registry/") == section(shown.stdout, 2)
-    assert printed["status"].stdout.strip() == section(shown.stdout, 5)
     assert printed["register"].stdout.strip() == "3 tables: 3 no-op."
     for line in section(shown.stdout, 4).partition("duplicate_values: ")[2].splitlines()[:4]:
         assert line.strip() in printed["check"].stdout
     assert printed["explain"].stdout.startswith("decimal-without-precision (warning)")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_t26_the_status_at_the_instant_that_is_printed_is_the_one_that_was_shown(played) -> None:
+    shown, folder = played
+    (status,) = (command for command in last_commands(shown.stdout) if command.startswith("dq status"))
+
+    ran = run(folder, *shlex.split(status)[1:])
+
+    assert ran.stdout.strip() == section(shown.stdout, 5)
 
 
 @pytest.mark.spark
