@@ -171,15 +171,20 @@ def test_what_is_left_to_one_version_of_spark_is_there():
 CLOCKS = {"monotonic", "perf_counter", "process_time", "time", "thread_time"}
 
 
+def parts_of(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
 def clock_assertions_below_a_minute(source: str) -> list[int]:
     """Lines of assertions that something measured by a clock takes less than a minute."""
     tree = ast.parse(source)
     constants = {
-        target.id: node.value.value
+        name.id: value.value
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        if isinstance(node, ast.Assign)
         for target in node.targets
-        if isinstance(target, ast.Name)
+        for name, value in zip(parts_of(target), parts_of(node.value), strict=False)
+        if isinstance(name, ast.Name) and isinstance(value, ast.Constant)
     }
     lines = []
     for function in ast.walk(tree):
@@ -210,6 +215,9 @@ def clock_assertions_below_a_minute(source: str) -> list[int]:
 def test_no_test_asserts_a_time_below_a_minute():
     assert clock_assertions_below_a_minute(
         "def test():\n begun = time.monotonic()\n took = time.monotonic() - begun\n assert took < 2\n"
+    ) == [4]
+    assert clock_assertions_below_a_minute(
+        "LEAST, MOST = 1, 2\ndef f():\n begun = time.monotonic()\n assert time.monotonic() - begun < MOST\n"
     ) == [4]
     assert {
         str(file.relative_to(ROOT)): lines
