@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import random
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CASES = Path(__file__).parents[2] / "contracts" / "sql" / "legitimate.yaml"
+DOCS = Path(__file__).parents[3] / "docs"
 LEGITIMATE = yaml.load(CASES.read_text(), yaml.CSafeLoader)
 
 DDL = (
@@ -177,6 +179,15 @@ LITERALS = [
     (r"'a\\n'", r"a\n"),
 ]
 TEXTS = ["it's", 'it"s', "its", r"a\n", "a\n", "A", "ab"]
+
+
+@pytest.mark.parametrize("page", ["how-to/check-data.md", "reference/checks.md"])
+def test_t37_the_pages_on_checks_say_how_a_text_is_read(page: str) -> None:
+    text = (DOCS / page).read_text()
+
+    examples = re.findall(r"`('[^`\n]+')` is\s+`([^`\n]+)`", text)
+
+    assert [example for example in examples if example in LITERALS] == examples != []
 
 
 @pytest.mark.spark
