@@ -104,6 +104,9 @@ HOSTILE_SCHEMAS: dict[str, HostileSchema] = {
     "unique items that cannot be sorted": HostileSchema(
         _property({"uniqueItems": True}), [{"n": n % 2_900} for n in range(30_000)]
     ),
+    "unique items that all differ": HostileSchema(
+        _property({"uniqueItems": True, "maxItems": 1}), [{"n": n} for n in range(30_000)]
+    ),
     "unique items of two types": HostileSchema(
         _property({"uniqueItems": True, "maxItems": 1}), [n if n % 2 else str(n) for n in range(30_000)]
     ),
