@@ -11,6 +11,7 @@ from dq.contracts.columns import catalog_type
 from dq.contracts.extension import dataset
 from dq.contracts.model import Contract, Property, SchemaObject
 from dq.contracts.shared.errors import UsageError
+from dq.contracts.tables.table_name import database_name, is_view, table_folder, table_name
 from dq.contracts.types import DataType, NotAType, parse
 from dq.registry.contract_facts import facts
 from dq.registry.reader import TEXTS, reader_terms
@@ -19,7 +20,6 @@ from dq.registry.table import VIEW, ReaderTerms, TableColumn, TableSpec, marked
 # What Glue, Hive and Athena all take without quoting; Glue's database names end at 252.
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,254}")
 _DATABASE = re.compile(r"[a-z_][a-z0-9_]{0,251}")
-_PATTERN = re.compile(r"[*?\[{]")
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ICEBERG = "iceberg"
 _MOST_INDEXES = 3
@@ -49,7 +49,7 @@ def specs(
 
 
 def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str) -> TableSpec:
-    view = (one.physical_type or "").lower() == VIEW
+    view = is_view(one)
     keys = one.partition_keys()
     columns = [_column(prop, place.format) for prop in one.properties if not prop.partitioned]
     partitions = [_column(prop, place.format if place.format == _ICEBERG else "") for prop in keys]
@@ -75,8 +75,8 @@ def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str
             "Add the columns that its files hold to 'properties'.",
             at=one.at(),
         )
-    database = _database(contract, place)
-    name = one.column.lower()
+    database = database_name(contract, place.database)
+    name = table_name(one)
     if not _DATABASE.fullmatch(database) or not _NAME.fullmatch(name):
         raise UsageError(
             f"no catalog takes the name {database}.{name}.",
@@ -86,7 +86,7 @@ def _spec(contract: Contract, one: SchemaObject, place: DataPlace, registry: str
     spec = TableSpec(
         database,
         name,
-        "" if view else _folder(place.path),
+        "" if view else table_folder(place.path),
         VIEW if view else place.format,
         tuple(columns),
         tuple(partitions),
@@ -182,19 +182,3 @@ def _unfit_fields(kind: DataType) -> Iterator[str]:
             yield name
     for part in kind.parts:
         yield from _unfit_fields(part)
-
-
-def _database(contract: Contract, place: DataPlace) -> str:
-    if place.database:
-        return place.database.lower()
-    parts = [part for part in (contract.domain, contract.data_product) if part]
-    words = "_".join(parts) or contract.name or contract.id
-    word = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
-    return f"_{word}" if word[:1].isdigit() else word
-
-
-def _folder(path: str) -> str:
-    """The folder of a pattern such as `s3://lake/orders/*.parquet`; a table is a folder."""
-    steps = path.split("/")
-    pattern = next((index for index, step in enumerate(steps) if _PATTERN.search(step)), len(steps))
-    return "/".join(steps[:pattern])
