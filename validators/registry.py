@@ -14,9 +14,11 @@ from posixpath import dirname, join, normpath
 from dq.contracts.identity import Identity
 from dq.contracts.model import Contract
 from dq.contracts.shared.outcome import Location
+from dq.contracts.tables.promised_tables import PromisedTable, promised_tables
 from dq.validators import elements
 from dq.validators.alike import alike
 from dq.validators.context import Context
+from dq.validators.table_conflicts import TableConflicts, TableHolder, TablesAtBase
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ class Entry:
     """One contract among others. `at` is the place of its id; `names` and `ids` can be referred to.
 
     `names` are lines of one text, which crosses between processes faster than a set. `repeated` are those
-    of them that stand inside of arrays and maps, so that no key can be compared with them.
+    of them that stand inside of arrays and maps, so that no key can be compared with them. `tables` are what
+    it promises to a catalog.
     """
 
     file: str
@@ -46,6 +49,7 @@ class Entry:
     repeated: frozenset[str]
     ids: frozenset[str]
     links: tuple[Link, ...]
+    tables: tuple[PromisedTable, ...]
 
     @staticmethod
     def of(contract: Contract, context: Context) -> Entry:
@@ -59,6 +63,7 @@ class Entry:
             elements.repeated(contract, context.walk),
             elements.by_id(contract),
             tuple(_links(contract, context)),
+            promised_tables(contract),
         )
 
 
@@ -82,22 +87,28 @@ class Registry:
     first_of_file: Mapping[str, Entry]
     by_file: Mapping[str, Entry]
     by_object: Mapping[str, tuple[Entry, ...]]
+    table_conflicts: TableConflicts
 
     @staticmethod
-    def of(entries: Iterable[Entry]) -> Registry:
-        """The entries by what they can be looked up with; objects by their names."""
+    def of(entries: Iterable[Entry], base: TablesAtBase = TablesAtBase()) -> Registry:
+        """The entries by what they can be looked up with; objects by their names.
+
+        `base` has the tables of other contracts, and says who is the newcomer.
+        """
         identities: dict[Identity, Entry] = {}
         alike_files: dict[str, Entry] = {}
         objects: dict[str, list[Entry]] = defaultdict(list)
         files: dict[str, Entry] = {}
+        tables: list[TableHolder] = []
         for one in entries:
             identities.setdefault(_identity_alike(one), one)
             alike_files.setdefault(_file_alike(one), one)
             files[one.file] = one
+            tables.append(TableHolder(alike(one.identity[0]), one.file, one.tables))
             for name in one.objects:
                 objects[name].append(one)
         by_object = {name: tuple(holders) for name, holders in objects.items()}
-        return Registry(identities, alike_files, files, by_object)
+        return Registry(identities, alike_files, files, by_object, TableConflicts(tables, base))
 
     def same_contract(self, one: Entry) -> Entry:
         """The first contract of this id and major version, which may be this one."""

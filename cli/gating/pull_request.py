@@ -22,11 +22,13 @@ from dq.validators.compat import Comparison, DiffTerms, Waiver, findings
 from dq.validators.git import base_root, tree, work_tree
 from dq.validators.git.base import Base, Changed, base, compare_with
 from dq.validators.git.subscriptions import at_base
+from dq.validators.git.tables import tables_at_base
 from dq.validators.lint import Linted, Rules, lint_files, rules_of
 from dq.validators.policy import changes as policy_changes
 from dq.validators.policy import stricter
 from dq.validators.policy.changes import ChangedPolicy
 from dq.validators.policy.policy import DEFAULT, Policy
+from dq.validators.table_conflicts import TablesAtBase
 
 if TYPE_CHECKING:
     from dq.validators.compat import Mode
@@ -63,10 +65,11 @@ def compared(
         output.note(f"dq: {file} at the base cannot be read: its consumer is not named.")
     terms = DiffTerms(today, mode=mode, subscriptions=tuple(consumers), unclear=bool(unclear))
     changed = found.changed()
-    linted, comparison = _judged(found, changed, laws[0], terms, rules)
+    tables = tables_at_base(found, changed)
+    linted, comparison = _judged(found, changed, tables, laws[0], terms, rules)
     wrong: list[Finding] = list(linted.findings)
     for law in laws[1:]:
-        other, judged = _judged(found, changed, law, terms, rules)
+        other, judged = _judged(found, changed, tables, law, terms, rules)
         wrong, comparison = stricter.findings(wrong, other.findings), stricter.changes(comparison, judged)
     severity = policy_changes.severity(rules[policy_changes.ID], [law.policy for law in laws])
     told = policy_changes.findings(changes, severity) if severity is not None else []
@@ -134,7 +137,7 @@ def _tame(policy: Policy) -> Policy:
 
 
 def _judged(
-    found: Base, changed: Changed, law: Law, terms: DiffTerms, rules: Rules
+    found: Base, changed: Changed, tables: TablesAtBase, law: Law, terms: DiffTerms, rules: Rules
 ) -> tuple[Linted, Comparison]:
     """What one policy says of the contracts, and of what changed in them."""
     waivers = tuple(
@@ -151,6 +154,7 @@ def _judged(
         today=terms.today,
         unenforced=unenforced,
         subscriptions=subscriptions.changed(found.root, found),
+        base=tables,
     )
     return _renamed(linted, names), comparison
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dq.contracts.access.address import parse
-from dq.contracts.access.reach import Reach
+from dq.contracts.access.reach import PlaceTerms
 from dq.contracts.extension import DatasetTerms, dataset
 from dq.contracts.model import Contract, SchemaObject, Server
 from dq.contracts.shared.errors import UsageError
@@ -171,7 +171,7 @@ def paths(server: Server) -> Iterator[tuple[str, str]]:
             yield key, _HOLE.sub(fill, text)
 
 
-def resolve(contract: Contract, one: SchemaObject, server: str | None, reach: Reach) -> DataPlace:
+def resolve(contract: Contract, one: SchemaObject, server: str | None, reach: PlaceTerms) -> DataPlace:
     """Where the object's data lies on the server of this name (None: the contract's only one).
 
     `${NAME}` and `${NAME:-default}` are the variables of `reach`, `{object}` and `{model}` are the object's
@@ -260,7 +260,7 @@ class _Holes:
     contract: Contract
     object: SchemaObject
     server: Server
-    reach: Reach
+    reach: PlaceTerms
 
     def filled(self, key: str) -> tuple[str, bool]:
         """The key's text with its holes filled, and whether it names the object. ("", False) when absent."""

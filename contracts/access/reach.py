@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Protocol
 
 from dq.contracts.access.address import HOSTED, Address, alternatives, fixed, has_pattern, is_uri, parse
 from dq.contracts.access.filesystem import is_remote
@@ -21,6 +22,14 @@ from dq.contracts.shared.fault import TextFault
 
 # So many entries of a folder are looked through for links; more is no folder of a registry.
 _MOST_ENTRIES = 200_000
+
+
+class PlaceTerms(Protocol):
+    """What stands for the variables of a place, and which places are allowed."""
+
+    def value(self, name: str, default: str | None, /) -> str | TextFault: ...
+
+    def vouch(self, text: str) -> str | TextFault: ...
 
 
 @dataclass(frozen=True, slots=True)

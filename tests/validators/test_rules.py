@@ -67,7 +67,7 @@ def _findings(rule: Rule, document: bytes) -> list[Finding]:
     told = unenforced if rule.consequences else nothing
     wished = Policy(settings={rule.id: RuleSetting(None, own_severity=False)} if rule.wish else {})
     found = lint_files(files, rules=RULES, policy=wished, today=TODAY, unenforced=told)
-    return list(found.findings)
+    return [one for one in found.findings if one.at.file == files[-1][0]]
 
 
 def _of_subscription(rule: Rule, document: bytes) -> list[Finding]:

@@ -113,12 +113,20 @@ class Base:
 
     def below(self, folder: str) -> dict[str, TreeEntry]:
         """The plain YAML files at the base below a folder of the registry (empty: all), in order."""
-        inside = {file: one for name, one in self.then.items() if (file := self._candidate(name))}
-        return {
-            file: inside[file]
-            for file in sorted(inside)
-            if (not folder or file.startswith(f"{folder}/")) and inside[file].kind is EntryKind.FILE
+        plain = self._plain(self.then)
+        return {file: one for file, one in plain.items() if not folder or file.startswith(f"{folder}/")}
+
+    def at_tip(self) -> dict[str, TreeEntry]:
+        """The plain YAML files at the tip of the reference, which may be later than the base, in order."""
+        return self._plain(self.last)
+
+    def _plain(self, entries: Files) -> dict[str, TreeEntry]:
+        plain = {
+            file: one
+            for name, one in entries.items()
+            if one.kind is EntryKind.FILE and (file := self._candidate(name))
         }
+        return {file: plain[file] for file in sorted(plain)}
 
     def history(self, contract: Contract, *, always: bool = False) -> History:
         """The past of a contract up to the base: its tags `<id>/vX.Y.Z`, else first-parent history.

@@ -18,6 +18,7 @@ from dq.validators.lint.consequences import Folds
 from dq.validators.policy.policy import Policy
 from dq.validators.registry import Entry, Registry
 from dq.validators.rule import Fault, Rule, RuleScope
+from dq.validators.table_conflicts import TablesAtBase
 
 # More of one kind than anyone reads at once: a contract that was made to cost time gets no more of it.
 MAX_OF_ONE_RULE = 100
@@ -142,10 +143,10 @@ def _findings(gate: Gate, contract: Contract, context: Context, folds: Folds) ->
                 break
 
 
-def among_others(gate: Gate, judged: Iterable[JudgedFile]) -> Iterator[Finding]:
-    """What is wrong with each contract among all of them."""
+def among_others(gate: Gate, judged: Iterable[JudgedFile], base: TablesAtBase) -> Iterator[Finding]:
+    """What is wrong with each contract among all of them; `base` has the tables of others."""
     every = [one for one in judged if one.entry is not None]
-    registry = Registry.of(one.entry for one in every if one.entry is not None)
+    registry = Registry.of((one.entry for one in every if one.entry is not None), base)
     for one in every:
         entry, folds = one.entry, one.folds
         assert entry is not None

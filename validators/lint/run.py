@@ -23,6 +23,7 @@ from dq.validators.lint.subscriptions import Gather, judge_subscriptions, no_sub
 from dq.validators.policy import waivers
 from dq.validators.policy.policy import DEFAULT, Policy
 from dq.validators.rule import Rule, RuleScope
+from dq.validators.table_conflicts import TablesAtBase
 
 Rules = Mapping[str, Rule]
 
@@ -102,13 +103,16 @@ def lint_files(
     today: date,
     unenforced: Unenforced = nothing,
     subscriptions: Gather = no_subscriptions,
+    base: TablesAtBase = TablesAtBase(),
 ) -> Linted:
     """What is wrong with contracts that are handed in as (file, bytes), taken as one registry.
 
-    A file that cannot be read comes with the reason instead of its bytes.
+    A file that cannot be read comes with the reason instead of its bytes. `base` has the tables of contracts
+    that are not handed in.
     """
     gate = Gate(rules, policy, today, unenforced)
-    return _linted(gate, bulk.each(list(contents), lambda one: judge(gate, *one), processes=1), subscriptions)
+    judged = bulk.each(list(contents), lambda one: judge(gate, *one), processes=1)
+    return _linted(gate, judged, subscriptions, base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +129,12 @@ class _Reader:
             return judge(self.gate, file, refused)
 
 
-def _linted(gate: Gate, judged: Iterable[JudgedFile], subscriptions: Gather) -> Linted:
+def _linted(
+    gate: Gate, judged: Iterable[JudgedFile], subscriptions: Gather, base: TablesAtBase = TablesAtBase()
+) -> Linted:
     every = list(judged)
     found = [finding for one in every for finding in one.findings]
-    found += among_others(gate, every)
+    found += among_others(gate, every, base)
     found += gate.policy.unusable_schemas
     ids = {one.entry.identity[0] for one in every if one.entry is not None}
     subscribed = subscriptions(ids)
